@@ -6,23 +6,23 @@
 //! | `suites/` | one file per suite: what is run, and the table it prints |
 //! | `ours.rs`, `spin.rs` | running a search in a separate process, and reading its output |
 //! | `corpus.rs` | programs of the corpus |
-//! | `shortest.rs` | the length of a shortest bad run |
 //! | `measure.rs` | time of child processes, medians, facts about the machine |
 //! | `table.rs` | tables in plain text, or as JSON |
+//! | `verdict.rs` | verdicts about safety, without their runs and reasons |
 //! | `watch.rs` | the observer of a suite, which may end it |
 //!
-//! Every figure is a ratio of two numbers from the same run of a suite, so that it depends on the machine as
-//! little as possible.
+//! Where possible, figures are ratios of two numbers from the same run of a suite, so that they depend on the
+//! machine as little as possible.
 
 mod corpus;
 mod measure;
 mod models;
 mod ours;
 mod plot;
-mod shortest;
 mod spin;
 mod suites;
 mod table;
+mod verdict;
 mod watch;
 
 use anyhow::{Context, Result};
@@ -47,15 +47,15 @@ Tables say ok where an aim is reached and SHORT where it is not.";
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES, arg_required_else_help = true, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
 pub struct BenchArgs {
-    /// A small version of every suite that needs nothing but Palisade, in less than two minutes
+    /// A small version of every suite with tables or figures of the papers, in less than two minutes
     #[arg(long, required = true)]
     quick: bool,
-    /// One suite, as a whole
+    /// One suite in full
     #[command(subcommand)]
     suite: Option<Suite>,
 }
 
-/// This same command, with these arguments after `bench`, in a separate process.
+/// The command that runs this program again, with these arguments after `bench`.
 fn again(args: &[&str]) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command.arg("bench").args(args);
@@ -64,15 +64,15 @@ fn again(args: &[&str]) -> Result<Command> {
 
 #[derive(Debug, Subcommand)]
 enum Suite {
-    /// All engines side by side against each of them alone, on the corpus
+    /// All engines side by side, compared with each engine alone, on the corpus
     Auto {
         /// How many seconds a program may take
         #[arg(long, default_value_t = 20)]
         seconds: u64,
     },
-    /// SC search against Spin's verifier: states, speed, memory; and the gain from a second job
+    /// SC search compared with Spin's verifier: states, speed, memory, and the speedup from a second job
     Spin {
-        /// Models to run, e.g. lamport-3; all of the suite if none is given
+        /// Models to run, e.g. lamport-3; the default is all models of the suite
         models: Vec<Model>,
         /// How often each measurement is taken; the median counts
         #[arg(long, default_value_t = 5)]
@@ -91,15 +91,15 @@ enum Suite {
     Cover {
         /// Folders with `.rmm` files
         folders: Vec<PathBuf>,
-        /// A folder for the growth as curves (SVG)
+        /// A folder for the growth curves (SVG)
         #[arg(long)]
         plots: Option<PathBuf>,
         /// How many seconds a run may take
         #[arg(long, default_value_t = 20)]
         seconds: u64,
     },
-    /// The single-buffer engine under TSO and PSO, beside load buffers and Memorax: the corpus, or all `.rmm`
-    /// files below some folders
+    /// The single-buffer engine under TSO and PSO, compared with load buffers and Memorax: the corpus, or all
+    /// `.rmm` files below some folders
     Single {
         /// Folders with `.rmm` files
         folders: Vec<PathBuf>,
@@ -113,10 +113,10 @@ enum Suite {
         #[arg(long, default_value_t = 1_000_000_000)]
         events: u64,
     },
-    /// Minimal fences: the paper's table, the corpus, and how many programs are judged; or files published
-    /// with other tools
+    /// Minimal fences: the paper's table, the corpus, and how many programs are checked on the way; or files
+    /// published with other tools
     Fences {
-        /// Folders with `.rmm` files, or files of Trencher
+        /// Folders with `.rmm` files, or with Trencher's files
         folders: Vec<PathBuf>,
         /// How many seconds a program may take
         #[arg(long, default_value_t = 30)]
@@ -124,7 +124,7 @@ enum Suite {
     },
     /// Robustness of the corpus under TSO and PSO, or of Trencher's own files
     Robust {
-        /// Folders with files of Trencher
+        /// Folders with Trencher's files
         folders: Vec<PathBuf>,
         /// How many seconds a program may take
         #[arg(long, default_value_t = 20)]
@@ -154,17 +154,17 @@ enum Suite {
         /// How many seconds a run may take
         #[arg(long, default_value_t = 60)]
         seconds: u64,
-        /// A folder for the growth as curves (SVG)
+        /// A folder for the growth curves (SVG)
         #[arg(long)]
         plots: Option<PathBuf>,
     },
-    /// Programs translated from TSO to SC: Spin on the exported model beside explicit search
+    /// Programs translated from TSO to SC: Spin on the exported model, compared with explicit search
     Translated,
     /// Parsing speed and memory on large generated texts of every input language
     Parse,
-    /// One search, its counters on one line (used by the other suites, and for profilers)
+    /// One search, with its counters on one line (used by other suites, and for profilers)
     Search(ours::Search),
-    /// One generated text, read in this process (used by the parse suite, and for profilers)
+    /// One generated text, parsed in this process (used by the parse suite, and for profilers)
     Read(suites::parse::Read),
     /// Prints a model
     Show {
@@ -177,7 +177,7 @@ enum Suite {
 }
 
 impl BenchArgs {
-    /// Whether this is a suite, which takes a while, and not one of the parts that suites use.
+    /// Whether this is a suite, which takes a while, and not one of the commands that suites use.
     pub fn is_suite(&self) -> bool {
         !matches!(self.suite, Some(Suite::Search(_) | Suite::Read(_) | Suite::Show { .. }))
     }
@@ -208,7 +208,7 @@ fn quick() -> Result<()> {
             suites::bounded::run(Extent::QUICK, 5, None)
         }),
         ("monitor: monitors (TACAS 2011)", &|| suites::monitor::run(5_000_000)),
-        ("run: real programs (TACAS 2011, Table 1), those in Rust", &|| suites::run::quick(200)),
+        ("run: real programs (TACAS 2011, Table 1), Rust only", &|| suites::run::quick(200)),
     ];
     for (title, suite) in suites {
         say!("== {title}\n");

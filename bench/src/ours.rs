@@ -1,19 +1,20 @@
 //! One search by the explicit engine in a separate process, so that its time and memory can be measured
-//! alone.
+//! separately.
 
 use crate::models::Model;
+use crate::verdict::SafetyVerdict;
 use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 use palisade_base::Source;
-use palisade_engine::{Engine, Limits, Options, Outcome, Reduction, Stats, Task, Threads, peak_memory_bytes};
+use palisade_engine::{Engine, Limits, Options, Outcome, Reduction, Stats, Task, peak_memory_bytes};
 use palisade_explore::Explicit;
-use palisade_memory::{Interlocked, Model as MemoryModel};
+use palisade_memory::Model as MemoryModel;
 use palisade_program::written::Program;
 use palisade_syntax::Language;
 use std::process::Command;
 use std::time::Instant;
 
-/// What is searched, and how.
+/// What to search, and how.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Search {
     /// The program
@@ -24,12 +25,12 @@ pub struct Search {
     /// Which states may be left out
     #[arg(long, value_enum, default_value = "none")]
     pub reduction: Level,
-    /// Threads of the host
+    /// Threads to use
     #[arg(long, default_value_t = 1)]
     pub workers: usize,
 }
 
-/// How much is left out.
+/// Which states may be left out.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// Nothing
@@ -90,8 +91,8 @@ impl Memory {
 /// The result of a search in a separate process.
 #[derive(Clone, Debug)]
 pub struct OurSearch {
-    /// `safe`, `unsafe` or `unknown`.
-    pub verdict: String,
+    /// The verdict.
+    pub verdict: SafetyVerdict,
     /// States stored.
     pub states: u64,
     /// Bytes of the tables at the end.
@@ -112,7 +113,7 @@ pub fn program(model: Model) -> Result<Program> {
 /// The task of checking a program.
 pub fn task(program: &Program, model: MemoryModel, reduction: Reduction) -> Task<'_> {
     let options = Options { reduction, ..Options::default() };
-    Task { program, threads: Threads::Declared, model, interlocked: Interlocked::default(), options }
+    Task { options, ..Task::new(program, model) }
 }
 
 impl Search {
@@ -148,7 +149,7 @@ impl OurSearch {
             words.find_map(|word| word.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
         };
         Some(OurSearch {
-            verdict: line.split_whitespace().next()?.to_owned(),
+            verdict: SafetyVerdict::parse(line.split_whitespace().next()?)?,
             states: field("states")?.parse().ok()?,
             table_bytes: field("table_bytes")?.parse().ok()?,
             peak_bytes: field("peak_bytes")?.parse().ok()?,

@@ -45,7 +45,7 @@ impl Chart {
              <text x=\"{LEFT}\" y=\"22\" font-size=\"16\">{}</text>\n",
             self.title
         );
-        let mut add = |line: String| writeln!(svg, "{line}").expect("writing to a string");
+        let mut add = |line: String| writeln!(svg, "{line}").expect("writing to a string succeeds");
         for decade in low..=high {
             let y = y_at(10f64.powi(decade));
             add(format!(

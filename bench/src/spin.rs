@@ -1,6 +1,6 @@
 //! Spin's verifiers: writing the model, compiling, finding good settings, running, reading the output.
 //!
-//! A verifier needs two sizes from its user: how deep its search may go (`-m`) and the logarithm of the
+//! The user of a verifier has to choose two sizes: how deep its search may go (`-m`) and the logarithm of the
 //! number of hash buckets (`-w`). Both cost memory up front, and too small a hash table costs time. A first
 //! run with plenty of both shows how deep the search goes and how many states there are. The runs that count
 //! get just enough depth, and between one and two buckets per state.
@@ -107,14 +107,14 @@ impl Printed {
             let line = text.lines().find(|line| line.contains(what))?;
             line.split_whitespace().next()?.parse::<f64>().ok()
         };
-        let behind = |what: &str| {
+        let after = |what: &str| {
             let rest = text.split_once(what)?.1.trim_start();
             rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
         };
         Some(Printed {
             states: before("states, stored")? as u64,
-            depth: behind("depth reached")?,
-            errors: behind("errors:")?,
+            depth: after("depth reached")?,
+            errors: after("errors:")?,
             total_megabytes: before("total actual memory usage")?,
         })
     }

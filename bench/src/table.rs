@@ -3,8 +3,8 @@
 use crate::watch::{self, say};
 use serde_json::{Map, Value, json};
 
-/// A table. The first column is aligned left, the others right. If its suite is ended before it is printed,
-/// it is printed when it is dropped, so that no measurement is lost.
+/// A table. The first column is aligned left, the others right. If its suite ends before the table is
+/// printed, it is printed when it is dropped, so that no measurement is lost.
 pub struct Table {
     rows: Vec<Vec<String>>,
     printed: bool,

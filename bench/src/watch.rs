@@ -42,7 +42,7 @@ pub fn suite() -> &'static str {
     *SUITE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reports what is measured next. Returns an error if it should not be measured any more.
+/// Reports what is measured next. Returns an error if the suite should end.
 pub fn measuring(row: &str) -> Result<()> {
     if is_stopped() {
         bail!("stopped");

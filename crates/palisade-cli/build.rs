@@ -1,15 +1,17 @@
-//! The version as `palisade --version` tells it: with the commit and its day, if this is a clone and git is there.
+//! The version as `palisade --version` prints it: with the commit and its date, if this is a clone and git is
+//! installed.
 
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let mut version = std::env::var("CARGO_PKG_VERSION").expect("cargo sets it");
-    // The clone must be one of this project, not of something that this was copied into.
+    // The clone must be one of this project, not of another project that contains a copy of it.
     let is_clone = git(&["ls-files", "--error-unmatch", "Cargo.toml"]).is_some();
     if let Some(commit) = git(&["log", "-1", "--format=%h %cs", "--abbrev=12"]).filter(|_| is_clone) {
         version = format!("{version} ({commit})");
-        // A new commit changes one of these. They may not all be there: cargo would then run this every time.
+        // A new commit changes one of these files. Those that do not exist are left out, because cargo would
+        // run this script every time.
         let head = ["HEAD".to_owned(), "packed-refs".to_owned()];
         let branch = git(&["symbolic-ref", "-q", "HEAD"]);
         for name in head.into_iter().chain(branch) {
@@ -22,7 +24,7 @@ fn main() {
     println!("cargo::rustc-env=PALISADE_VERSION={version}");
 }
 
-/// What git says about the folder of this crate; nothing if it is not there, or this is no clone of it.
+/// What git prints about the folder of this crate. `None` if git is not installed or this is not a clone.
 fn git(args: &[&str]) -> Option<String> {
     let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();

@@ -24,7 +24,7 @@ fn main() {
             code,
             "    ({name:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/../../corpus/\", {name:?}))),"
         )
-        .expect("writing to a string");
+        .expect("writing to a string succeeds");
     }
     code.push(']');
     let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("texts.rs");

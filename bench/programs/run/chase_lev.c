@@ -1,5 +1,6 @@
-/* The work-stealing deque of Chase and Lev, SPAA 2005, with an array that does not grow. Thread 0 is the owner, the others steal. The owner's store to
- * `bottom` must reach memory before it loads `top`: on TSO too this needs a fence. */
+/* The work-stealing deque of Chase and Lev, SPAA 2005, with an array that does not grow. Thread 0 is the
+ * owner, the others steal. The owner's store to `bottom` must reach memory before it loads `top`. This needs
+ * a fence even under TSO. */
 #include "common.h"
 
 #define SIZE 8

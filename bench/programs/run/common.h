@@ -1,7 +1,9 @@
 /* What the programs in this folder share: atomics by short names, threads, and the number of operations.
  *
- * Compiled as they are, the programs have no more fences than the published algorithms: stores are relaxed, and loads and read-modify-writes acquire, which on x86 are plain
- * loads and stores and locked instructions. With -DFENCED stores that others wait for are releases, and full fences stand where a load must not overtake a store. */
+ * By default, the programs have no more fences than the published algorithms: stores are relaxed, and loads
+ * and read-modify-writes are acquires. On x86 these are plain stores, plain loads and locked instructions.
+ * With -DFENCED, stores that other threads wait for are releases, and there is a full fence wherever a load
+ * must not overtake a store. */
 #ifndef COMMON_H
 #define COMMON_H
 
@@ -39,7 +41,7 @@
 #define OPS 4
 #endif
 
-/* A lock that is taken by an exchange and given back by a plain store, as locks on x86 are. */
+/* A lock that is acquired by an exchange and released by a plain store, as is usual on x86. */
 typedef atomic_int spinlock;
 
 static inline void acquire(spinlock *lock) {

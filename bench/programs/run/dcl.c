@@ -1,4 +1,4 @@
-/* Double-checked locking: a value is made by whoever needs it first (Schmidt and Harrison, 1996). */
+/* Double-checked locking: the first thread that needs a value creates it (Schmidt and Harrison, 1996). */
 #include "common.h"
 
 struct thing {

@@ -1,4 +1,4 @@
-/* Dekker's mutual exclusion for two threads, as told by Dijkstra in "Cooperating sequential processes", 1965. */
+/* Dekker's mutual exclusion for two threads (Dijkstra, "Cooperating sequential processes", 1965). */
 #undef THREADS
 #define THREADS 2
 #include "common.h"

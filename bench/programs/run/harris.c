@@ -1,5 +1,5 @@
-/* Harris's sorted list as a set: "A pragmatic implementation of non-blocking linked-lists", DISC 2001. A node whose next pointer is marked (odd) is deleted.
- * Nodes are never used again. */
+/* Harris's sorted list as a set: "A pragmatic implementation of non-blocking linked-lists", DISC 2001. A node
+ * whose next pointer is marked (odd) is deleted. Nodes are never reused. */
 #include "common.h"
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@ static struct node nodes[2 + THREADS * OPS];
 static struct node *unmarked(uintptr_t pointer) { return (struct node *)(pointer & ~(uintptr_t)1); }
 static bool is_marked(uintptr_t pointer) { return pointer & 1; }
 
-/* The first node with at least this key, and the node before it; marked nodes between them are taken out. */
+/* The first node with at least this key, and the node before it. Marked nodes between them are unlinked. */
 static struct node *search(int key, struct node **before) {
     for (;;) {
         struct node *left = HEAD, *right;

@@ -1,4 +1,5 @@
-/* The lazy list as a set: Heller, Herlihy, Luchangco, Moir, Scherer and Shavit, "A lazy concurrent list-based set algorithm", OPODIS 2005. */
+/* The lazy list as a set: Heller, Herlihy, Luchangco, Moir, Scherer and Shavit, "A lazy concurrent list-based
+ * set algorithm", OPODIS 2005. */
 #include "common.h"
 #include <stdbool.h>
 

@@ -16,7 +16,7 @@ static void enqueue(struct node *node, int value) {
     STORE(node->next, NULL);
     acquire(&tail_lock);
     struct node *last = LOAD(tail);
-    /* Who dequeues does not take this lock: the node must be whole when it can be seen. */
+    /* A thread that dequeues does not take this lock, so the node must be complete before it can be seen. */
     RELEASE(last->next, node);
     STORE(tail, node);
     release(&tail_lock);

@@ -1,5 +1,5 @@
-/* The non-blocking queue of Michael and Scott, "Simple, fast, and practical non-blocking and blocking concurrent queue algorithms", PODC 1996, Figure 1.
- * Nodes are never used again, so that pointers need no counters. */
+/* The non-blocking queue of Michael and Scott, "Simple, fast, and practical non-blocking and blocking
+ * concurrent queue algorithms", PODC 1996, Figure 1. Nodes are never reused, so pointers need no counters. */
 #include "common.h"
 
 struct node {

@@ -1,4 +1,5 @@
-/* A sequence lock: a writer, and readers that look again if the number has changed (Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012). */
+/* A sequence lock: a writer, and readers that read again if the sequence number has changed (Boehm, "Can
+ * seqlocks get along with programming language memory models?", MSPC 2012). */
 #include "common.h"
 
 static atomic_uint sequence;

@@ -1,7 +1,9 @@
-/* The Snark deque: Detlefs, Flood, Garthwaite, Martin, Shavit and Steele, "Even better DCAS-based concurrent deques", DISC 2000, Figures 3 and 4. It is known not to
- * be linearisable in corner cases (Doherty et al., SPAA 2004); what is asserted here holds nevertheless: nothing is popped that was not pushed.
+/* The Snark deque: Detlefs, Flood, Garthwaite, Martin, Shavit and Steele, "Even better DCAS-based concurrent
+ * deques", DISC 2000, Figures 3 and 4. It is known not to be linearisable in corner cases (Doherty et al.,
+ * SPAA 2004). The assertion here holds nevertheless: nothing is popped that was not pushed.
  *
- * No machine has a compare-and-swap of two words that are far apart, so that it is made with a lock, taken by an exchange and given back by a plain store. */
+ * No machine has a compare-and-swap of two words that are far apart. It is implemented with a lock, which is
+ * acquired by an exchange and released by a plain store. */
 #include "common.h"
 #include <stdbool.h>
 

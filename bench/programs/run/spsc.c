@@ -1,4 +1,5 @@
-/* A ring for one producer and one consumer (Lamport, "Specifying concurrent program modules", TOPLAS 5(2), 1983). */
+/* A ring buffer for one producer and one consumer (Lamport, "Specifying concurrent program modules", TOPLAS
+ * 5(2), 1983). */
 #undef THREADS
 #define THREADS 2
 #include "common.h"

@@ -1,4 +1,5 @@
-/* A ticket lock (Mellor-Crummey and Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", TOCS 9(1), 1991, section 2.2). */
+/* A ticket lock (Mellor-Crummey and Scott, "Algorithms for scalable synchronization on shared-memory
+ * multiprocessors", TOCS 9(1), 1991, section 2.2). */
 #include "common.h"
 
 static atomic_uint next_ticket, now_serving;

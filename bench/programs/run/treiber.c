@@ -1,5 +1,7 @@
-/* Treiber's stack ("Systems programming: coping with parallelism", IBM RJ 5118, 1986) with hazard pointers (Michael, "Hazard pointers", IEEE TPDS 15(6), 2004): a node that somebody
- * points at is not used again. A hazard pointer must reach memory before its thread looks again whether the node is still there: on TSO too this needs a fence. */
+/* Treiber's stack ("Systems programming: coping with parallelism", IBM RJ 5118, 1986) with hazard pointers
+ * (Michael, "Hazard pointers", IEEE TPDS 15(6), 2004): a node is not reused while a hazard pointer points to
+ * it. A hazard pointer must reach memory before its thread checks again whether the node is still there. This
+ * needs a fence even under TSO. */
 #include "common.h"
 
 struct node {
@@ -19,7 +21,7 @@ static void push(struct node *node, int value) {
     } while (!CAS(top, first, node));
 }
 
-/* The node that was pushed last, or NULL. It is the caller's when nobody points at it any more. */
+/* The node that was pushed last, or NULL. The caller owns it once no hazard pointer points to it. */
 static struct node *pop(int me) {
     for (;;) {
         struct node *first = LOAD(top);

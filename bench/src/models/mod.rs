@@ -5,7 +5,7 @@
 //! the other threads are unrolled, so that neither text needs a loop counter. Every thread has its own text
 //! with its number inserted.
 //!
-//! Two things differ because the languages do:
+//! There are two differences, which come from the languages:
 //! - In Promela, a load and the branch on it are one step, a guard. In `.pal` they are a load and an
 //!   assumption, which become one step only when local steps are collapsed.
 //! - Promela counts the threads in their critical sections in a variable. `.pal` looks at the locations of

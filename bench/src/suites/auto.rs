@@ -1,4 +1,5 @@
-//! All engines side by side (`--engine auto`) against each of them alone, and the cost of checking proofs.
+//! All engines side by side (`--engine auto`), compared with each engine alone, and the cost of checking
+//! proofs.
 //!
 //! *Aims.* (1) `auto` decides everything that some engine decides. (2) Over the corpus it takes at most twice
 //! the time of the best engine for each program. (3) Proofs and their check cost at most as much again as the
@@ -10,6 +11,7 @@
 use crate::corpus;
 use crate::measure::machine;
 use crate::table::{Table, judged};
+use crate::verdict::SafetyVerdict;
 use crate::watch::{measuring, say, stop};
 use anyhow::Result;
 use palisade::{Answer, CheckOptions, EngineChoice, Input, Limits, Model, engines};
@@ -65,26 +67,27 @@ impl Row {
         for engine in engines() {
             let named = options(EngineChoice::Named(engine.name().to_owned()), false);
             let (answer, seconds) = least(&named)?;
-            if answer.outcome.word() != "unknown" && best.is_none_or(|(_, least)| seconds < least) {
+            if answer.outcome.verdict.is_known() && best.is_none_or(|(_, least)| seconds < least) {
                 best = Some((engine.name(), seconds));
             }
         }
         let (auto, seconds) = least(&options(EngineChoice::Auto, false))?;
-        let decided = (auto.outcome.word() != "unknown").then_some(auto.outcome.engine);
+        let decided = auto.outcome.verdict.is_known().then_some(auto.outcome.engine);
         let (proved, with_proof) = least(&options(EngineChoice::Auto, true))?;
-        let ok = proved.outcome.word() == auto.outcome.word();
+        let verdict = |answer: &Answer| SafetyVerdict::from(&answer.outcome.verdict);
+        let ok = verdict(&proved) == verdict(&auto);
         Ok(Row { best, auto: (decided, seconds), certified: (ok, with_proof) })
     }
 
     fn cells(&self, file: &str, model: Model) -> Vec<String> {
-        let (best, least) = self.best.unwrap_or(("nobody", f64::NAN));
+        let (best, least) = self.best.unwrap_or(("none", f64::NAN));
         let ms = |seconds: f64| format!("{:.1}", seconds * 1e3);
         vec![
             file.to_owned(),
             model.name().to_owned(),
             best.to_owned(),
             ms(least),
-            self.auto.0.unwrap_or("nobody").to_owned(),
+            self.auto.0.unwrap_or("none").to_owned(),
             ms(self.auto.1),
             format!("{:.2}", self.auto.1 / least),
             ms(self.certified.1),
@@ -140,19 +143,19 @@ impl Totals {
         let (auto, certified) = (self.auto / self.best, self.certified / self.auto);
         say!();
         say!(
-            "{} questions; {} that one engine decides alone and auto does not  {}",
+            "{} questions; {} decided by a single engine but not by auto  {}",
             self.rows,
             self.missed,
             judged(self.missed == 0)
         );
         say!(
-            "all together: best engine each {:.0} ms, auto {:.0} ms: {auto:.2} times  {}",
+            "in total: the best engine for each {:.0} ms, auto {:.0} ms, ratio {auto:.2}  {}",
             self.best * 1e3,
             self.auto * 1e3,
             judged(auto <= 2.0)
         );
         say!(
-            "with proofs checked {:.0} ms: {certified:.2} times, {} answers without  {}",
+            "with proofs checked: {:.0} ms, ratio {certified:.2}, {} answers without a proof  {}",
             self.certified * 1e3,
             self.uncertified,
             judged(certified <= 2.0 && self.uncertified == 0)

@@ -1,5 +1,5 @@
-//! Bounded rounds and bounded store age: Table 1 of Atig, Bouajjani and Parlato, "Getting rid of store
-//! buffers in TSO analysis" (CAV 2011), and growth with the bound and the number of threads.
+//! Bounded rounds and bounded store age: Table 1 of Atig, Bouajjani and Parlato, "Getting rid of
+//! store-buffers in TSO analysis" (CAV 2011), and growth with the bound and the number of threads.
 //!
 //! *Aims.*
 //! - Without fences, a run is found within two rounds and with store age 2.
@@ -15,13 +15,14 @@
 use crate::measure::{machine, median};
 use crate::plot::Chart;
 use crate::table::{Table, judged, thousands};
+use crate::verdict::SafetyVerdict;
 use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
-use palisade::{Bound, Limits, Options, Threads};
+use palisade::{Bound, Limits, Options};
 use palisade_corpus::Fences;
 use palisade_corpus::mutex::{burns, filter_lock, lamport_fast, szymanski};
 use palisade_engine::{Reason, Task, Verdict};
-use palisade_memory::{Interlocked, Model};
+use palisade_memory::Model;
 use palisade_program::written::Program;
 use palisade_syntax::{Language, parse};
 use std::path::Path;
@@ -45,7 +46,7 @@ const TABLE_1: [(&str, &str, &str, &str); 4] = [
 
 /// The result of a run.
 struct Measured {
-    verdict: &'static str,
+    verdict: SafetyVerdict,
     /// Whether time or memory ran out.
     exhausted: bool,
     states: u64,
@@ -107,7 +108,7 @@ fn table_1(limit: Duration) -> Result<()> {
             let mut found = None;
             for bound in 0..=BOUND {
                 let measured = measure(&without, engine, bound, limit)?;
-                if measured.verdict == "unsafe" {
+                if measured.verdict == SafetyVerdict::Unsafe {
                     found = Some((bound, measured));
                     break;
                 }
@@ -118,7 +119,7 @@ fn table_1(limit: Duration) -> Result<()> {
             let without = found.map(|(_, measured)| measured);
             let fast = |measured: &Measured| measured.seconds < MAX_SECONDS;
             let ok = without.as_ref().is_some_and(fast)
-                && clean.verdict != "unsafe"
+                && clean.verdict != SafetyVerdict::Unsafe
                 && !clean.exhausted
                 && fast(&clean);
             table.row(vec![
@@ -128,7 +129,7 @@ fn table_1(limit: Duration) -> Result<()> {
                 without.as_ref().map_or(String::new(), |measured| thousands(measured.states)),
                 without.as_ref().map_or(String::new(), Measured::milliseconds),
                 paper_without.to_owned(),
-                if clean.verdict == "unsafe" { "a run" } else { "none" }.to_owned(),
+                if clean.verdict == SafetyVerdict::Unsafe { "a run" } else { "none" }.to_owned(),
                 thousands(clean.states),
                 clean.milliseconds(),
                 paper_with.to_owned(),
@@ -164,9 +165,9 @@ fn recursion(limit: Duration) -> Result<()> {
     for bound in 0..=BOUND {
         measuring(&format!("recursion, {bound} rounds"))?;
         let measured = measure(&program, "rounds", bound, limit)?;
-        let expected = if bound == 0 { "unknown" } else { "unsafe" };
+        let expected = if bound == 0 { SafetyVerdict::Unknown } else { SafetyVerdict::Unsafe };
         let ok = judged(measured.verdict == expected);
-        table.row(vec![bound.to_string(), measured.verdict.to_owned(), measured.milliseconds(), ok]);
+        table.row(vec![bound.to_string(), measured.verdict.name().to_owned(), measured.milliseconds(), ok]);
     }
     table.print();
     Ok(())
@@ -235,7 +236,7 @@ fn print_curves(heading: &str, most: u32, curves: &[Curve]) {
             table.row(vec![
                 name.clone(),
                 size.to_string(),
-                measured.verdict.to_owned(),
+                measured.verdict.name().to_owned(),
                 thousands(measured.states),
                 measured.milliseconds(),
                 if *size == most { judged(true) } else { String::new() },
@@ -293,14 +294,11 @@ fn program(text: &str) -> Result<Program> {
 
 fn measure(program: &Program, engine: &str, bound: u32, limit: Duration) -> Result<Measured> {
     let engine = palisade::engines::named::<palisade::Safety>(engine)
-        .with_context(|| format!("there is no engine {engine}"))?;
+        .with_context(|| format!("no engine has the name {engine}"))?;
     let bound = Bound::Fixed(bound);
     let task = Task {
-        program,
-        threads: Threads::Declared,
-        model: Model::Tso,
-        interlocked: Interlocked::default(),
         options: Options { rounds: bound, age: bound, ..Options::default() },
+        ..Task::new(program, Model::Tso)
     };
     let mut times = Vec::new();
     loop {
@@ -312,7 +310,7 @@ fn measure(program: &Program, engine: &str, bound: u32, limit: Duration) -> Resu
             let states = outcome.stats.get("states").unwrap_or(0);
             let exhausted =
                 matches!(outcome.verdict, Verdict::Unknown(Reason::Exhausted(_) | Reason::Partly(..)));
-            let verdict = outcome.word();
+            let verdict = SafetyVerdict::from(&outcome.verdict);
             return Ok(Measured { verdict, exhausted, states, seconds: median(times) });
         }
     }

@@ -7,19 +7,21 @@
 //! - Figures 8, 9 and 11: diamonds up to 200 branches and loops up to 100 stores with three searches each,
 //!   and time that grows no faster than N².
 //!
-//! *How.* On one core. Wall-clock time, the median of [`ROUNDS`] runs. It does not include making the run
-//! short and readable, which `palisade check` does with every run. `growth` is log(t/t') / log(N/N') relative
+//! *How.* On one core. Wall-clock time, the median of [`ROUNDS`] runs. It does not include shortening the run
+//! and rendering it, which `palisade check` does with every run. `growth` is log(t/t') / log(N/N') relative
 //! to the row before: 2 means N². Rows that are too fast to measure are excluded from it.
 
 use crate::measure::{machine, median};
 use crate::table::{Table, judged, thousands};
+use crate::verdict::SafetyVerdict;
 use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
+use palisade_corpus::Safety;
 use palisade_corpus::figures::{delayed_loop, diamond};
 use palisade_corpus::mutex::lamport_fast_1;
-use palisade_engine::{Engine, Limits, Options, Outcome, Task, Threads};
+use palisade_engine::{Engine, Limits, Outcome, Task};
 use palisade_explore::Explicit;
-use palisade_memory::{Interlocked, Model};
+use palisade_memory::Model;
 use palisade_program::written::Program;
 use palisade_robust::Lazy;
 use palisade_syntax::{Language, parse};
@@ -34,19 +36,19 @@ const ROUNDS: usize = 3;
 const TOO_FAST: f64 = 0.02;
 
 /// Figure 6: the program of the corpus, the verdict, and the paper's columns RQ, CPU and Real (ms).
-const FIGURE_6: [(&str, &str, &str, u64, u64, u64); 7] = [
-    ("Parker (non-rob)", "locks/parker.pal", "unsafe", 4, 8, 5),
-    ("Peterson (non-rob)", "mutex/peterson.pal", "unsafe", 12, 21, 13),
-    ("Dekker (non-rob)", "mutex/dekker.pal", "unsafe", 30, 171, 70),
-    ("Lamport (non-rob)", "mutex/lamport_fast_1_3.pal", "unsafe", 27, 1839, 694),
-    ("MCS lock", "locks/mcs.pal", "safe", 30, 127, 61),
-    ("CLH lock", "locks/clh.pal", "safe", 70, 10, 7),
-    ("Lock-free stack", "data-structures/lock_free_stack.pal", "safe", 14, 9, 7),
+const FIGURE_6: [(&str, &str, Safety, u64, u64, u64); 7] = [
+    ("Parker (non-rob)", "locks/parker.pal", Safety::Unsafe, 4, 8, 5),
+    ("Peterson (non-rob)", "mutex/peterson.pal", Safety::Unsafe, 12, 21, 13),
+    ("Dekker (non-rob)", "mutex/dekker.pal", Safety::Unsafe, 30, 171, 70),
+    ("Lamport (non-rob)", "mutex/lamport_fast_1_3.pal", Safety::Unsafe, 27, 1839, 694),
+    ("MCS lock", "locks/mcs.pal", Safety::Safe, 30, 127, 61),
+    ("CLH lock", "locks/clh.pal", Safety::Safe, 70, 10, 7),
+    ("Lock-free stack", "data-structures/lock_free_stack.pal", Safety::Safe, 14, 9, 7),
 ];
 
 /// The result of a run.
 struct Measured {
-    verdict: &'static str,
+    verdict: SafetyVerdict,
     queries: u64,
     states: u64,
     seconds: f64,
@@ -87,14 +89,14 @@ fn figure_6(limit: Duration) -> Result<()> {
         let measured = measure(text, limit)?;
         table.row(vec![
             name.to_owned(),
-            measured.verdict.to_owned(),
+            measured.verdict.name().to_owned(),
             measured.queries.to_string(),
             queries.to_string(),
             thousands(measured.states),
             format!("{:.1}", measured.seconds * 1e3),
             cpu.to_string(),
             real.to_string(),
-            judged(measured.verdict == verdict && measured.queries <= queries),
+            judged(measured.verdict == SafetyVerdict::from(verdict) && measured.queries <= queries),
         ]);
     }
     table.print();
@@ -121,15 +123,15 @@ fn family(
         });
         // More threads multiply states in any case.
         let slow = queries.is_some() && growth.is_some_and(|growth| growth > 2.0);
-        let as_asked = queries.is_none_or(|queries| measured.queries == queries);
+        let as_expected = queries.is_none_or(|queries| measured.queries == queries);
         table.row(vec![
             size.to_string(),
-            measured.verdict.to_owned(),
+            measured.verdict.name().to_owned(),
             measured.queries.to_string(),
             thousands(measured.states),
             format!("{:.1}", measured.seconds * 1e3),
             growth.map_or_else(String::new, |growth| format!("{growth:.2}")),
-            judged(measured.verdict == "unsafe" && as_asked && !slow),
+            judged(measured.verdict == SafetyVerdict::Unsafe && as_expected && !slow),
         ]);
         times.push((size, measured.seconds));
     }
@@ -152,7 +154,7 @@ fn measure(text: &str, limit: Duration) -> Result<Measured> {
     }
     let outcome = last.context("there is at least one round")?;
     Ok(Measured {
-        verdict: outcome.word(),
+        verdict: SafetyVerdict::from(&outcome.verdict),
         queries: outcome.stats.get("sc_queries").unwrap_or(0),
         states: outcome.stats.get("states").unwrap_or(0),
         seconds: median(times),
@@ -160,13 +162,7 @@ fn measure(text: &str, limit: Duration) -> Result<Measured> {
 }
 
 fn task(program: &Program) -> Task<'_> {
-    Task {
-        program,
-        threads: Threads::Declared,
-        model: Model::Tso,
-        interlocked: Interlocked::default(),
-        options: Options::default(),
-    }
+    Task::new(program, Model::Tso)
 }
 
 /// Milliseconds over N, as a drawing.
@@ -189,7 +185,7 @@ fn curve(title: &str, points: &[(u32, f64)]) -> String {
         top - 6.0,
         bottom + 18.0,
     )
-    .expect("strings take everything");
+    .expect("writing to a string succeeds");
     let line: Vec<String> =
         points.iter().map(|&(n, seconds)| format!("{:.1},{:.1}", x(n), y(seconds))).collect();
     writeln!(
@@ -197,10 +193,10 @@ fn curve(title: &str, points: &[(u32, f64)]) -> String {
         "<polyline points=\"{}\" fill=\"none\" stroke=\"#0050b0\" stroke-width=\"2\"/>",
         line.join(" ")
     )
-    .expect("strings take everything");
+    .expect("writing to a string succeeds");
     for &(n, seconds) in points {
         writeln!(text, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"#0050b0\"/>", x(n), y(seconds))
-            .expect("strings take everything");
+            .expect("writing to a string succeeds");
     }
     text + "</svg>\n"
 }

@@ -9,6 +9,7 @@
 
 use crate::measure::{machine, timed};
 use crate::table::{Table, judged, thousands};
+use crate::verdict::SafetyVerdict;
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result, ensure};
 use palisade::{CheckOptions, Input, Language, Limits, Model, Source};
@@ -20,8 +21,8 @@ const HERD: f64 = 0.018;
 /// A line of `expected.tsv`.
 struct Expected {
     file: String,
-    sc: String,
-    tso: String,
+    sc: SafetyVerdict,
+    tso: SafetyVerdict,
 }
 
 /// A test that was read, or why it was refused.
@@ -73,19 +74,20 @@ fn read<'e>(folder: &Path, test: &'e Expected) -> Result<Read<'e>> {
 
 /// How the verdict differs from the expected one.
 fn disagreement((test, input): &Read<'_>, model: Model) -> Option<String> {
-    let expected = if model == Model::Sc { &test.sc } else { &test.tso };
+    let expected = if model == Model::Sc { test.sc } else { test.tso };
     let found = match input {
         Err(id) => format!("refused ({id})"),
         Ok(input) => {
             let options = CheckOptions { model, ..CheckOptions::default() };
             match palisade::check(&input.program, &options, &Limits::unlimited(1)) {
+                Ok(answer) if SafetyVerdict::from(&answer.outcome.verdict) == expected => return None,
                 Ok(answer) => answer.outcome.word().to_owned(),
                 Err(error) => error.to_string(),
             }
         }
     };
-    (found != *expected)
-        .then(|| format!("{} under {}: {found}, expected {expected}", test.file, model.name()))
+    let (model, expected) = (model.name(), expected.name());
+    Some(format!("{} under {model}: {found}, expected {expected}", test.file))
 }
 
 fn read_expectations(text: &str) -> Result<Vec<Expected>> {
@@ -96,16 +98,14 @@ fn read_expectations(text: &str) -> Result<Vec<Expected>> {
         found.with_context(|| format!("expected.tsv has no column `{name}`"))
     };
     let (file, sc, tso) = (column("file")?, column("sc")?, column("tso")?);
-    let verdict = |word: &str| match word {
-        "reachable" => "unsafe".to_owned(),
-        "unreachable" => "safe".to_owned(),
-        other => other.to_owned(),
+    let verdict = |word: &str| {
+        SafetyVerdict::parse(word).with_context(|| format!("not a verdict in expected.tsv: `{word}`"))
     };
     lines
         .map(|line| {
             let cells: Vec<&str> = line.split('\t').collect();
             ensure!(cells.len() == heading.len(), "not a line of expected.tsv: {line}");
-            Ok(Expected { file: cells[file].to_owned(), sc: verdict(cells[sc]), tso: verdict(cells[tso]) })
+            Ok(Expected { file: cells[file].to_owned(), sc: verdict(cells[sc])?, tso: verdict(cells[tso])? })
         })
         .collect()
 }
@@ -117,11 +117,12 @@ mod tests {
     #[test]
     fn expectations() {
         let read = read_expectations("file\tcondition\tsc\ttso\na.litmus\texists\tunreachable\treachable\n");
-        let read = read.expect("this is such a table");
+        let read = read.expect("the table is valid");
         assert_eq!(
-            (read[0].file.as_str(), read[0].sc.as_str(), read[0].tso.as_str()),
-            ("a.litmus", "safe", "unsafe")
+            (read[0].file.as_str(), read[0].sc, read[0].tso),
+            ("a.litmus", SafetyVerdict::Safe, SafetyVerdict::Unsafe)
         );
         assert!(read_expectations("file\tsc\n").is_err());
+        assert!(read_expectations("file\tsc\ttso\na\tsafe\tmaybe\n").is_err());
     }
 }

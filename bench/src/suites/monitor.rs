@@ -15,7 +15,7 @@ use crate::table::{Table, judged, megabytes, thousands};
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Task, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{
     Access, Action, BinaryWriter, ByMonitors, Bytes, Event, Instruction, Monitor, Process, TraceReader,
@@ -282,13 +282,7 @@ fn partial_orders() -> Result<()> {
         let source = palisade_base::Source::new(name, text);
         let parsed = palisade_syntax::parse(palisade_syntax::Language::Pal, &source);
         let program = parsed.map_err(|errors| anyhow::anyhow!("{name}: {errors:?}"))?.program;
-        let task = Task {
-            program: &program,
-            threads: Threads::Declared,
-            model: Model::Tso,
-            interlocked: Interlocked::WholeBuffer,
-            options: Options::default(),
-        };
+        let task = Task::new(&program, Model::Tso);
         let check = || ByMonitors.check(&task.analysis(), &Limits::unlimited(1));
         let (outcome, seconds) = timed(check);
         let executions = outcome.stats.get("executions").unwrap_or(0);

@@ -19,7 +19,7 @@ use std::fmt::Write;
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Read {
     /// The language: pal, rmm, litmus or trencher
-    #[arg(value_parser = |name: &str| Language::from_name(name).ok_or("there is no such language"))]
+    #[arg(value_parser = |name: &str| Language::from_name(name).ok_or("unknown language"))]
     language: Language,
     /// The size of the text in bytes
     bytes: usize,
@@ -107,7 +107,7 @@ fn text(language: Language, bytes: usize) -> String {
 
 /// Appends to a text. Writing to a string never fails.
 macro_rules! put {
-    ($text:expr, $($what:tt)*) => { write!($text, $($what)*).expect("a string grows") };
+    ($text:expr, $($what:tt)*) => { write!($text, $($what)*).expect("writing to a string succeeds") };
 }
 
 /// The number of processes. It is small, because programs with very many processes are refused.

@@ -6,13 +6,14 @@
 //!
 //! *How.* One run per row, in this process on one core. Configurations are those generated, before
 //! subsumption. The figures of Memorax 0.1.1 (`--rff`) are for its own files of these names. To run those
-//! files, pass their folder. The corpus has our own versions of the same algorithms. Seconds are processor
-//! time, with a resolution of 10 ms.
+//! files, give their folder as an argument. The corpus has our own versions of the same algorithms. Seconds
+//! are processor time, with a resolution of 10 ms.
 
 use super::cover::folder::{collect, stem};
 use crate::corpus;
 use crate::measure::{machine, timed};
 use crate::table::{Table, judged, thousands};
+use crate::verdict::SafetyVerdict;
 use crate::watch::{measuring, say, stop};
 use anyhow::{Context, Result, anyhow};
 use palisade_base::Source;
@@ -96,7 +97,7 @@ fn memorax(name: &str) -> Option<u64> {
 
 /// An engine's answer, the configurations it generates, and its seconds.
 struct Run {
-    verdict: &'static str,
+    verdict: SafetyVerdict,
     configurations: u64,
     seconds: f64,
 }
@@ -106,7 +107,7 @@ fn ask(engine: &dyn Engine, program: &Program, model: Model, limit: Duration) ->
     let task = Task { program, threads: Threads::Declared, model, interlocked, options };
     let limits = Limits::unlimited(1).with_timeout(limit).with_memory(2 << 30).with_stop(stop());
     let (outcome, seconds) = timed(|| engine.check(&task.analysis(), &limits));
-    let verdict = outcome.word();
+    let verdict = SafetyVerdict::from(&outcome.verdict);
     Run { verdict, configurations: outcome.stats.get("configurations").unwrap_or(0), seconds }
 }
 
@@ -122,24 +123,25 @@ fn row(
     let pso = ask(&Sb, program, Model::Pso, limit);
     let small = memorax.is_none_or(|theirs| 10 * tso.configurations <= theirs);
     let as_expected = |run: &Run, of: fn(&Verdicts) -> Option<Safety>| match expected {
-        Some(verdicts) => of(&verdicts).is_none_or(|safety| safety.name() == run.verdict),
+        Some(verdicts) => of(&verdicts).is_none_or(|safety| SafetyVerdict::from(safety) == run.verdict),
         None => true,
     };
     let of_it = memorax.map(|theirs| format!("1/{}", theirs / tso.configurations.max(1)));
     vec![
         name.to_owned(),
-        tso.verdict.to_owned(),
+        tso.verdict.name().to_owned(),
         thousands(tso.configurations),
         format!("{:.2}", tso.seconds),
         thousands(dual.configurations),
         memorax.map_or("-".to_owned(), thousands),
         of_it.unwrap_or("-".to_owned()),
         judged(small && tso.verdict == dual.verdict && as_expected(&tso, |verdicts| verdicts.tso)),
-        pso.verdict.to_owned(),
+        pso.verdict.name().to_owned(),
         thousands(pso.configurations),
         format!("{:.2}", pso.seconds),
         judged(
-            as_expected(&pso, |verdicts| verdicts.pso) && (expected.is_none() || pso.verdict != "unknown"),
+            as_expected(&pso, |verdicts| verdicts.pso)
+                && (expected.is_none() || pso.verdict != SafetyVerdict::Unknown),
         ),
     ]
 }

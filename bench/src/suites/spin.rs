@@ -1,19 +1,20 @@
-//! SC search against Spin's verifier (`spin -a`, `gcc -O2 -DSAFETY`, with and without `-DNOREDUCE`).
+//! SC search compared with Spin's verifier (`spin -a`, `gcc -O2 -DSAFETY`, with and without `-DNOREDUCE`).
 //!
 //! *Aims.* Without reduction: at least as many states per second, and no more memory. With reduction: no more
 //! states. Two jobs on the largest model: at least 1.6 times as fast as one.
 //!
 //! *How.* Both sides run in separate processes, alternating, several times in a row if one run is short. The
-//! time is processor time, from the start of the process to its end, and the median counts. The gain from a
-//! second job is a ratio of wall-clock times instead. Memory is that of the tables: for Spin the states, hash
-//! table and stack as it reports them, for us the visited set and the thread automaton. Our peak is that of
-//! the whole process, including code and buffers.
+//! time is processor time, from the start of the process to its end, and the median counts. The speedup from
+//! a second job is a ratio of wall-clock times instead. Memory is that of the tables: for Spin the states,
+//! hash table and stack as it reports them, for us the visited set and the thread automaton. Our peak is that
+//! of the whole process, including code and buffers.
 
 use crate::measure::{machine, median, output, runs_for, time};
 use crate::models::Model;
 use crate::ours::{Level, Memory, OurSearch, Search};
 use crate::spin::{Printed, Reduce, Verifier, check_installed};
 use crate::table::{Table, judged, megabytes, thousands};
+use crate::verdict::SafetyVerdict;
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result, ensure};
 
@@ -34,7 +35,7 @@ const MODELS: [&str; 11] = [
     "bakery-3",
     "bakery-4",
 ];
-/// The model on which the gain from a second job is measured.
+/// The model on which the speedup from a second job is measured.
 const LARGEST: &str = "lamport-4";
 
 /// Both sides on one model.
@@ -166,7 +167,10 @@ fn compare(model: Model, reduce: Reduce, rounds: usize, folder: &std::path::Path
     let search = Search { program: model, model: Memory::Sc, reduction, workers: 1 };
     let theirs = verifier.run()?;
     let ours = found(search)?;
-    ensure!(theirs.errors == 0 && ours.verdict == "safe", "{model}: Spin {theirs:?}, ours {ours:?}");
+    ensure!(
+        theirs.errors == 0 && ours.verdict == SafetyVerdict::Safe,
+        "{model}: Spin {theirs:?}, ours {ours:?}"
+    );
     let their_runs = runs_for(time(&mut verifier.command(), 1)?.wall);
     let our_runs = runs_for(time(&mut search.command()?, 1)?.wall);
     let (mut their_times, mut our_times) = (Vec::new(), Vec::new());

@@ -16,7 +16,7 @@ use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say, stop};
 use anyhow::{Result, anyhow, ensure};
 use palisade::export::{Export, Target};
-use palisade::{Input, Interlocked, Limits, Model, Options, Threads, Verdict};
+use palisade::{Input, Limits, Model, Verdict};
 use palisade_engine::{Engine, Task};
 use palisade_explore::Explicit;
 use palisade_program::written::Program;
@@ -133,13 +133,7 @@ fn row(name: &str, bound: Within, folder: &Path, table: &mut Table) -> Result<()
 fn search(input: &Input, bound: Within) -> Result<TranslatedSearch> {
     let (outcome, seconds) = timed(|| {
         let program = bound.translate(input)?;
-        let task = Task {
-            program: &program,
-            threads: Threads::Declared,
-            model: Model::Sc,
-            interlocked: Interlocked::default(),
-            options: Options::default(),
-        };
+        let task = Task::new(&program, Model::Sc);
         let limits = Limits::unlimited(1).with_timeout(Duration::from_secs(120)).with_stop(stop());
         anyhow::Ok(Explicit.check(&task.analysis(), &limits))
     });

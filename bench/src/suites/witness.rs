@@ -3,18 +3,16 @@
 //! *Aim.* The bug is found, and its run, shortened as for the user, is at most twice as long as a shortest
 //! one.
 //!
-//! *How.* The shortest length comes from `shortest.rs`: breadth-first search over the machine itself, with
-//! nothing left out and buffers of any length.
+//! *How.* The shortest length is that of `palisade check --shortest`.
 
 use crate::measure::machine;
 use crate::models::Model;
 use crate::ours::{program, task};
-use crate::shortest::shortest_bad_run;
 use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result, anyhow};
 use palisade_engine::{Engine, Limits, Reduction, Verdict};
-use palisade_explore::Explicit;
+use palisade_explore::{Explicit, Shortest, shortest};
 use palisade_memory::Model as MemoryModel;
 use palisade_program::lower;
 use palisade_trace::{replay, shorten};
@@ -35,7 +33,7 @@ const MODELS: [&str; 10] = [
 ];
 
 /// The search for a shortest run gives up after this many states.
-const MAX_STATES: usize = 4_000_000;
+const MAX_STATES: u64 = 4_000_000;
 
 /// Runs the suite.
 pub fn run() -> Result<()> {
@@ -91,7 +89,11 @@ fn row(model: Model, memory: MemoryModel) -> Result<Vec<String>> {
     let run = shorten(machine, witness.run);
     let shortened = start.elapsed();
     replay(machine, &run).map_err(|error| anyhow!("{error}")).context("a shortened run does not replay")?;
-    let shortest = shortest_bad_run(machine, MAX_STATES);
+    let limits = Limits::unlimited(1).with_work(MAX_STATES);
+    let shortest = match shortest(machine, &task.options, &limits) {
+        Shortest::Known(run) => Some(run.steps.len()),
+        _ => None,
+    };
     let ratio = shortest.map(|shortest| run.steps.len() as f64 / shortest as f64);
     cells.extend([
         found.to_string(),

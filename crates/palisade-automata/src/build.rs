@@ -45,13 +45,14 @@ pub enum Trouble {
 }
 
 impl Automata {
-    /// The automata of a program, with the population of each role. `go_on` is called from time to time.
+    /// The automata of a program, with the population of each role. `may_continue` is called from time to
+    /// time.
     pub fn build(
         system: &System,
         population: impl Fn(RoleId) -> Population,
-        go_on: impl FnMut() -> bool,
+        may_continue: impl FnMut() -> bool,
     ) -> Result<Automata, Trouble> {
-        Automata::build_with(system, Arc::new(Liveness::new(system)), population, go_on)
+        Automata::build_with(system, Arc::new(Liveness::new(system)), population, may_continue)
     }
 
     /// The same, for a program whose liveness is already known.
@@ -59,7 +60,7 @@ impl Automata {
         system: &System,
         liveness: Arc<Liveness>,
         population: impl Fn(RoleId) -> Population,
-        mut go_on: impl FnMut() -> bool,
+        mut may_continue: impl FnMut() -> bool,
     ) -> Result<Automata, Trouble> {
         let machine = Machine::new(system, Model::Sc);
         let mut machine = ThreadMachine::new(machine, liveness, usize::MAX, true);
@@ -85,7 +86,7 @@ impl Automata {
             while let Some((role, state)) = builder.work.pop_front() {
                 builder.roles[role].waiting.remove(&state);
                 builder.expand(role, state)?;
-                if !go_on() {
+                if !may_continue() {
                     return Err(Trouble::Stopped);
                 }
             }
@@ -183,7 +184,7 @@ impl Builder<'_> {
     }
 
     fn value(&mut self, cell: CellId, value: Value) -> Result<ValueId, Trouble> {
-        limits::go_on();
+        limits::checkpoint();
         let known = &mut self.values[cell];
         if let Some(&id) = known.ids.get(&value) {
             return Ok(id);
@@ -236,7 +237,7 @@ impl Builder<'_> {
     }
 
     fn state(&mut self, role: usize, local: Local) -> Result<StateId, Trouble> {
-        limits::go_on();
+        limits::checkpoint();
         if let Some(&id) = self.roles[role].ids.get(&local) {
             return Ok(id);
         }
@@ -360,7 +361,7 @@ impl Builder<'_> {
         let mut seen = FxHashSet::default();
         let mut open = self.access(role, state, source, start, first)?;
         while let Some(transaction) = open.pop() {
-            limits::go_on();
+            limits::checkpoint();
             if !matches!(transaction.local.hold, Hold::Entered(_)) || transaction.local.fault.is_some() {
                 self.close(role, state, transaction)?;
                 continue;
@@ -424,7 +425,7 @@ impl Builder<'_> {
             // counts as a change. A stuck section would then become a state. No other thread can run in it,
             // so it is left out below.
             for stop in self.settle(Some(source), after)? {
-                limits::go_on();
+                limits::checkpoint();
                 let steps = next.steps.iter().copied().chain(stop.steps).collect();
                 open.push(Transaction { local: stop.local, steps, armed: stop.armed, ..next.clone() });
             }

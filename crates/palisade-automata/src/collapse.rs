@@ -3,11 +3,14 @@
 //! *Problem.* Interleaving the local steps of different threads multiplies states without adding behaviour.
 //!
 //! *Guarantee.* A bad state is reachable with collapsed steps iff it is reachable without. A step is
-//! collapsed only if it is both local and invisible:
+//! collapsed only if it is local, invisible, and has no alternative that waits:
 //! - *Local*: its outcome does not depend on memory and does not change it, so it commutes with every step of
 //!   other threads. Putting a store into the thread's own buffer is local as well. It commutes with the steps
 //!   of others and with the updates of its own buffer. Doing it as soon as possible never needs a longer
 //!   buffer than doing it later, since the thread does nothing else in between.
+//! - *Without an alternative that waits*: no instruction from the same location waits for pending stores.
+//!   Such an instruction is local too, but it becomes possible only later. Taking the others at once would
+//!   rule it out.
 //! - *Invisible*: what properties see of the thread stays the same. One visible step is allowed after a step
 //!   that changed neither memory nor the buffer nor what is seen, such as a load. A state between the two
 //!   looks the same as the state before the load, and anything the others do in between they can also do
@@ -164,7 +167,7 @@ fn visit_done(state: &mut FxHashMap<Local, Colour>, path: &mut Vec<Visit>) {
     state.insert(visit.local, Colour::Done);
 }
 
-/// What a thread state does next.
+/// The next steps of a thread state.
 enum Ahead {
     /// Local steps. If there are none, the thread is stuck.
     Steps(Vec<(Action, Local)>),
@@ -203,6 +206,11 @@ impl Search<'_, '_> {
         if enough {
             return Ahead::Cut;
         }
+        // An instruction that waits for pending stores becomes possible without another step of the thread.
+        // Other instructions from here must not be taken before that.
+        if edges.iter().any(|&edge| self.machine.waits_for_buffer(local, edge)) {
+            return Ahead::Waits;
+        }
         let view = self.observer.view(local);
         let mut steps = Vec::new();
         for edge in edges {
@@ -215,8 +223,7 @@ impl Search<'_, '_> {
                 }
             }
         }
-        // Fences and sections that wait for pending stores.
-        if steps.is_empty() && !local.thread.buffer.is_empty() { Ahead::Waits } else { Ahead::Steps(steps) }
+        Ahead::Steps(steps)
     }
 
     fn stop(&mut self, path: &[Visit], cut: bool) {

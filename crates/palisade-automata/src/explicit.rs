@@ -67,15 +67,15 @@ pub struct Edge {
     pub source: StateId,
     /// The state after the edge.
     pub target: StateId,
-    /// What it does to memory.
+    /// Its effect on memory.
     pub letter: Letter,
-    /// The machine steps it stands for. The first are accesses, the others are local.
+    /// The machine steps it represents. The first are accesses, the others are local.
     pub steps: Vec<Action>,
     /// How many of the last steps belong to a section that is not entered yet; see [`crate::Schedule`].
     pub armed: usize,
 }
 
-/// What an edge does to memory.
+/// The effect of an edge on memory.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Letter {
     /// Nothing, but properties see a change.

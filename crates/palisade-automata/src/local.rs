@@ -145,7 +145,7 @@ impl<'a> ThreadMachine<'a> {
         range.filter(move |_| !none).map(EdgeId)
     }
 
-    /// The actions an edge stands for: either one, or one per value to choose from.
+    /// The actions of an edge: either one, or one per value to choose from.
     pub fn actions(&self, local: &Local, edge: EdgeId) -> impl Iterator<Item = Action> + use<> {
         let (lo, hi, havoc) = match self.instr(local, edge) {
             Instr::Havoc(_, lo, hi) => (*lo, *hi, true),
@@ -203,6 +203,15 @@ impl<'a> ThreadMachine<'a> {
         }
     }
 
+    /// Whether an instruction is possible only once some of the thread's pending stores have reached memory.
+    pub fn waits_for_buffer(&self, local: &Local, edge: EdgeId) -> bool {
+        let instr = self.instr(local, edge);
+        let drains = matches!(instr, Instr::Fence | Instr::Locked { .. } | Instr::AtomicBegin);
+        let is_possible =
+            || self.actions(local, edge).into_iter().any(|action| self.step(local, action, None).is_some());
+        drains && !local.thread.buffer.is_empty() && !is_possible()
+    }
+
     fn may_lock(&self, local: &Local, cell: CellId) -> bool {
         match (self.machine.model, self.machine.interlocked) {
             (Model::Pso, Interlocked::OwnAddress) => local.thread.may_lock_alone(cell),
@@ -213,7 +222,7 @@ impl<'a> ThreadMachine<'a> {
     /// Takes a step. `read` gives the value of the cell that the step reads. Returns `None` if the step is
     /// not possible.
     pub fn step(&self, local: &Local, action: Action, read: Option<(CellId, Value)>) -> Option<After> {
-        limits::go_on();
+        limits::checkpoint();
         let depth = local.hold.depth();
         let mut memory = self.scratch.clone();
         if let Some((cell, value)) = read {
@@ -281,7 +290,7 @@ fn passable(system: &System) -> FxHashSet<(CodeId, EdgeId)> {
             let mut seen = FxHashSet::from_iter([(edge.target, 1u32)]);
             let mut work = vec![(edge.target, 1u32)];
             while let Some((location, depth)) = work.pop() {
-                limits::go_on();
+                limits::checkpoint();
                 for next in code.edges_from(location).map(|edge| &code.edges()[EdgeId(edge)]) {
                     let depth = match next.instr {
                         Instr::Load(..) | Instr::Store(..) | Instr::Locked { .. } | Instr::Spawn(..) => {

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 /// Automata of classes of states.
 #[derive(Clone, Debug)]
 pub struct Merged {
-    /// The automata. A state stands for its class, and is represented by one of the states in it.
+    /// The automata. A state represents its class, and holds the thread state of one of its members.
     pub automata: Automata,
     /// For each automaton, the class of each state.
     pub classes: Vec<IdVec<StateId, StateId>>,
@@ -74,7 +74,7 @@ impl Merged {
         by.insert(state, None);
         let mut work = VecDeque::from([state]);
         while let Some(at) = work.pop_front() {
-            limits::go_on();
+            limits::checkpoint();
             if self.classes[kind][at] == class {
                 let mut path = Vec::new();
                 let mut at = at;
@@ -133,13 +133,13 @@ fn classes(system: &System, automaton: &Automaton) -> IdVec<StateId, StateId> {
 }
 
 /// Numbers the items in order of appearance. Equal items get equal numbers.
-fn number<T: Eq + std::hash::Hash>(things: impl Iterator<Item = T>) -> Vec<u32> {
+fn number<T: Eq + std::hash::Hash>(items: impl Iterator<Item = T>) -> Vec<u32> {
     let mut numbers: FxHashMap<T, u32> = FxHashMap::default();
-    things
-        .map(|thing| {
-            limits::go_on();
+    items
+        .map(|item| {
+            limits::checkpoint();
             let next = numbers.len() as u32;
-            *numbers.entry(thing).or_insert(next)
+            *numbers.entry(item).or_insert(next)
         })
         .collect()
 }
@@ -147,7 +147,7 @@ fn number<T: Eq + std::hash::Hash>(things: impl Iterator<Item = T>) -> Vec<u32> 
 fn quotient(automaton: &Automaton, classes: &IdVec<StateId, StateId>) -> Automaton {
     let mut states: IdVec<StateId, Local> = IdVec::new();
     for (state, local) in automaton.states.iter_enumerated() {
-        limits::go_on();
+        limits::checkpoint();
         // Classes are numbered in the order of their first states.
         if classes[state].index() == states.len() {
             states.push(local.clone());
@@ -156,7 +156,7 @@ fn quotient(automaton: &Automaton, classes: &IdVec<StateId, StateId>) -> Automat
     let mut seen = FxHashSet::default();
     let mut edges = Vec::new();
     for edge in &automaton.edges {
-        limits::go_on();
+        limits::checkpoint();
         let (source, target) = (classes[edge.source], classes[edge.target]);
         let pointless = edge.letter == Letter::Silent && source == target;
         if !pointless && seen.insert((source, &edge.letter, target)) {

@@ -1,4 +1,4 @@
-//! What the properties can see of a thread.
+//! The parts of a thread's state that properties can see.
 //!
 //! `forbid` properties are judged in all states. So a step that changes what they see of a thread is
 //! *visible*: it is neither collapsed into another step nor chosen as a reduced set of steps. `final`
@@ -10,7 +10,7 @@ use palisade_base::{Id, IdVec};
 use palisade_program::Value;
 use palisade_program::running::{CellId, Condition, Location, PropertyKind, RegId, RoleId, System, ThreadId};
 
-/// What `forbid` properties look at.
+/// The parts of states that `forbid` properties look at.
 #[derive(Debug)]
 pub struct Observer {
     roles: IdVec<RoleId, Seen>,
@@ -22,7 +22,7 @@ pub struct Observer {
     pub named: Vec<ThreadId>,
 }
 
-/// What `forbid` properties look at in the threads of one role.
+/// The parts of states that `forbid` properties look at in the threads of one role.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     locations: Vec<Location>,
@@ -42,7 +42,7 @@ pub struct View {
 }
 
 impl Observer {
-    /// What the properties of a program look at.
+    /// Collects what the properties of a program look at.
     pub fn new(system: &System) -> Observer {
         let mut observer = Observer {
             roles: system.roles.iter().map(|_| Seen::default()).collect(),
@@ -95,7 +95,7 @@ impl Observer {
         !self.roles[role].locations.is_empty() || !self.roles[role].registers.is_empty()
     }
 
-    /// What is seen of a thread.
+    /// The view of a thread.
     pub fn view(&self, local: &Local) -> View {
         let pending = if self.reads_memory { local.thread.buffer.len() } else { 0 };
         let seen = &self.roles[local.thread.role];

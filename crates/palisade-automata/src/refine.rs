@@ -20,16 +20,16 @@ pub(crate) fn refine(classes: Vec<u32>, arrows: &[Arrow]) -> Vec<u32> {
     let mut out: Vec<Vec<(u32, u32)>> = vec![Vec::new(); states];
     let mut into: Vec<Vec<u32>> = vec![Vec::new(); states];
     for &(source, label, target) in arrows {
-        limits::go_on();
+        limits::checkpoint();
         out[source as usize].push((label, target));
         into[target as usize].push(source);
     }
     let mut partition = Partition::new(classes);
     (0..states as u32).for_each(|state| partition.mark(state));
     while let Some(class) = partition.work.pop() {
-        limits::go_on();
+        limits::checkpoint();
         for state in partition.split(class, &out) {
-            limits::go_on();
+            limits::checkpoint();
             into[state as usize].iter().for_each(|&source| partition.mark(source));
         }
     }

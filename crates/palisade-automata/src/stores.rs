@@ -56,7 +56,7 @@ fn of_code(
     let mut longest = vec![0usize; locations.unwrap_or(0)];
     for _ in 0..=longest.len() {
         let mut grown = false;
-        limits::go_on();
+        limits::checkpoint();
         for (edge, weight) in code.edges().iter().zip(&weights) {
             let there = longest[edge.source.index()].checked_add(*weight)?;
             if there > longest[edge.target.index()] {

@@ -3,8 +3,8 @@
 //! *Problem.* Reading, lowering, analysing and printing a program can take as long as searching it. Such code
 //! has no sensible partial answer when time or memory runs out.
 //!
-//! *How.* [`within`] runs work under limits. Loops in that work call [`go_on`], which is cheap enough for
-//! inner loops: it reads the clock about once per millisecond. Code that is about to allocate a lot calls
+//! *How.* [`within`] runs work under limits. Loops in that work call [`checkpoint`], which is cheap enough
+//! for inner loops: it reads the clock about once per millisecond. Code that is about to allocate a lot calls
 //! [`room_for`] first. When a limit is exceeded, both leave the work by unwinding, and [`within`] returns
 //! what ran out. This is not a panic: no hook runs and no message is printed. Without limits, and on threads
 //! other than the one that called [`within`], both do nothing.
@@ -12,7 +12,7 @@
 //! *Invariants.*
 //! 1. Work under limits shares no mutable state with work outside, except through locks that ignore
 //!    poisoning.
-//! 2. Code that can give a partial answer does not rely on this mechanism. It asks its limits directly and
+//! 2. Code that can give a partial answer does not rely on this mechanism. It checks its limits directly and
 //!    reports its results so far.
 
 use std::any::Any;
@@ -71,8 +71,8 @@ pub struct Pace {
     /// Calls until the clock is read next, and calls between two readings.
     left: u16,
     every: u16,
-    looked: Instant,
-    asked: Option<Instant>,
+    last_reading: Instant,
+    last_check: Option<Instant>,
 }
 
 impl Pace {
@@ -84,7 +84,7 @@ impl Pace {
 
     /// Starts now. The first check is due immediately.
     pub fn new() -> Pace {
-        Pace { left: 0, every: 0, looked: Instant::now(), asked: None }
+        Pace { left: 0, every: 0, last_reading: Instant::now(), last_check: None }
     }
 
     /// Whether it is time to check the limits. Costs next to nothing if it is not.
@@ -95,21 +95,21 @@ impl Pace {
                 self.left = left;
                 false
             }
-            None => self.look(),
+            None => self.read_clock(),
         }
     }
 
-    fn look(&mut self) -> bool {
+    fn read_clock(&mut self) -> bool {
         let now = Instant::now();
-        match now - self.looked {
+        match now - self.last_reading {
             short if short < Pace::SHORT => self.every = (self.every * 2 + 1).min(Pace::MAX_SKIPPED),
             long if long > Pace::LONG => self.every /= 8,
             _ => {}
         }
-        (self.left, self.looked) = (self.every, now);
-        let due = self.asked.is_none_or(|asked| now - asked >= Pace::BETWEEN);
+        (self.left, self.last_reading) = (self.every, now);
+        let due = self.last_check.is_none_or(|last_check| now - last_check >= Pace::BETWEEN);
         if due {
-            self.asked = Some(now);
+            self.last_check = Some(now);
         }
         due
     }
@@ -144,15 +144,15 @@ impl Drop for Restore {
     }
 }
 
-/// Continues, or leaves the work if its limits are exceeded. For loops whose iterations take less than a
-/// millisecond.
+/// Leaves the work if its limits are exceeded; otherwise does nothing. For loops whose iterations take less
+/// than a millisecond.
 #[inline]
-pub fn go_on() {
+pub fn checkpoint() {
     if let Some(mut pace) = PACE.get() {
         let due = pace.is_due();
         PACE.set(Some(pace));
         if due {
-            ask(0);
+            check(0);
         }
     }
 }
@@ -161,7 +161,7 @@ pub fn go_on() {
 /// once.
 pub fn room_for(bytes: u64) {
     if bytes >= MIN_CHECKED_ALLOCATION {
-        ask(bytes);
+        check(bytes);
     }
 }
 
@@ -177,7 +177,7 @@ pub fn unless_leaving(payload: Box<dyn Any + Send>) -> Box<dyn Any + Send> {
 }
 
 #[cold]
-fn ask(bytes: u64) {
+fn check(bytes: u64) {
     let limits = LIMITS.with_borrow(Clone::clone);
     // Clean-up code that runs during a panic must finish.
     if let Some(limits) = limits.filter(|_| !std::thread::panicking())
@@ -192,9 +192,9 @@ mod tests {
     use super::*;
 
     /// Allows this many checks, and this many bytes at once.
-    struct Questions(Cell<u32>, u64);
+    struct Checks(Cell<u32>, u64);
 
-    impl Limited for Questions {
+    impl Limited for Checks {
         fn allows(&self, more_bytes: u64) -> Result<(), Exhausted> {
             if more_bytes > self.1 {
                 return Err(Exhausted::Memory(self.1));
@@ -204,44 +204,44 @@ mod tests {
         }
     }
 
-    fn questions(number: u32) -> Rc<dyn Limited> {
-        Rc::new(Questions(Cell::new(number), 1 << 30))
+    fn checks(number: u32) -> Rc<dyn Limited> {
+        Rc::new(Checks(Cell::new(number), 1 << 30))
     }
 
     fn forever() {
         loop {
-            go_on();
+            checkpoint();
         }
     }
 
     #[test]
     fn endless_work_is_left() {
-        assert_eq!(within(questions(5), forever), Err(Exhausted::Stopped));
-        assert_eq!(within(questions(5), || 7), Ok(7));
+        assert_eq!(within(checks(5), forever), Err(Exhausted::Stopped));
+        assert_eq!(within(checks(5), || 7), Ok(7));
     }
 
     #[test]
     fn without_limits_work_is_never_left() {
-        (0..1000).for_each(|_| go_on());
+        (0..1000).for_each(|_| checkpoint());
         room_for(u64::MAX);
         let elsewhere =
-            within(questions(0), || std::thread::spawn(|| (0..1000).for_each(|_| go_on())).join());
+            within(checks(0), || std::thread::spawn(|| (0..1000).for_each(|_| checkpoint())).join());
         assert!(elsewhere.is_ok_and(|joined| joined.is_ok()));
     }
 
     #[test]
     fn room_is_checked_in_advance() {
-        let ask = |bytes| within(questions(5), || room_for(bytes));
-        assert_eq!(ask(1 << 30), Ok(()));
-        assert_eq!(ask((1 << 30) + 1), Err(Exhausted::Memory(1 << 30)));
+        let check = |bytes| within(checks(5), || room_for(bytes));
+        assert_eq!(check(1 << 30), Ok(()));
+        assert_eq!(check((1 << 30) + 1), Err(Exhausted::Memory(1 << 30)));
     }
 
     #[test]
     fn the_innermost_limits_apply_and_the_outer_ones_are_restored() {
-        let outer = within(questions(1000), || {
-            assert_eq!(within(questions(1), forever), Err(Exhausted::Stopped));
-            assert_eq!(within(questions(1), || room_for(2 << 30)), Err(Exhausted::Memory(1 << 30)));
-            go_on();
+        let outer = within(checks(1000), || {
+            assert_eq!(within(checks(1), forever), Err(Exhausted::Stopped));
+            assert_eq!(within(checks(1), || room_for(2 << 30)), Err(Exhausted::Memory(1 << 30)));
+            checkpoint();
             room_for(1 << 31)
         });
         assert_eq!(outer, Err(Exhausted::Memory(1 << 30)));
@@ -249,15 +249,14 @@ mod tests {
 
     #[test]
     fn code_that_catches_panics_does_not_prevent_leaving() {
-        let caught =
-            |work: fn()| within(questions(1), || catch_unwind(work).map_err(unless_leaving).is_err());
+        let caught = |work: fn()| within(checks(1), || catch_unwind(work).map_err(unless_leaving).is_err());
         assert_eq!(caught(forever), Err(Exhausted::Stopped));
         assert_eq!(caught(|| panic!("this is expected")), Ok(true));
     }
 
     #[test]
     fn panics_pass_through() {
-        let panic = catch_unwind(|| within(questions(1), || panic!("this is expected")));
+        let panic = catch_unwind(|| within(checks(1), || panic!("this is expected")));
         assert!(panic.is_err());
     }
 }

@@ -15,7 +15,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .filter(|candidate| *candidate != word)
         .map(|candidate| {
-            limits::go_on();
+            limits::checkpoint();
             (distance(&wanted, candidate), candidate)
         })
         .filter(|&(distance, candidate)| distance <= allowed && distance < candidate.chars().count())

@@ -51,7 +51,7 @@ impl Point {
     }
 }
 
-/// The run of the program that a run of its translation stands for, up to a bad state.
+/// The run of the program that corresponds to a run of its translation, up to a bad state.
 pub(crate) fn back(
     translation: &Translation,
     translated: &System,
@@ -82,7 +82,7 @@ fn script(
     let mut rounds: Vec<u32> = Vec::new();
     let mut due: Vec<VecDeque<u32>> = Vec::new();
     for ((step, effect), before) in run.steps.iter().zip(&replay.effects).zip(&replay.states) {
-        limits::go_on();
+        limits::checkpoint();
         let threads = before.threads.len();
         rounds.resize(threads, 0);
         due.resize(threads, VecDeque::new());
@@ -169,7 +169,7 @@ impl Search<'_> {
                 return Some(Run { memory, steps: steps_to(&nodes, at) });
             }
             for (step, state, done) in self.moves(&nodes[at]) {
-                limits::go_on();
+                limits::checkpoint();
                 if nodes.len() >= MAX_STATES {
                     return None;
                 }
@@ -203,7 +203,7 @@ impl Search<'_> {
             let done = match next {
                 Some((own, point)) if own == thread && point.is(instr, effect) => node.done + 1,
                 // The next thread of the script gets to its point by local steps. An open section blocks
-                // everyone else.
+                // all other threads.
                 Some((own, _)) if local && (own == thread || holder == Some(thread)) => node.done,
                 // The last access, call or return of a script may be the one that faults. Any fault is a bad
                 // state.

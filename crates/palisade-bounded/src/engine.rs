@@ -189,7 +189,7 @@ impl Series<'_> {
                 match back(&translation, &translated, &run, machine) {
                     Some(run) => Verdict::Violated(Witness { instantiation, run }),
                     None => {
-                        let why = "the translation has a bad run that could not be led back to the program";
+                        let why = "a bad run of the translated program could not be translated back to a run of the program";
                         Verdict::Unknown(Reason::Bug(why.to_owned()))
                     }
                 }

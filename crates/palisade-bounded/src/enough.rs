@@ -58,7 +58,7 @@ pub(crate) fn age(system: &System) -> Option<u32> {
     }
 }
 
-/// What is known about a code or location.
+/// The state of the analysis of a code or location.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     New,
@@ -80,7 +80,7 @@ fn accesses(system: &System, id: CodeId, codes: &mut [Known]) -> Option<u32> {
     // Depth first without recursion: a location is closed when all locations after it are.
     let mut work = vec![code.entry];
     while let Some(&at) = work.last() {
-        limits::go_on();
+        limits::checkpoint();
         if let Known::Accesses(_) = locations[at.index()] {
             work.pop();
             continue;
@@ -95,12 +95,12 @@ fn accesses(system: &System, id: CodeId, codes: &mut [Known]) -> Option<u32> {
                     most = None;
                     break;
                 }
-                Known::Accesses(behind) => {
+                Known::Accesses(after) => {
                     let own = match edge.instr {
                         Instr::Call { code, .. } => accesses(system, code, codes)?,
                         _ => is_access(&edge.instr).into(),
                     };
-                    most = most.map(|most| u32::max(most, behind.saturating_add(own)));
+                    most = most.map(|most| u32::max(most, after.saturating_add(own)));
                 }
             }
         }
@@ -125,25 +125,25 @@ fn is_access(instr: &Instr) -> bool {
 /// The largest number of loads, starts of threads and stores on a path without fences from a store (which is
 /// not counted) to a load or start of a thread. `None` if there is no largest number.
 fn pending_for(code: &Code) -> Option<u32> {
-    let behind_store = behind_stores(code);
+    let after_store = after_stores(code);
     // For each location where a store may be pending, the weight of the heaviest path to a load, if there is
     // one.
     let mut heaviest: Vec<Option<u32>> = vec![None; code.location_count()];
     let mut changed = true;
     // Without loops of positive weight, no path is longer than the number of locations.
     for _ in 0..=code.location_count() {
-        limits::go_on();
+        limits::checkpoint();
         if !changed {
             break;
         }
         changed = false;
-        for edge in code.edges().iter().filter(|edge| behind_store[edge.source.index()]) {
-            let behind = heaviest[edge.target.index()];
+        for edge in code.edges().iter().filter(|edge| after_store[edge.source.index()]) {
+            let after = heaviest[edge.target.index()];
             let weight = match edge.instr {
                 _ if drains(&edge.instr) => None,
-                Instr::Load(..) | Instr::Spawn(..) => Some(1 + behind.unwrap_or(0)),
-                Instr::Store(..) => behind.map(|behind| behind + 1),
-                _ => behind,
+                Instr::Load(..) | Instr::Spawn(..) => Some(1 + after.unwrap_or(0)),
+                Instr::Store(..) => after.map(|after| after + 1),
+                _ => after,
             };
             if weight > heaviest[edge.source.index()] {
                 heaviest[edge.source.index()] = weight;
@@ -155,8 +155,8 @@ fn pending_for(code: &Code) -> Option<u32> {
         return None;
     }
     let stores = code.edges().iter().filter(|edge| matches!(edge.instr, Instr::Store(..)));
-    let behind = |location: Location| heaviest[location.index()].unwrap_or(0);
-    Some(stores.map(|edge| behind(edge.target)).max().unwrap_or(0))
+    let after = |location: Location| heaviest[location.index()].unwrap_or(0);
+    Some(stores.map(|edge| after(edge.target)).max().unwrap_or(0))
 }
 
 /// Whether the instruction waits for pending stores.
@@ -165,12 +165,12 @@ fn drains(instr: &Instr) -> bool {
 }
 
 /// The locations that control can reach with a store pending.
-fn behind_stores(code: &Code) -> Vec<bool> {
+fn after_stores(code: &Code) -> Vec<bool> {
     let mut found = vec![false; code.location_count()];
     let stores = code.edges().iter().filter(|edge| matches!(edge.instr, Instr::Store(..)));
     let mut work: Vec<Location> = stores.map(|edge| edge.target).collect();
     while let Some(at) = work.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if std::mem::replace(&mut found[at.index()], true) {
             continue;
         }

@@ -4,7 +4,7 @@
 //! threads at counted places, and the value of a cell. If the choices make the property true, all
 //! configurations that agree with them must be in one set. Everything that is not chosen stays open.
 //!
-//! Counts are interpreted from below: a number n stands for "at least n". If larger numbers are not bad, this
+//! Counts are interpreted from below: a number n means "at least n". If larger numbers are not bad, this
 //! requires more than necessary. Where the number of threads is fixed and that fails, the threads are
 //! considered one by one.
 
@@ -157,13 +157,13 @@ impl<'a> Question<'a> {
         let unsuited = |what: &str| Err(Refusal::Unsuited(what.into()));
         if property.kind == PropertyKind::Final {
             if any {
-                return unsuited("a condition on final states with any number of threads");
+                return unsuited("`final` conditions are not supported with any number of threads");
             }
             look.system.instances.ids().for_each(|thread| _ = named.entry(thread).or_default());
         }
         let counted = |role: RoleId| question.counts.iter().any(|(p, _)| p.iter().any(|&(r, _)| r == role));
         if named.keys().any(|&thread| counted(look.system.instances[thread].role)) {
-            return unsuited("a condition that names and counts the same threads");
+            return unsuited("a condition that both names and counts the same threads is not supported");
         }
         for (thread, (locations, registers)) in named {
             question.threads.insert(thread, question.looks(thread, &locations, &registers));
@@ -223,10 +223,12 @@ impl<'a> Question<'a> {
         };
         match largest {
             Some(largest) if largest > MAX_COUNT => {
-                Err(Refusal::Unsuited(format!("counts of more than {MAX_COUNT} threads")))
+                Err(Refusal::Unsuited(format!("counts of more than {MAX_COUNT} threads are not supported")))
             }
             Some(largest) => Ok(largest),
-            None => Err(Refusal::Unsuited("counts that are more than compared with numbers".into())),
+            None => Err(Refusal::Unsuited(
+                "with any number of threads, counts may only be compared with constants".into(),
+            )),
         }
     }
 
@@ -235,7 +237,7 @@ impl<'a> Question<'a> {
         let Some(kind) = self.look.kind(role) else { return Vec::new() };
         let mut found: BTreeMap<Looks, BTreeSet<At>> = BTreeMap::new();
         for (state, local) in self.look.automata.automata[kind].states.iter_enumerated() {
-            limits::go_on();
+            limits::checkpoint();
             // A fault is bad by itself, so including or excluding these states makes no difference here or in
             // `covered`.
             if local.fault.is_none() && self.is_judged(local) {
@@ -276,7 +278,7 @@ impl<'a> Question<'a> {
         let cell = self.cells.iter().find(|cell| !self.chosen_cells.contains_key(cell)).copied();
         if let Some(cell) = cell {
             for value in 0..self.look.sets.values()[cell.index()] {
-                limits::go_on();
+                limits::checkpoint();
                 self.chosen_cells.insert(cell, value);
                 self.answer()?;
             }

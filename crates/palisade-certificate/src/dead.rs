@@ -164,14 +164,14 @@ mod tests {
     }
 
     /// The analysis declares every dead register dead, so adding any other register must be rejected.
-    fn no_more_is_dead(system: &System) -> usize {
+    fn no_other_register_is_dead(system: &System) -> usize {
         let facts = facts(system);
         assert_eq!(judge(system, &facts), Ok(()));
         let mut refused = 0;
         for (&(code, at), dead) in &facts {
             for register in system.codes[CodeId(code)].registers.ids().filter(|r| !dead.contains(r)) {
                 let mut more = facts.clone();
-                more.get_mut(&(code, at)).expect("it is there").push(register);
+                more.get_mut(&(code, at)).expect("every location has facts").push(register);
                 assert!(judge(system, &more).is_err(), "{register:?} of code {code} is not dead at {at}");
                 refused += 1;
             }
@@ -197,7 +197,7 @@ mod tests {
             "shared x: 0..1; process P { let r = x; } final P.r == 0;",
         ];
         for text in texts {
-            assert!(no_more_is_dead(&system(text)) > 0, "{text}");
+            assert!(no_other_register_is_dead(&system(text)) > 0, "{text}");
         }
     }
 
@@ -211,7 +211,7 @@ mod tests {
                 [generate_recursive(Recursion::Free, 40_000 + seed), generate_spawning(40_000 + seed)];
             for program in programs.into_iter().chain(others) {
                 let system = lower(&program, Instantiation { any: 1, every: None });
-                refused += no_more_is_dead(&system);
+                refused += no_other_register_is_dead(&system);
                 assert!(checked(&system).is_ok());
             }
         }

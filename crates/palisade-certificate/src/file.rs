@@ -1,6 +1,6 @@
 //! Certificates as files: a versioned JSON format with everything needed to check the proof again.
 //!
-//! *Invariant.* The file states which question it answers:
+//! *Invariant.* The file states which question it answers (`tests/suite/certificates.rs` checks this):
 //! - the program, by the hash of its text;
 //! - the memory model;
 //! - the number of threads;
@@ -61,7 +61,7 @@ pub enum CertificateError {
     Malformed(#[from] serde_json::Error),
     /// An earlier version, which did not seal the question.
     #[error(
-        "this certificate has version {0}, which does not seal what it proves; this Palisade reads version {SCHEMA_VERSION}. Make it again with `palisade check --certificate`"
+        "this certificate has version {0}, which does not seal what it proves; this Palisade reads version {SCHEMA_VERSION}. Create a new one with `palisade check --certificate`"
     )]
     Old(u32),
     /// A later version.
@@ -71,18 +71,18 @@ pub enum CertificateError {
     #[error("the certificate was changed since it was written")]
     Changed,
     /// The proof is not of the kind that the file states.
-    #[error("the certificate says that its proof is of the kind `{said}`, but it is of the kind `{found}`")]
-    ProcessKind {
-        /// The kind that the file states.
-        said: String,
+    #[error("the certificate claims a proof of kind `{claimed}`, but contains one of kind `{found}`")]
+    WrongKind {
+        /// The kind that the file claims.
+        claimed: String,
         /// The kind of the proof.
         found: &'static str,
     },
     /// A field has a meaningless value.
-    #[error("the certificate says `{0}`, which nobody understands")]
+    #[error("the certificate contains `{0}`, which is not a valid value")]
     Unknown(String),
-    /// It names a memory model that does not exist.
-    #[error("there is no memory model `{0}`")]
+    /// It names an unknown memory model.
+    #[error("unknown memory model `{0}`")]
     Model(String),
 }
 
@@ -212,9 +212,9 @@ impl Certificate {
         if ProofKind::ALL.iter().all(|kind| kind.name() != file.kind) {
             return Err(CertificateError::Unknown(file.kind));
         }
-        let said = file.digest.clone();
+        let claimed = file.digest.clone();
         file.seal();
-        if file.digest != said {
+        if file.digest != claimed {
             return Err(CertificateError::Changed);
         }
         let proof = match file.proof {
@@ -225,7 +225,7 @@ impl Certificate {
             AnyBody::Stacks(body) => Proof::Stacks(body.proof()),
         };
         if proof.kind().name() != file.kind {
-            return Err(CertificateError::ProcessKind { said: file.kind, found: proof.kind().name() });
+            return Err(CertificateError::WrongKind { claimed: file.kind, found: proof.kind().name() });
         }
         let interlocked = match file.interlocked.as_deref() {
             None => Interlocked::WholeBuffer,

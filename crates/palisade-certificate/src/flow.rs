@@ -68,7 +68,7 @@ pub(crate) struct Flow {
 impl Flow {
     pub fn new(automata: &Automata, classes: &[Vec<u32>], model: Model) -> Result<Flow, Refusal> {
         if classes.len() != automata.automata.len() {
-            return Err(Refusal::Unfit("it has classes for another number of automata".into()));
+            return Err(Refusal::Unfit("it has classes for the wrong number of automata".into()));
         }
         let kinds: Result<Vec<ProcessKind>, Refusal> = automata
             .automata
@@ -76,7 +76,7 @@ impl Flow {
             .zip(classes)
             .map(|(automaton, classes)| {
                 if classes.len() != automaton.states.len() {
-                    return Err(Refusal::Unfit("an automaton has another number of states".into()));
+                    return Err(Refusal::Unfit("an automaton has the wrong number of states".into()));
                 }
                 let most = classes.iter().map(|&class| (class as usize).saturating_add(1)).max().unwrap_or(0);
                 if most > classes.len() {
@@ -198,7 +198,7 @@ fn reach(silent: &[Vec<u32>], class: u32, arrives: &[bool]) -> Vec<u32> {
     let mut seen = vec![class];
     let mut next = 0;
     while let Some(&at) = seen.get(next) {
-        limits::go_on();
+        limits::checkpoint();
         for &source in &silent[at as usize] {
             if !seen.contains(&source) {
                 seen.push(source);

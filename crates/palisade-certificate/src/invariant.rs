@@ -116,7 +116,7 @@ fn check_pending(flow: &Flow, pending: &FxHashSet<Pending>) -> Result<(), Refusa
             }
         }
         for edge in &kind.edges {
-            limits::go_on();
+            limits::checkpoint();
             let after = |cell, value| Pending { kind: index as u32, state: edge.target, cell, value };
             if let Act::Write(cell, value) = edge.act {
                 missing(&after(cell, value))?;
@@ -148,7 +148,7 @@ fn check_held(flow: &Flow, claim: &Held) -> Result<(), Refusal> {
     }
     let kind = &flow.kinds[claim.kind as usize];
     if claim.values.len() != kind.into.len() {
-        return unfit("its writer has another number of states");
+        return unfit("its writer has the wrong number of states");
     }
     let holds = |state: u32, value: u32| {
         let what = || format!("cell {} may hold {value} with its writer at {state}", claim.cell);

@@ -22,7 +22,7 @@
 //! - Old messages may be deleted.
 //! - Fences and locked instructions need the empty buffer.
 //!
-//! An element e stands for a set ⟦e⟧ of configurations. They have the memory values that e names, and at
+//! An element e represents a set ⟦e⟧ of configurations. They have the memory values that e names, and at
 //! least the processes that e names. The buffers of these processes hold the named letters in this order. Own
 //! letters are the newest own messages of their cells, and no own message on x is newer than a plain letter
 //! on x. Everything else is arbitrary.
@@ -75,6 +75,7 @@ mod flow;
 mod invariant;
 mod matching;
 mod missing;
+mod progress;
 mod sc;
 mod sc_file;
 mod seen;
@@ -87,6 +88,7 @@ mod watch;
 
 pub use file::{Certificate, CertificateError, SCHEMA_VERSION};
 pub use missing::Missing;
+pub use progress::{can_reach, verify_progress};
 
 use element::Config;
 use flow::Flow;
@@ -123,7 +125,7 @@ pub enum Refusal {
     #[error("its invariant is not inductive: {0}")]
     NotInductive(String),
     /// A bad state is missing.
-    #[error("a bad state is in none of its sets: {0}")]
+    #[error("a bad state is not in any of its sets: {0}")]
     BadMissing(Missing),
     /// An initial state is in a set.
     #[error("an initial state is in element {0}")]
@@ -136,8 +138,14 @@ pub enum Refusal {
         /// The missing predecessor.
         predecessor: Missing,
     },
+    /// The program has a deadlock.
+    #[error("the program has a deadlock")]
+    Deadlock,
+    /// What must stay reachable does not.
+    #[error("the program reaches a state from which one of its `live` properties is out of reach")]
+    OutOfReach,
     /// An initial state is missing.
-    #[error("an initial state is in no element")]
+    #[error("an initial state is not in any element")]
     InitialMissing,
     /// A step leads out of the set.
     #[error("a step from element {element} leads out of the set: {to}")]
@@ -154,7 +162,7 @@ pub enum Refusal {
     #[error("a bad state is reachable")]
     BadReached,
     /// The analysis that the automata rely on is wrong. This is a bug in Palisade.
-    #[error("a register is counted as never read again, but it is: {0}. This is a fault in Palisade")]
+    #[error("a register was assumed never to be read again, but it is: {0}. This is a bug in Palisade")]
     Liveness(String),
     /// The limits ran out.
     #[error("the check did not finish: {0}")]
@@ -175,10 +183,10 @@ pub fn verify(task: &Task<'_>, proof: &Proof, limits: &Limits) -> Result<Summary
             single::verify(&system, &automata, task.interlocked, proof, watch)
         }
         (Proof::LoadBuffers(_), Model::Pso) => {
-            Err(Refusal::Unsuited("load buffers prove nothing under PSO".into()))
+            Err(Refusal::Unsuited("a load-buffer proof proves nothing under PSO".into()))
         }
         (Proof::SingleBuffer(_), Model::Sc | Model::Tso) => {
-            Err(Refusal::Unsuited("a single buffer with queues is for PSO".into()))
+            Err(Refusal::Unsuited("a single-buffer proof applies only to PSO".into()))
         }
     }
 }
@@ -187,11 +195,12 @@ fn automata(task: &Task<'_>, system: &System, watch: &Watch<'_>) -> Result<Autom
     // No program is known for which this fails. It guards against a bug in the analysis.
     let liveness = Arc::new(dead::checked(system)?);
     let mut exhausted = Ok(());
-    let go_on = || {
+    let may_continue = || {
         exhausted = watch.look(0);
         exhausted.is_ok()
     };
-    let automata = Automata::build_with(system, liveness, |role| population(task, system, role), go_on);
+    let automata =
+        Automata::build_with(system, liveness, |role| population(task, system, role), may_continue);
     exhausted?;
     automata.map_err(|trouble| Refusal::Unsuited(format!("the program has no automata ({trouble:?})")))
 }
@@ -217,7 +226,7 @@ fn read_sets(flow: &Flow, invariant: &Invariant, proof: &LoadBuffers) -> Result<
         let limits = match &part.tracked {
             None => flow.kinds.iter().map(|kind| kind.population).collect(),
             Some(tracked) if tracked.len() == flow.kinds.len() => flow.limits(tracked),
-            Some(_) => return Err(Refusal::Unfit("it follows automata that there are not".into())),
+            Some(_) => return Err(Refusal::Unfit("it follows automata that do not exist".into())),
         };
         let elements: Result<Vec<Config>, Refusal> =
             part.elements.iter().map(|element| Config::read(flow, element)).collect();

@@ -39,7 +39,7 @@ mod tests {
 
     /// All ways in which three may fit three, compared with the definition.
     #[test]
-    fn each_needs_one_that_nobody_else_has() {
+    fn each_needs_a_partner_of_its_own() {
         for (few, many) in (0..=3).flat_map(|few| (0..=3usize).map(move |many| (few, many))) {
             for table in 0..1u32 << 9 {
                 let fits = |a: usize, b: usize| table >> (3 * a + b) & 1 == 1;

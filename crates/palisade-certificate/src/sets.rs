@@ -62,13 +62,13 @@ impl Node {
     }
 
     /// The elements that require no more than these values and, as far as a quick test shows, these letters.
-    fn asking(&self, memory: &[Option<u32>], letters: Letters) -> impl Iterator<Item = usize> {
+    fn candidates(&self, memory: &[Option<u32>], letters: Letters) -> impl Iterator<Item = usize> {
         let lists = self.here.iter().filter_map(|Naming { cells, by_values }| {
             let values: Option<Vec<u32>> = cells.iter().map(|&cell| memory[cell]).collect();
             by_values.get(&values?)
         });
         // Everything that passes is compared in full. This only saves time.
-        lists.flatten().filter(move |(asked, _)| asked & !letters == 0).map(|&(_, number)| number)
+        lists.flatten().filter(move |(required, _)| required & !letters == 0).map(|&(_, number)| number)
     }
 }
 
@@ -125,7 +125,7 @@ impl Set {
     ) -> bool {
         let node = &self.index[node];
         let below = |place: usize| processes_embed(&self.elements[place].1.processes, &config.processes);
-        if node.asking(memory, letters).any(below) {
+        if node.candidates(memory, letters).any(below) {
             return true;
         }
         (0..keys.len()).any(|place| {

@@ -8,7 +8,7 @@ use palisade_engine::proof::{Message, Process};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
-/// What predecessors depend on besides the element.
+/// Everything that predecessors depend on, except the element.
 pub(crate) struct Undo<'a> {
     pub flow: &'a Flow,
     pub invariant: &'a Invariant,
@@ -74,9 +74,9 @@ impl Undo<'_> {
             };
             // Without either, the predecessor requires everything that the element does, so the element
             // itself is below it.
-            let asked = effect.iter().any(|&(cell, _)| element.memory[cell as usize].is_some());
+            let is_required = effect.iter().any(|&(cell, _)| element.memory[cell as usize].is_some());
             self.with_effect(element, &effect, None, &mut |mut draft, dropped| {
-                if (asked || dropped) && self.locked(&mut draft, guard, &effect) {
+                if (is_required || dropped) && self.locked(&mut draft, guard, &effect) {
                     let actor = draft.processes.len();
                     let state = edge.target;
                     draft.processes.push(Process { kind: number, state, word: Vec::new() });
@@ -176,12 +176,12 @@ impl Undo<'_> {
     fn write(&self, draft: &mut Config, actor: usize, cell: u32, value: u32) -> bool {
         let word = &draft.processes[actor].word;
         if let Some(oldest) = word.iter().rposition(|message| message.cell == cell) {
-            let Message { own, value: asked, .. } = word[oldest];
+            let Message { own, value: required, .. } = word[oldest];
             // Everything newer than the own message was propagated since, and so was the last plain message
             // on the cell.
             let since = if own { oldest } else { oldest + 1 };
             // For a plain one with another value, `drop_newest` finds that memory does not hold it.
-            if own && asked != value || !self.drop_newest(draft, actor, since) {
+            if own && required != value || !self.drop_newest(draft, actor, since) {
                 return false;
             }
             if own {

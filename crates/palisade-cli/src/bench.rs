@@ -15,7 +15,7 @@ pub fn run(args: &BenchArgs, common: &Common, output: &Output) -> Exit {
     if let Some(option) = refused(common) {
         let why =
             format!("`palisade bench` has no --{option}: its suites are always measured in the same way");
-        let help = "suites with long searches have --seconds; `palisade bench SUITE --help` tells";
+        let help = "suites with long searches have --seconds; see `palisade bench SUITE --help`";
         return output.refuse_about("bench", Diagnostic::error("no-such-option", why).help(help));
     }
     let stop = if args.is_suite() { interrupt::stop_flag() } else { Arc::default() };
@@ -28,7 +28,7 @@ pub fn run(args: &BenchArgs, common: &Common, output: &Output) -> Exit {
     drop(meter);
     match result {
         _ if stop.load(Ordering::Relaxed) => {
-            let stopped = Diagnostic::error("stopped", "stopped; what was measured until then is told");
+            let stopped = Diagnostic::error("stopped", "stopped; everything measured so far was printed");
             output.complain_about("bench", stopped);
             Exit::Unknown
         }

@@ -11,8 +11,9 @@ use crate::output::Output;
 use palisade::Diagnostic;
 use palisade::harness::cache::{Cache, temporary_folder};
 use palisade::harness::rust;
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 /// Runs the command.
 pub fn run(args: &CargoArgs, output: &Output) -> Exit {
@@ -24,9 +25,35 @@ pub fn run(args: &CargoArgs, output: &Output) -> Exit {
         Ok((code, has_run)) => exit(code, has_run),
         Err(problem) => {
             let diagnostic = Diagnostic::error("cannot-build", problem)
-                .help("`palisade doctor` tells what this machine lacks");
+                .help("run `palisade doctor` to see what this machine lacks");
             output.complain_about("cargo", diagnostic);
             Exit::Error
+        }
+    }
+}
+
+/// The arguments, if rustc has started this program as its linker.
+pub fn linker_arguments() -> Option<Vec<std::ffi::OsString>> {
+    let mut arguments = std::env::args_os();
+    let name = PathBuf::from(arguments.next()?);
+    let is_linker = name.file_name()?.to_string_lossy().starts_with(rust::LINKER);
+    is_linker.then(|| arguments.collect())
+}
+
+/// Links a Rust program. rustc shows what is printed here if it fails.
+pub fn link(arguments: Vec<std::ffi::OsString>) -> ExitCode {
+    let arguments = arguments.into_iter().map(std::ffi::OsString::into_string).collect::<Result<_, _>>();
+    let linked = match arguments {
+        Ok(arguments) => rust::link(arguments).map_err(|error| error.to_string()),
+        Err(argument) => Err(format!("{} cannot be linked: its name is not UTF-8", argument.display())),
+    };
+    match linked {
+        Ok(linked) if linked.success => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(problem) => {
+            // If it cannot be printed, the exit code still says that something is wrong.
+            let _ = writeln!(std::io::stderr(), "palisade: {problem}");
+            ExitCode::FAILURE
         }
     }
 }

@@ -21,7 +21,7 @@ pub enum Compiles {
 
 impl Compiles {
     /// The compiler that the user requests, or the first one that is available.
-    pub fn compiler(self, asked: Option<&str>) -> String {
+    pub fn compiler(self, requested: Option<&str>) -> String {
         let (variable, usual) = match self {
             Compiles::C => ("CC", ["gcc", "clang"]),
             Compiles::Cxx => ("CXX", ["g++", "clang++"]),
@@ -29,7 +29,7 @@ impl Compiles {
         let from_environment =
             || std::env::var(variable).ok().filter(|name| !name.is_empty() && !name.contains("palisade"));
         let is_there = |name: &&str| Command::new(name).arg("--version").output().is_ok();
-        asked
+        requested
             .map(str::to_owned)
             .or_else(from_environment)
             .unwrap_or_else(|| usual.into_iter().find(is_there).unwrap_or(usual[0]).to_owned())
@@ -43,7 +43,7 @@ pub fn user_cache(output: &Output) -> Result<Cache, Exit> {
             if let Some(why) = cache.refused() {
                 let warning = Diagnostic::warning("cache-not-used", format!("the cache is not used: {why}"))
                     .help(
-                        "set PALISADE_CACHE to a folder that belongs to you and that nobody else can replace",
+                        "set PALISADE_CACHE to a folder that belongs to you and that no other user can replace",
                     );
                 output.complain_about("cache", warning);
             }
@@ -51,7 +51,7 @@ pub fn user_cache(output: &Output) -> Result<Cache, Exit> {
         }
         Err(error) => {
             let folder = std::env::temp_dir();
-            let problem = format!("no temporary folder can be made in {}: {error}", folder.display());
+            let problem = format!("cannot create a temporary folder in {}: {error}", folder.display());
             let diagnostic = Diagnostic::error("cannot-compile", problem)
                 .help("set TMPDIR to a folder that you can write to");
             output.complain_about("cache", diagnostic);
@@ -73,11 +73,21 @@ pub fn run(args: &CcArgs, language: Compiles, output: &Output) -> Exit {
                 let message = format!("inline assembly that touches memory is not followed: `{code}`");
                 output.complain_about(source, Diagnostic::warning("inline-assembly", message));
             }
+            for file in &compiled.not_compiled {
+                let message =
+                    "this code was not compiled by `palisade cc`: what it does to memory is not seen";
+                let warning = Diagnostic::warning("not-compiled", message)
+                    .help("compile its sources with `palisade cc` or `palisade c++`");
+                output.complain_about(file, warning);
+            }
+            if !compiled.said.is_empty() {
+                output.print(&compiled.said);
+            }
             if compiled.success { Exit::Fine } else { Exit::Error }
         }
         Err(error) => {
             let diagnostic = Diagnostic::error("cannot-compile", error.to_string())
-                .help("`palisade doctor` tells what this machine lacks");
+                .help("run `palisade doctor` to see what this machine lacks");
             output.complain_about(&compiler, diagnostic);
             Exit::Error
         }

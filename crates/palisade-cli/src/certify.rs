@@ -73,7 +73,7 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
     };
     let program = input.source.name();
     let shown = report::visible(&name);
-    let told = match common.format {
+    let text = match common.format {
         Format::Json => record(&name, program, &hash, &certificate, verdict, &judged),
         Format::Text => match &judged {
             Ok(summary) => format!(
@@ -85,7 +85,7 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
             Err(error) => format!("{verdict}  {shown}: {error}\n"),
         },
     };
-    output.print(&told);
+    output.print(&text);
     exit
 }
 

@@ -20,7 +20,7 @@ pub fn run(output: &Output) -> Exit {
     let work = match temporary_folder("palisade-doctor-") {
         Ok(work) => work,
         Err(error) => {
-            let problem = format!("no temporary folder can be made: {error}");
+            let problem = format!("cannot create a temporary folder: {error}");
             output.complain_about("doctor", Diagnostic::error("cannot-compile", problem));
             return Exit::Error;
         }

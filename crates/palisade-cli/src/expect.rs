@@ -9,13 +9,14 @@
 //! - An empty cell, `-` or `?` means that nothing is expected.
 //! - Lines that begin with `#` are comments.
 
+use palisade::report::FileVerdict;
 use palisade::{Diagnostic, Model, Source, Span};
 use std::collections::BTreeMap;
 
 /// Expected verdicts by file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Expectations {
-    verdicts: BTreeMap<String, &'static str>,
+    verdicts: BTreeMap<String, FileVerdict>,
 }
 
 impl Expectations {
@@ -42,30 +43,36 @@ impl Expectations {
                 continue;
             }
             let file = cells.get(columns.file).copied().filter(|file| !file.is_empty());
-            let verdict = cells.get(columns.verdict).copied().unwrap_or("nothing");
-            match (file, expected(verdict)) {
-                (Some(file), Ok(Some(verdict))) => {
+            let word = cells.get(columns.verdict).copied();
+            match (file, word.map(expected)) {
+                (Some(file), Some(Ok(Some(verdict)))) => {
                     expectations.verdicts.insert(file.trim_start_matches("./").to_owned(), verdict);
                 }
-                (Some(_), Ok(None)) => {}
+                (Some(_), Some(Ok(None))) => {}
                 (None, _) => problems.push(Diagnostic::error("bad-expectation", "no file").at(span, "")),
-                (_, Err(())) => problems.push(
-                    Diagnostic::error("bad-expectation", format!("`{verdict}` is not a verdict"))
-                        .at(span, "")
-                        .help("verdicts are safe, unsafe, unknown, reachable, unreachable; columns are separated by tabs"),
-                ),
+                (_, None | Some(Err(()))) => {
+                    let message = match word {
+                        Some(word) => format!("`{word}` is not a verdict"),
+                        None => "no verdict".to_owned(),
+                    };
+                    problems.push(
+                        Diagnostic::error("bad-expectation", message)
+                            .at(span, "")
+                            .help("verdicts are safe, unsafe, unknown, reachable, unreachable; columns are separated by tabs"),
+                    );
+                }
             }
         }
         if problems.is_empty() { Ok(expectations) } else { Err(problems) }
     }
 
     /// The expected verdict of a file.
-    pub fn of(&self, file: &str) -> Option<&'static str> {
+    pub fn of(&self, file: &str) -> Option<FileVerdict> {
         self.verdicts.get(file).copied()
     }
 
     /// All files with their expected verdicts, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &'static str)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, FileVerdict)> {
         self.verdicts.iter().map(|(file, verdict)| (file.as_str(), *verdict))
     }
 }
@@ -84,16 +91,16 @@ impl Columns {
 }
 
 fn no_column(span: Span, model: Model) -> Diagnostic {
-    let message = format!("the table says nothing about {}", model.name().to_uppercase());
+    let message = format!("the table has no verdicts for {}", model.name().to_uppercase());
     Diagnostic::error("bad-expectation", message)
         .at(span, format!("no column `{}` or `verdict`", model.name()))
 }
 
-fn expected(text: &str) -> Result<Option<&'static str>, ()> {
+fn expected(text: &str) -> Result<Option<FileVerdict>, ()> {
     match text {
-        "safe" | "unreachable" => Ok(Some("safe")),
-        "unsafe" | "reachable" => Ok(Some("unsafe")),
-        "unknown" => Ok(Some("unknown")),
+        "safe" | "unreachable" => Ok(Some(FileVerdict::Safe)),
+        "unsafe" | "reachable" => Ok(Some(FileVerdict::Unsafe)),
+        "unknown" => Ok(Some(FileVerdict::Unknown)),
         "" | "-" | "?" => Ok(None),
         _ => Err(()),
     }
@@ -103,7 +110,7 @@ fn expected(text: &str) -> Result<Option<&'static str>, ()> {
 mod tests {
     use super::*;
 
-    fn check(text: &str, model: Model, expected: Result<&[(&str, &str)], &str>) {
+    fn check(text: &str, model: Model, expected: Result<&[(&str, FileVerdict)], &str>) {
         let found = Expectations::parse(&Source::new("t.tsv", text), model);
         match (found, expected) {
             (Ok(found), Ok(expected)) => assert_eq!(found.iter().collect::<Vec<_>>(), expected),
@@ -120,15 +127,15 @@ mod tests {
         check(
             "# c\nb.pal\tsafe\r\n\n./a.pal\tunsafe\n",
             Model::Sc,
-            Ok(&[("a.pal", "unsafe"), ("b.pal", "safe")]),
+            Ok(&[("a.pal", FileVerdict::Unsafe), ("b.pal", FileVerdict::Safe)]),
         );
         let table = "file\tcondition\tsc\ttso\na\texists\tunreachable\treachable\nb\texists\tunknown\t-\n";
-        check(table, Model::Sc, Ok(&[("a", "safe"), ("b", "unknown")]));
-        check(table, Model::Tso, Ok(&[("a", "unsafe")]));
-        check(table, Model::Pso, Err("nothing about PSO"));
-        check("verdict\tfile\nsafe\tx\n", Model::Pso, Ok(&[("x", "safe")]));
+        check(table, Model::Sc, Ok(&[("a", FileVerdict::Safe), ("b", FileVerdict::Unknown)]));
+        check(table, Model::Tso, Ok(&[("a", FileVerdict::Unsafe)]));
+        check(table, Model::Pso, Err("no verdicts for PSO"));
+        check("verdict\tfile\nsafe\tx\n", Model::Pso, Ok(&[("x", FileVerdict::Safe)]));
         check("a\tmaybe\n", Model::Sc, Err("`maybe` is not a verdict"));
-        check("a safe\n", Model::Sc, Err("`nothing` is not a verdict"));
+        check("a safe\n", Model::Sc, Err("no verdict"));
         check("\tsafe\n", Model::Sc, Err("no file"));
     }
 }

@@ -11,7 +11,7 @@ use crate::output::{Detail, Output};
 use crate::paths::keep_apart;
 use crate::ran_out::{Backstop, Question};
 use palisade::engine::Exhausted;
-use palisade::report::{self, html};
+use palisade::report::{self, Standing, html};
 use palisade::{
     CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions, Goal, Input, Limits,
     Options, Per, Placement, Reason, Which, WriteError,
@@ -21,12 +21,12 @@ use std::path::Path;
 
 /// Runs the command.
 pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
-    let found = match files::find(std::slice::from_ref(&args.file), args.input) {
+    let found = match files::find(std::slice::from_ref(&args.file), args.reading.input) {
         Ok(found) => found,
         Err(problems) => return output.refuse_all(problems),
     };
     let [found] = found.as_slice() else {
-        let error = Diagnostic::error("is-a-folder", "fences are looked for in one program at a time");
+        let error = Diagnostic::error("is-a-folder", "fences are computed for one program at a time");
         return output.refuse_about(&args.file.display().to_string(), error);
     };
     let outputs = [("--write", args.write.as_deref()), ("--html", args.html.as_deref())];
@@ -66,7 +66,7 @@ fn engine_of_other_goal(args: &FencesArgs) -> Option<Diagnostic> {
     let message = format!("the engine `{}` decides {goal}", args.engine);
     Some(
         Diagnostic::error("no-such-engine", message)
-            .help(format!("add `--goal {goal}`, or take another engine")),
+            .help(format!("add `--goal {goal}`, or choose another engine")),
     )
 }
 
@@ -92,12 +92,9 @@ fn options(args: &FencesArgs) -> FencesOptions {
         loop_weight: args.loop_weight,
         check: CheckOptions {
             model: args.model.into(),
-            interlocked: args.interlocked.into(),
-            threads: args.threads.unwrap_or_default(),
-            engine: match args.engine.as_str() {
-                "auto" => EngineChoice::Auto,
-                name => EngineChoice::Named(name.to_owned()),
-            },
+            interlocked: args.machine.interlocked.into(),
+            threads: args.machine.threads.unwrap_or_default(),
+            engine: EngineChoice::from(args.engine.as_str()),
             options: Options { max_buffer: args.max_buffer, ..Options::default() },
             ..CheckOptions::default()
         },
@@ -111,7 +108,7 @@ fn file(
     output: &Output,
     backstop: Backstop,
 ) -> Result<Exit, Exhausted> {
-    let mut input = match limits.within(|| files::read(found, args.input, args.int_range))? {
+    let mut input = match limits.within(|| files::read(found, args.reading))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             let mut page = Page::new(args.html.as_deref());
@@ -140,20 +137,20 @@ fn file(
             return Ok(output.refuse_about(input.source.name(), error.help(help)));
         }
     };
-    if args.goal == GoalArg::Safety && answer.word() != "unsafe" {
+    if args.goal == GoalArg::Safety && answer.standing() != Standing::Bad {
         let remark = limits.clone().with_grace().within(|| palisade::no_property(&input));
         input.warnings.extend(remark.unwrap_or(None));
     }
     output.warn(&input);
     let mut page = Page::new(args.html.as_deref());
-    tell(&input, &answer, &mut page, output);
+    print(&input, &answer, &mut page, output);
     if !page.write(output) {
         return Ok(Exit::Error);
     }
-    let exit = match answer.word() {
-        "safe" | "robust" => Exit::Fine,
-        "unknown" => Exit::Unknown,
-        _ => Exit::Violated,
+    let exit = match answer.standing() {
+        Standing::Good => Exit::Fine,
+        Standing::Open => Exit::Unknown,
+        Standing::Bad => Exit::Violated,
     };
     Ok(match &args.write {
         Some(path) => exit.worst(write(&input, &answer, path, limits, output)),
@@ -162,7 +159,7 @@ fn file(
 }
 
 /// Prints the answer.
-fn tell(input: &Input, answer: &FencesAnswer, page: &mut Page<'_>, output: &Output) {
+fn print(input: &Input, answer: &FencesAnswer, page: &mut Page<'_>, output: &Output) {
     let limits = input.int_range.map(|range| format!("with integers in {range}"));
     let finding = answer.finding(input, limits.as_deref());
     page.add(|number| html::fences(subject(input), &finding, number));
@@ -184,7 +181,7 @@ fn write(input: &Input, answer: &FencesAnswer, path: &Path, limits: &Limits, out
         Err(WriteError::NoSet) => {
             if output.detail != Detail::Quiet {
                 let name = report::visible(&name);
-                output.complain(&format!("{name}: not written, there are no fences to put in\n"));
+                output.complain(&format!("{name}: not written, there are no fences to insert\n"));
             }
             return Exit::Fine;
         }
@@ -194,21 +191,21 @@ fn write(input: &Input, answer: &FencesAnswer, path: &Path, limits: &Limits, out
         }
         Err(WriteError::SomeInstances(process)) => {
             let message = format!(
-                "not written: a fence is wanted in `{process}` but not in the other instances of its process"
+                "not written: a fence is needed in `{process}` but not in the other instances of its process"
             );
             let error = Diagnostic::error("some-instances", message);
-            (error.help("ask for fences --per source, or write the condition by hand"), Exit::Error)
+            (error.help("use --per source, or write the condition by hand"), Exit::Error)
         }
         Err(WriteError::Unknown(reason)) => {
             let message =
-                format!("not written: whether the new text is right was not found out again: {reason}");
+                format!("not written: the program with the fences could not be checked again: {reason}");
             (Diagnostic::error("not-verified", message), Exit::Unknown)
         }
         Err(WriteError::NotReadable(refused)) => {
             output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
-            (bug("the text with the fences cannot be read"), Exit::Error)
+            (bug("the program with the fences cannot be read"), Exit::Error)
         }
-        Err(WriteError::NotRight) => (bug("the text with the fences in it is not right"), Exit::Error),
+        Err(WriteError::NotRight) => (bug("the program with the fences is not correct"), Exit::Error),
         Err(WriteError::Ask(error)) => (failure(&FencesError::Ask(error)), Exit::Error),
     };
     output.complain_about(&name, problem);

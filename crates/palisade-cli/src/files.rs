@@ -1,5 +1,6 @@
 //! Files: finding them, reading and writing them, and reporting what is wrong with them.
 
+use crate::args::ReadingArgs;
 use crate::waiting::Waiting;
 use palisade::{Diagnostic, Input, IntRange, Language, Refused, Source};
 use std::ffi::OsStr;
@@ -53,7 +54,7 @@ pub fn find(paths: &[PathBuf], input: Option<Language>) -> Result<Vec<InputFile>
             walk(path, path, input, &mut found, &mut problems);
             found[before..].sort_by(|a, b| a.key.cmp(&b.key));
             if found.len() == before && problems.is_empty() {
-                let message = "the folder holds no programs";
+                let message = "the folder contains no programs";
                 let error = Diagnostic::error("no-input-files", message).help(extensions_help());
                 problems.push((path.display().to_string(), error));
             }
@@ -110,16 +111,16 @@ fn language_of(path: &Path) -> Option<Language> {
 }
 
 /// Reads a program.
-pub fn read(found: &InputFile, input: Option<Language>, int_range: Option<IntRange>) -> Reading {
+pub fn read(found: &InputFile, reading: ReadingArgs) -> Reading {
     let name = found.path.display().to_string();
     let refuse = |error: Diagnostic| {
         Reading::Refused(Refused { source: Source::new(name.as_str(), ""), diagnostics: vec![error] })
     };
-    let Some(language) = input.or_else(|| language_of(&found.path)) else {
+    let Some(language) = reading.input.or_else(|| language_of(&found.path)) else {
         // If the file cannot be read, that is reported instead of its unknown extension.
         return refuse(match text(&found.path) {
             Err(error) => error,
-            Ok(_) => Diagnostic::error("unknown-language", "the file's name does not tell its language")
+            Ok(_) => Diagnostic::error("unknown-language", "the file's name does not show its language")
                 .help(extensions_help()),
         });
     };
@@ -127,10 +128,20 @@ pub fn read(found: &InputFile, input: Option<Language>, int_range: Option<IntRan
         Ok(text) => text,
         Err(error) => return refuse(error),
     };
-    match palisade::read(Source::new(name.as_str(), text), language, int_range) {
+    match palisade::read(Source::new(name.as_str(), text), language, reading.int_range) {
         Ok(input) => Reading::Program(Box::new(input)),
         Err(_) if found.named == Named::InFolder && is_txt(&found.path) => Reading::Skipped,
         Err(refused) => Reading::Refused(refused),
+    }
+}
+
+/// Reads the only program of a command.
+pub fn read_named(path: &Path, reading: ReadingArgs) -> Result<Box<Input>, Refused> {
+    let found = InputFile { path: path.to_owned(), key: String::new(), named: Named::ByUser };
+    match read(&found, reading) {
+        Reading::Program(input) => Ok(input),
+        Reading::Refused(refused) => Err(refused),
+        Reading::Skipped => unreachable!("files that are named are not skipped"),
     }
 }
 
@@ -160,7 +171,7 @@ pub fn text(path: &Path) -> Result<String, Diagnostic> {
         let gave_up = waiting.gave_up();
         let read = waiting.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
         if gave_up.load(Ordering::Relaxed) {
-            return Err(Diagnostic::error("no-input", "the reading was stopped before its end"));
+            return Err(Diagnostic::error("no-input", "reading was stopped before the end of the input"));
         }
         read
     } else {
@@ -200,7 +211,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
 fn extensions_help() -> String {
     let extensions: Vec<String> = Language::ALL.iter().map(|language| format!(".{language}")).collect();
     format!(
-        "known extensions are {} and .txt (Trencher's); --input LANGUAGE says what else it is",
+        "known extensions are {} and .txt (Trencher's); for other files, use --input LANGUAGE",
         extensions.join(", ")
     )
 }
@@ -225,7 +236,7 @@ pub fn another_program(input: &Input, given: Option<&Path>, what: &str) -> Diagn
             format!("{name} is not the program that the {what} was found for"),
         ),
         None => {
-            Diagnostic::warning("program-changed", format!("{name} was changed since the {what} was found"))
+            Diagnostic::warning("program-changed", format!("{name} has changed since the {what} was found"))
         }
     }
 }
@@ -234,14 +245,14 @@ impl Recorded<'_> {
     /// Reads the program.
     pub fn read(&self, path: PathBuf) -> Result<Reading, String> {
         let language = Language::from_name(self.language)
-            .ok_or_else(|| format!("there is no input language `{}`", self.language))?;
+            .ok_or_else(|| format!("unknown input language `{}`", self.language))?;
         let int_range = match self.int_range {
-            Some((lo, hi)) if lo > hi => return Err(format!("the range {lo}..{hi} holds no value")),
+            Some((lo, hi)) if lo > hi => return Err(format!("the range {lo}..{hi} is empty")),
             Some((lo, hi)) => Some(IntRange { lo, hi }),
             None => None,
         };
         let found = InputFile { path, key: String::new(), named: Named::ByUser };
-        Ok(read(&found, Some(language), int_range))
+        Ok(read(&found, ReadingArgs { input: Some(language), int_range }))
     }
 
     /// The path of the program: the one the user gives, or else the recorded one, or else one next to the

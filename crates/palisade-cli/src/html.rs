@@ -38,10 +38,9 @@ impl<'a> Page<'a> {
     /// Writes the page. Returns false if that fails.
     pub fn write(&self, output: &Output) -> bool {
         let Some(file) = self.file else { return true };
-        let asked: Vec<String> =
+        let arguments: Vec<String> =
             std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-        let asked = asked.join(" ");
-        let title = format!("palisade {}", report::visible(&asked));
+        let title = format!("palisade {}", report::visible(&arguments.join(" ")));
         let page = html::page(&title, &self.entries, concat!("Palisade ", env!("PALISADE_VERSION")));
         let written = files::write(file, &page);
         written.map_err(|error| output.complain_about(&file.display().to_string(), error)).is_ok()

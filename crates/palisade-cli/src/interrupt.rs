@@ -13,7 +13,7 @@ const ENDED_BY_SIGNAL: i32 = 128;
 
 static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Whether we were asked to end after the flag was first requested.
+/// Whether a request to end has arrived since the flag was first requested.
 pub fn is_stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }

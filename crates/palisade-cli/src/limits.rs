@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The limits of a command.
+#[derive(Clone)]
 pub struct UserLimits {
     /// The time for one file.
     pub timeout: Option<Duration>,

@@ -18,6 +18,7 @@ mod interrupt;
 mod limits;
 mod meter;
 mod monitor;
+mod outcomes;
 mod output;
 mod paths;
 mod ran_out;
@@ -35,15 +36,19 @@ use output::Output;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(arguments) = cargo::linker_arguments() {
+        return cargo::link(arguments);
+    }
     interrupt::report_size_limit();
     let palisade = match args::parse() {
         Ok(palisade) => palisade,
-        Err(message) => return ExitCode::from(output::told(&message)),
+        Err(message) => return ExitCode::from(output::print_instead(&message)),
     };
     let output = Output::new(&palisade);
     waiting::give_up_after(palisade.common.timeout);
     let exit = match &palisade.command {
         Command::Check(args) => check::run(args, &palisade.common, &output),
+        Command::Outcomes(args) => outcomes::run(args, &palisade.common, &output),
         Command::Replay(args) => replay::run(args, &palisade.common, &output),
         Command::Robust(args) => robust::run(args, &palisade.common, &output),
         Command::Certify(args) => certify::run(args, &palisade.common, &output),

@@ -38,7 +38,7 @@ pub struct Meter {
 
 struct Shared {
     /// For each engine, whether its next report should be recorded.
-    asked: [AtomicBool; MAX_LANES],
+    is_wanted: [AtomicBool; MAX_LANES],
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -59,7 +59,7 @@ struct Lane {
     doing: String,
     counters: Vec<(&'static str, u64)>,
     /// When this was reported.
-    told: Option<Instant>,
+    reported: Option<Instant>,
     /// The first counter at an earlier time.
     before: Option<(Instant, &'static str, u64)>,
     /// The increase of the first counter per second since then.
@@ -97,7 +97,7 @@ impl Meter {
     pub fn new(quiet: bool) -> Meter {
         let state = State { lanes: Vec::new(), notes: Vec::new(), files: None, ended: false, shown: false };
         let shared = Arc::new(Shared {
-            asked: std::array::from_fn(|_| AtomicBool::new(!quiet)),
+            is_wanted: std::array::from_fn(|_| AtomicBool::new(!quiet)),
             state: Mutex::new(state),
             wake: Condvar::new(),
         });
@@ -125,7 +125,7 @@ impl Meter {
 
     /// Records what is being done. Meant for rare reports, none of which should be missed.
     pub fn say(&self, doing: &str, stats: &Stats) {
-        self.shared.lock().lane(0).tell("", doing, stats, Instant::now());
+        self.shared.lock().lane(0).record("", doing, stats, Instant::now());
     }
 
     /// Wipes the line on the terminal, so that something else can be printed.
@@ -137,7 +137,7 @@ impl Meter {
 impl Progress for Shared {
     fn note(&self, note: &Note) {
         let notes = &mut self.lock().notes;
-        // An engine that is asked again takes the same notes again.
+        // An engine that is run again takes the same notes again.
         if !notes.contains(note) {
             notes.push(note.clone());
         }
@@ -147,7 +147,7 @@ impl Progress for Shared {
         let lane = lane.min(MAX_LANES - 1);
         *self.lock().lane(lane) = Lane::default();
         // The next engine in this lane is shown at once.
-        self.asked[lane].store(true, Ordering::Relaxed);
+        self.is_wanted[lane].store(true, Ordering::Relaxed);
     }
 
     fn report(&self, doing: &str, stats: &Stats) {
@@ -156,29 +156,29 @@ impl Progress for Shared {
 
     fn report_lane(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
         let lane = lane.min(MAX_LANES - 1);
-        if !self.asked[lane].load(Ordering::Relaxed) {
+        if !self.is_wanted[lane].load(Ordering::Relaxed) {
             return;
         }
         if let Ok(mut state) = self.state.try_lock() {
-            self.asked[lane].store(false, Ordering::Relaxed);
-            state.lane(lane).tell(engine, doing, stats, Instant::now());
+            self.is_wanted[lane].store(false, Ordering::Relaxed);
+            state.lane(lane).record(engine, doing, stats, Instant::now());
         }
     }
 }
 
 impl Lane {
-    fn tell(&mut self, engine: &str, doing: &str, stats: &Stats, told: Instant) {
+    fn record(&mut self, engine: &str, doing: &str, stats: &Stats, reported: Instant) {
         engine.clone_into(&mut self.engine);
         doing.clone_into(&mut self.doing);
         self.counters.clear();
         self.counters.extend(stats.iter().take(MAX_COUNTERS));
-        self.told = Some(told);
+        self.reported = Some(reported);
         let first = self.counters.first();
         match (first, self.before) {
             (Some((name, now)), Some((_, known, before))) if *name == known && *now >= before => {}
             // It is starting, or has restarted.
             _ => {
-                self.before = first.map(|&(name, now)| (told, name, now));
+                self.before = first.map(|&(name, now)| (reported, name, now));
                 self.rate = None;
             }
         }
@@ -186,22 +186,22 @@ impl Lane {
 
     /// Measures the rate. A rate that is older than the interval is dropped.
     fn rate(&mut self, now: Instant, interval: Duration) {
-        let (Some(told), Some(&(name, count)), Some((then, _, before))) =
-            (self.told, self.counters.first(), self.before)
+        let (Some(reported), Some(&(name, count)), Some((then, _, before))) =
+            (self.reported, self.counters.first(), self.before)
         else {
             return;
         };
-        if now.saturating_duration_since(told) > interval {
+        if now.saturating_duration_since(reported) > interval {
             self.rate = None;
-        } else if told.saturating_duration_since(then) >= MIN_RATED {
-            self.rate = Some((count - before) as f64 / (told - then).as_secs_f64());
-            self.before = Some((told, name, count));
+        } else if reported.saturating_duration_since(then) >= MIN_RATED {
+            self.rate = Some((count - before) as f64 / (reported - then).as_secs_f64());
+            self.before = Some((reported, name, count));
         }
     }
 
     /// What it is doing, if it is doing anything.
     fn show(&self, words: Words) -> Option<String> {
-        self.told?;
+        self.reported?;
         let rate = self.rate.map(|rate| match rate {
             rate if rate < 10.0 => format!(" ({rate:.1}/s)"),
             rate => format!(" ({}/s)", brief(rate)),
@@ -275,7 +275,7 @@ impl Shared {
         let mut due = if terminal { PATIENCE } else { BETWEEN_LINES };
         let mut state = self.lock();
         while !state.ended {
-            self.asked.iter().for_each(|asked| asked.store(true, Ordering::Relaxed));
+            self.is_wanted.iter().for_each(|wanted| wanted.store(true, Ordering::Relaxed));
             state = self.wake.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
             let elapsed = start.elapsed();
             if !state.ended && elapsed >= due {
@@ -359,9 +359,9 @@ mod tests {
 
     const WIDE: usize = 1000;
 
-    fn asked() -> Meter {
+    fn listening() -> Meter {
         let meter = Meter::new(true);
-        meter.shared.asked.iter().for_each(|asked| asked.store(true, Ordering::Relaxed));
+        meter.shared.is_wanted.iter().for_each(|wanted| wanted.store(true, Ordering::Relaxed));
         meter
     }
 
@@ -379,26 +379,27 @@ mod tests {
 
     #[test]
     fn lines() {
-        let meter = asked();
+        let meter = listening();
         check(&meter, None, WIDE, "3 s");
         meter.progress().report("searching", &states(12_345));
         check(&meter, None, WIDE, "3 s: searching, 12.3k states, buffer bound 2");
-        meter.progress().report("nobody asked", &states(12_345));
-        let told = "3 s, 4.8 MiB: searching, 12.3k states, buffer bound 2";
-        check(&meter, Some(5_000_000), WIDE, told);
-        meter.say("nobody asked", &states(1));
-        check(&meter, None, WIDE, "3 s: nobody asked, 1 state, buffer bound 2");
-        let meter = asked();
+        meter.progress().report("unrequested", &states(12_345));
+        let expected = "3 s, 4.8 MiB: searching, 12.3k states, buffer bound 2";
+        check(&meter, Some(5_000_000), WIDE, expected);
+        meter.say("unrequested", &states(1));
+        check(&meter, None, WIDE, "3 s: unrequested, 1 state, buffer bound 2");
+        let meter = listening();
         meter.progress().report_lane(1, "dual", "searching", &states(12_345));
         meter.progress().report_lane(0, "explicit", "visiting", &Stats::new());
         meter.files(2, 5);
-        let told = "3 s, 2 of 5 files: explicit: visiting | dual: searching, 12.3k states, buffer bound 2";
-        check(&meter, None, WIDE, told);
+        let expected =
+            "3 s, 2 of 5 files: explicit: visiting | dual: searching, 12.3k states, buffer bound 2";
+        check(&meter, None, WIDE, expected);
     }
 
     #[test]
     fn an_engine_that_has_ended_is_not_shown() {
-        let meter = asked();
+        let meter = listening();
         for (lane, engine) in ["explicit", "dual", "lazy"].into_iter().enumerate() {
             meter.progress().report_lane(lane, engine, "searching", &Stats::new());
         }
@@ -407,14 +408,14 @@ mod tests {
         meter.progress().ended(0);
         meter.progress().ended(2);
         check(&meter, None, WIDE, "3 s");
-        // When it is asked again, it is shown at once.
+        // When it runs again, it is shown at once.
         meter.progress().report_lane(1, "dual", "starting", &Stats::new());
         check(&meter, None, WIDE, "3 s: dual: starting");
     }
 
     #[test]
-    fn all_engines_are_there_on_a_narrow_terminal() {
-        let meter = asked();
+    fn all_engines_are_shown_on_a_narrow_terminal() {
+        let meter = listening();
         meter.progress().report_lane(0, "explicit", "searching states under tso", &states(3_100_000));
         meter.progress().report_lane(1, "dual", "searching backward with load buffers", &states(12_345));
         meter.progress().report_lane(2, "sb", "starting", &Stats::new());
@@ -439,12 +440,12 @@ mod tests {
         let mut lane = Lane::default();
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut show = |told: Option<(u64, u64)>, now: u64, expected: &str| {
-            if let Some((seconds, count)) = told {
-                lane.tell("", "searching", &states(count), at(seconds));
+        let mut show = |report: Option<(u64, u64)>, now: u64, expected: &str| {
+            if let Some((seconds, count)) = report {
+                lane.record("", "searching", &states(count), at(seconds));
             }
             lane.rate(at(now), Duration::from_secs(2));
-            assert_eq!(lane.show(Words::OneCounter).expect("something was told"), expected);
+            assert_eq!(lane.show(Words::OneCounter).expect("something was reported"), expected);
         };
         show(Some((1, 1000)), 1, "searching, 1000 states");
         show(Some((3, 5000)), 3, "searching, 5000 states (2000/s)");

@@ -6,7 +6,7 @@
 //! - 0 if there are none in a trace with an end mark;
 //! - 1 if there are some;
 //! - 2 if the trace is cut off or malformed (what could be read is still reported);
-//! - 3 if the reading was stopped, or there is no violation and no end mark.
+//! - 3 if reading was stopped, or there is no violation and no end mark.
 
 use crate::args::{Common, MonitorArgs};
 use crate::exit::Exit;
@@ -15,7 +15,7 @@ use crate::output::{Detail, Output};
 use crate::paths::{clash, keep_apart};
 use crate::waiting::Waiting;
 use crate::{files, interrupt, limits};
-use palisade::harness::allowance::{Allowance, Over};
+use palisade::harness::allowance::{Allowance, LimitReached};
 use palisade::memory::Interlocked;
 use palisade::monitor::{Ending, Monitor, Seen, TraceError, TraceReader, Violation};
 use palisade::report::{self, MonitorFinding, Report, SourcePlace, Standing};
@@ -58,7 +58,7 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
             let meter = Meter::new(output.detail == Detail::Quiet);
             let read = reader.read_batches(|events| {
                 for events in events.chunks(CHECKED) {
-                    let full = || if monitor.is_full() { Err(Over::Memory) } else { Ok(()) };
+                    let full = || if monitor.is_full() { Err(LimitReached::Memory) } else { Ok(()) };
                     over = over.or_else(|| full().and_then(|()| allowance.check()).err());
                     if over.is_some() {
                         stopped.store(true, Ordering::Relaxed);
@@ -76,7 +76,7 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
         Err(error) => return output.refuse_about(&name, files::unreadable(&error)),
     };
     if monitor.is_full() {
-        over = Some(Over::Memory);
+        over = Some(LimitReached::Memory);
     }
     let stopped = over.is_some() || stopped.load(Ordering::Relaxed);
     let mut violations = monitor.violations().sorted();
@@ -84,11 +84,11 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
         violations.retain(|(violation, _)| violation.model == model.into());
     }
     let problem = match &read {
-        _ if over == Some(Over::Memory) => Some(format!(
-            "the reading was stopped: out of memory ({:.2} GiB)",
+        _ if over == Some(LimitReached::Memory) => Some(format!(
+            "reading was stopped: out of memory ({:.2} GiB)",
             memory as f64 / (1u64 << 30) as f64
         )),
-        _ if stopped => Some("the reading was stopped".to_owned()),
+        _ if stopped => Some("reading was stopped".to_owned()),
         // A violation that was found counts, whatever follows in the trace.
         Ok(Ending::Unmarked) if violations.is_empty() => Some(UNMARKED.to_owned()),
         Ok(_) => None,

@@ -188,7 +188,7 @@ fn unwritten(error: &io::Error) -> Option<Diagnostic> {
 
 /// Prints the text that replaces running a command: help, the version, or what is wrong with the command
 /// line. Returns the exit code.
-pub fn told(message: &clap::Error) -> u8 {
+pub fn print_instead(message: &clap::Error) -> u8 {
     let printed = message.print().and_then(|()| io::stdout().flush());
     match printed.err().and_then(|error| unwritten(&error)) {
         Some(problem) => {

@@ -1,8 +1,8 @@
 //! Answers of commands that run out of time or memory before anything can be said about a file.
 //!
-//! In every phase, the work asks its limits whether to go on ([`palisade::engine::Limits::within`]). What it
-//! has found by then becomes part of the answer. A [`Backstop`] handles work that does not ask often enough:
-//! it ends the process with the same words. It is not used if there are several files.
+//! In every phase, the work asks its limits whether to continue ([`palisade::engine::Limits::within`]). What
+//! it has found by then becomes part of the answer. A [`Backstop`] handles work that does not ask often
+//! enough: it ends the process with the same words. It is not used if there are several files.
 
 use crate::args::Format;
 use crate::exit::Exit;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The engine in answers that no engine gave.
-const NOBODY: &str = "none";
+const NO_ENGINE: &str = "none";
 
 /// What a command reports about a file when it has run out of time or memory.
 #[derive(Clone, Debug)]
@@ -79,7 +79,7 @@ impl LastWords {
                     goal,
                     all,
                     word: "unknown",
-                    engine: NOBODY,
+                    engine: NO_ENGINE,
                     stats: &stats,
                     places: 0,
                     fewest: 0,
@@ -110,7 +110,7 @@ impl LastWords {
     }
 
     fn unanswered<Q: Explain>(&self, model: Model, reason: Reason) -> String {
-        let outcome: Outcome<Q> = Outcome::unknown(NOBODY, reason);
+        let outcome: Outcome<Q> = Outcome::unknown(NO_ENGINE, reason);
         let source = Source::new(self.file.as_str(), "");
         let finding = Finding::bare(&source, model, &outcome, self.start.elapsed().as_secs_f64());
         self.rendered(&Finding { peak_memory_bytes: palisade::engine::peak_memory_bytes(), ..finding })

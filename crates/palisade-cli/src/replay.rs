@@ -15,10 +15,13 @@ use crate::output::{Detail, Output};
 use crate::paths::keep_apart;
 use crate::ran_out::{Backstop, Question};
 use palisade::Evidence;
-use palisade::program::lower;
+use palisade::certificate::can_reach;
+use palisade::memory::Violation;
+use palisade::program::lower_with;
+use palisade::program::running::System;
 use palisade::report::{self, LocalSteps, html};
-use palisade::trace::{WitnessError, WitnessFile, text_hash};
-use palisade::{Diagnostic, Input};
+use palisade::trace::{Replay, WitnessError, WitnessFile, text_hash};
+use palisade::{Diagnostic, Input, Limits};
 use serde_json::json;
 
 /// Witness files with more instances than this are refused. No search would have found them.
@@ -29,13 +32,14 @@ pub fn run(args: &ReplayArgs, common: &Common, output: &Output) -> Exit {
     let limits = UserLimits::new(common);
     let last_words = output.last_words(&args.witness, Question::Other("replay"));
     let backstop = Backstop::new(&limits, last_words.clone());
-    limits.per_file(1).within(|| judge(args, common, backstop, output)).unwrap_or_else(|what| {
+    let work = limits.per_file(1);
+    work.within(|| judge(args, common, &work, backstop, output)).unwrap_or_else(|what| {
         output.print(&last_words.say(what));
         Exit::Unknown
     })
 }
 
-fn judge(args: &ReplayArgs, common: &Common, backstop: Backstop, output: &Output) -> Exit {
+fn judge(args: &ReplayArgs, common: &Common, limits: &Limits, backstop: Backstop, output: &Output) -> Exit {
     let name = args.witness.display().to_string();
     let refuse = |error: Diagnostic| output.refuse_about(&name, error);
     let text = match files::text(&args.witness) {
@@ -67,32 +71,34 @@ fn judge(args: &ReplayArgs, common: &Common, backstop: Backstop, output: &Output
         output.complain_about(&name, files::another_program(&input, args.program.as_deref(), "witness"));
     }
     let mut page = Page::new(args.html.as_deref());
-    let told = tell(&name, &witness, &input, &mut page, common, output);
+    let replayed = report_on(&name, &witness, &input, &mut page, common, limits, output);
     drop(backstop);
-    output.print(&told.text);
-    if told.exit == Exit::Fine && !page.write(output) {
+    output.print(&replayed.text);
+    if replayed.exit == Exit::Fine && !page.write(output) {
         return Exit::Error;
     }
-    told.exit
+    replayed.exit
 }
 
 /// The result of a replay.
-struct Told {
+struct Replayed {
     text: String,
     exit: Exit,
 }
 
-fn tell(
+fn report_on(
     name: &str,
     witness: &WitnessFile,
     input: &Input,
     page: &mut Page<'_>,
     common: &Common,
+    limits: &Limits,
     output: &Output,
-) -> Told {
-    let system = lower(&input.program, witness.instantiation());
+) -> Replayed {
+    let system = lower_with(&input.program, witness.instantiation(), witness.waits());
     let verified = witness
         .verify(&system)
+        .and_then(|replay| out_of_reach(witness, &system, replay, limits))
         .and_then(|replay| Ok((witness.machine(&system)?, witness.run(&system)?, replay)));
     let record = |verdict: &str, reason: Option<&WitnessError>, violation: Option<&str>| {
         let mut record = json!({
@@ -118,7 +124,7 @@ fn tell(
             let why = report::explain(&evidence);
             page.add(|_| html::replay(subject(input), name, &evidence));
             if common.format == Format::Json {
-                return Told { text: record("valid", None, Some(&why)), exit: Exit::Fine };
+                return Replayed { text: record("valid", None, Some(&why)), exit: Exit::Fine };
             }
             let mut text = format!("valid  {}: {why}\n", report::visible(name));
             if output.detail != Detail::Quiet {
@@ -127,15 +133,39 @@ fn tell(
                 text.push('\n');
                 text.push_str(&report::witness(&evidence, local, output.width, output.colour));
             }
-            Told { text, exit: Exit::Fine }
+            Replayed { text, exit: Exit::Fine }
+        }
+        Err(error @ WitnessError::Unfinished(_)) => {
+            let text = match common.format {
+                Format::Json => record("unknown", Some(&error), None),
+                Format::Text => format!("unknown  {}: {error}\n", report::visible(name)),
+            };
+            Replayed { text, exit: Exit::Unknown }
         }
         Err(error) => {
             let text = match common.format {
                 Format::Json => record("invalid", Some(&error), None),
                 Format::Text => format!("invalid  {}: {error}\n", report::visible(name)),
             };
-            Told { text, exit: Exit::Violated }
+            Replayed { text, exit: Exit::Violated }
         }
+    }
+}
+
+/// Checks that the goal of a run is out of reach of its last state, as the run claims. If the limits are
+/// reached, everything ends as it does for any other work.
+fn out_of_reach(
+    witness: &WitnessFile,
+    system: &System,
+    replay: Replay,
+    limits: &Limits,
+) -> Result<Replay, WitnessError> {
+    let Some(Violation::Unreachable(goal)) = replay.violation else { return Ok(replay) };
+    let last = replay.states.last().expect("a run has a first state");
+    match can_reach(witness.machine(system)?, last, &system.goals[goal], limits) {
+        Ok(false) if last.fault.is_none() => Ok(replay),
+        Ok(_) => Err(WitnessError::Reachable),
+        Err(what) => Err(WitnessError::Unfinished(what.to_string())),
     }
 }
 

@@ -20,7 +20,7 @@ use std::path::Path;
 
 /// Runs the command.
 pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
-    let found = match files::find(&args.paths, args.input) {
+    let found = match files::find(&args.paths, args.reading.input) {
         Ok(found) => found,
         Err(problems) => return output.refuse_all(problems),
     };
@@ -69,7 +69,7 @@ fn file(
     page: &mut Page<'_>,
     backstop: Option<Backstop>,
 ) -> Result<Exit, Exhausted> {
-    let input = match limits.within(|| files::read(found, args.input, args.int_range))? {
+    let input = match limits.within(|| files::read(found, args.reading))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             page.refuse(&refused.source, &refused.diagnostics);
@@ -80,12 +80,9 @@ fn file(
     output.warn(&input);
     let options = RobustOptions {
         model: args.model.into(),
-        interlocked: args.interlocked.into(),
-        threads: args.threads.unwrap_or_default(),
-        engine: match args.engine.as_str() {
-            "auto" => EngineChoice::Auto,
-            name => EngineChoice::Named(name.to_owned()),
-        },
+        interlocked: args.machine.interlocked.into(),
+        threads: args.machine.threads.unwrap_or_default(),
+        engine: EngineChoice::from(args.engine.as_str()),
         ..RobustOptions::default()
     };
     let meter = Meter::new(output.detail == Detail::Quiet);

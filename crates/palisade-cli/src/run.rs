@@ -23,8 +23,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// A session ends when this many executions could not be followed to their end, because the others will not
-/// go better.
+/// A session ends when this many executions could not be followed to their end. The others are unlikely to
+/// fare better.
 const MAX_INCONCLUSIVE: u64 = 3;
 
 /// Runs the command.
@@ -85,8 +85,8 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         (Some(schedule), _) => job.replay(&mut session, schedule),
         (None, StrategyArg::Exhaustive) => exhaustive = Some(job.explore(&mut session, &meter)),
         (None, _) => session.run(|findings| {
-            tell(&meter, findings);
-            worth_going_on(findings)
+            report_progress(&meter, findings);
+            is_worth_continuing(findings)
         }),
     }
     drop(meter);
@@ -152,8 +152,8 @@ fn refuse(name: &str, error: &StartError, output: &Output) -> Exit {
             "not-instrumented",
             "compile and link it with `palisade cc` or `palisade c++`; scripts that start it cannot be run, only the program itself",
         ),
-        StartError::NoHello(_) => ("no-start", "`palisade doctor` tells what this machine can do"),
-        _ => ("cannot-start", "give the path of a program behind `--`"),
+        StartError::NoHello(_) => ("no-start", "run `palisade doctor` to see what this machine can do"),
+        _ => ("cannot-start", "give the path of a program after `--`"),
     };
     let program = if name.is_empty() { "palisade run" } else { name };
     output.refuse_about(program, Diagnostic::error(id, error.to_string()).help(help))
@@ -210,8 +210,8 @@ impl Job<'_> {
     fn explore(&self, session: &mut Session, meter: &Meter) -> Searched {
         let most = self.args.schedules.unwrap_or(u64::MAX);
         session.explore(self.args.preemptions, most, |findings| {
-            tell(meter, findings);
-            worth_going_on(findings)
+            report_progress(meter, findings);
+            is_worth_continuing(findings)
         })
     }
 
@@ -221,16 +221,16 @@ impl Job<'_> {
         let schedules = format!("{done} schedule{}", if done == 1 { "" } else { "s" });
         if findings.stopped {
             let why = if self.stop.load(Ordering::Relaxed) { "was stopped" } else { "ran out of time" };
-            return Some(format!("The run {why}; what was found in {schedules} is told."));
+            return Some(format!("The run {why}; this report covers {schedules}."));
         }
         if findings.out_of_memory {
             let gib = self.options.memory.unwrap_or(0) as f64 / (1u64 << 30) as f64;
             return Some(format!(
-                "The run ran out of memory ({gib:.2} GiB); what was found in {schedules} is told."
+                "The run ran out of memory ({gib:.2} GiB); this report covers {schedules}."
             ));
         }
         if let Some(lost) = &findings.lost {
-            return Some(format!("{lost}; what was found in {schedules} is told."));
+            return Some(format!("{lost}; this report covers {schedules}."));
         }
         if findings.diverged > 0 && self.args.replay.is_some() {
             let first =
@@ -253,13 +253,13 @@ impl Job<'_> {
             if done == 1 {
                 return Some(format!("The one schedule could not be followed to its end: {message}."));
             }
-            let given_up = if worth_going_on(findings) { "" } else { ", and no more were tried" };
+            let given_up = if is_worth_continuing(findings) { "" } else { ", and no more were tried" };
             return Some(format!(
                 "Not all of {done} schedules could be followed to their end{given_up}: {message}."
             ));
         }
         if searched.is_some_and(|searched| !searched.complete)
-            && worth_going_on(findings)
+            && is_worth_continuing(findings)
             && !self.args.stop_at_first
         {
             return Some(format!("There are more executions than the {done} that were run."));
@@ -366,22 +366,22 @@ impl Job<'_> {
     }
 }
 
-const MADE_WITH: &str = "Either the program was built anew since the schedule was made, or it depends on something that the scheduler does not decide, such as its process id or a file.";
-const NOT_THE_SAME: &str = "The program did not do the same again when its threads took the same turns.";
+const MADE_WITH: &str = "Either the program was rebuilt since the schedule was recorded, or it depends on something that the scheduler does not decide, such as its process id or a file.";
+const NOT_THE_SAME: &str = "The program did not behave the same when its threads took the same turns again.";
 const WHAT_TO_DO: &str = "It depends on something that the scheduler does not decide or see: the process id, a file, the network, or code that was compiled without Palisade and changes memory that threads share. Make it the same in every run, or use random schedules.";
 
 /// Whether more executions can show more.
-fn worth_going_on(findings: &Findings) -> bool {
+fn is_worth_continuing(findings: &Findings) -> bool {
     let lost: u64 = findings
         .failures
         .iter()
-        .filter(|found| found.what.is_inconclusive || matches!(found.what.name, "stalled" | "blocked"))
+        .filter(|found| found.what.is_inconclusive)
         .map(|found| found.executions)
         .sum();
     lost < MAX_INCONCLUSIVE || lost * 2 < findings.executions
 }
 
-fn tell(meter: &Meter, findings: &Findings) {
+fn report_progress(meter: &Meter, findings: &Findings) {
     let mut stats = Stats::default();
     let tried = if findings.searched.is_some() { "partial_orders" } else { "schedules" };
     stats.set(tried, findings.executions);
@@ -435,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_exhaustive_search_says_how_much_it_has_seen() {
+    fn an_exhaustive_search_reports_its_progress() {
         let mut findings = Findings { executions: 12, ..Findings::default() };
         assert_eq!(doing(&findings), "running");
         findings.searched = Some(0.254);

@@ -53,8 +53,10 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
         }
     };
     if !server.address().ip().is_loopback() && output.detail != Detail::Quiet {
-        let warning =
-            Diagnostic::warning("not-only-here", "other machines can reach the playground and use this one");
+        let warning = Diagnostic::warning(
+            "not-only-here",
+            "other machines can reach the playground and run checks on this one",
+        );
         output.complain_about(&server.address().to_string(), warning);
     }
     let url = server.url();

@@ -1,8 +1,8 @@
 //! `palisade show`: a program in another form.
 
-use crate::args::{Common, Form, Format, ShowArgs};
+use crate::args::{Common, Form, Format, ReadingArgs, ShowArgs};
 use crate::exit::Exit;
-use crate::files::{self, InputFile, Named, Reading};
+use crate::files;
 use crate::limits::UserLimits;
 use crate::output::Output;
 use crate::ran_out::{Backstop, Question};
@@ -37,12 +37,7 @@ pub fn run(args: &ShowArgs, common: &Common, output: &Output) -> Exit {
 
 /// The program in another form.
 fn show(args: &ShowArgs, output: &Output) -> Result<String, Refused> {
-    let found = InputFile { path: args.file.clone(), key: String::new(), named: Named::ByUser };
-    let input = match files::read(&found, args.input, None) {
-        Reading::Program(input) => input,
-        Reading::Refused(refused) => return Err(refused),
-        Reading::Skipped => unreachable!("files that are named are not skipped"),
-    };
+    let input = files::read_named(&args.file, ReadingArgs { input: args.input, int_range: None })?;
     let text = match args.form {
         Form::Pal => print::print(&input.program),
         Form::Dot => dot::control_flow(&lower(&input.program, Instantiation { any: ANY, every: None })),

@@ -3,7 +3,7 @@
 
 use crate::args::{Common, Format, TargetArg, TranslateArgs};
 use crate::exit::Exit;
-use crate::files::{self, InputFile, Named, Reading};
+use crate::files;
 use crate::limits::UserLimits;
 use crate::output::Output;
 use crate::paths::keep_apart;
@@ -24,7 +24,7 @@ pub fn run(args: &TranslateArgs, common: &Common, output: &Output) -> Exit {
     let translated = limits.per_file(1).within(|| read_and_translate(args, output));
     drop(backstop);
     match translated {
-        Ok(Ok((input, text))) => tell(args, &input, text, output),
+        Ok(Ok((input, text))) => print(args, &input, text, output),
         Ok(Err(refused)) => output.refuse(&refused),
         Err(what) => {
             output.print(&last_words.say(what));
@@ -34,12 +34,7 @@ pub fn run(args: &TranslateArgs, common: &Common, output: &Output) -> Exit {
 }
 
 fn read_and_translate(args: &TranslateArgs, output: &Output) -> Result<(Box<Input>, String), Refused> {
-    let found = InputFile { path: args.file.clone(), key: String::new(), named: Named::ByUser };
-    let input = match files::read(&found, args.input, args.int_range) {
-        Reading::Program(input) => input,
-        Reading::Refused(refused) => return Err(refused),
-        Reading::Skipped => unreachable!("files that are named are not skipped"),
-    };
+    let input = files::read_named(&args.file, args.reading)?;
     output.warn(&input);
     match translate(args, &input) {
         Ok(text) => Ok((input, text)),
@@ -47,25 +42,25 @@ fn read_and_translate(args: &TranslateArgs, output: &Output) -> Result<(Box<Inpu
     }
 }
 
-fn tell(args: &TranslateArgs, input: &Input, text: String, output: &Output) -> Exit {
+fn print(args: &TranslateArgs, input: &Input, text: String, output: &Output) -> Exit {
     if let Some(path) = &args.output
         && let Err(error) = files::write(path, &text)
     {
         return output.refuse_about(&path.display().to_string(), error);
     }
-    let told = match (output.format, &args.output) {
+    let printed = match (output.format, &args.output) {
         (Format::Json, _) => record(args, input, &text),
         (Format::Text, Some(_)) => String::new(),
         (Format::Text, None) => text,
     };
-    output.print(&told);
+    output.print(&printed);
     Exit::Fine
 }
 
 fn translate(args: &TranslateArgs, input: &Input) -> Result<String, Vec<Diagnostic>> {
     let (target, threads) = match args.to {
         TargetArg::Pal if args.threads.is_some() => {
-            let message = "a .pal program says itself how many processes there are";
+            let message = "a .pal program itself declares how many processes there are";
             let error = Diagnostic::error("threads-of-pal", message);
             return Err(vec![error.help("leave out --threads, or translate to c or promela")]);
         }

@@ -100,7 +100,7 @@ pub struct Search {
 
 impl Search {
     /// A shortest run to the state with this index.
-    fn run_to(&self, last: usize) -> Run {
+    pub(crate) fn run_to(&self, last: usize) -> Run {
         let mut steps = Vec::new();
         let mut at = last;
         while let Some((parent, step)) = self.parents[at] {

@@ -66,7 +66,7 @@ pub fn check_claims(engine: &dyn Engine, config: SuiteConfig) -> BTreeMap<&'stat
             }
         }
     }
-    eprintln!("{} on programs without end, seeds {seeds:?}: {tally:?}", engine.name());
+    eprintln!("{} on programs that do not terminate, seeds {seeds:?}: {tally:?}", engine.name());
     tally
 }
 

@@ -25,12 +25,12 @@ impl Classic {
     /// `safe` or `unsafe`.
     pub fn expected(&self, model: Model) -> &'static str {
         let line = self.text.lines().find_map(|line| line.strip_prefix("// sc "));
-        let line = line.unwrap_or_else(|| panic!("{} says no verdicts", self.name));
+        let line = line.unwrap_or_else(|| panic!("{} states no verdicts", self.name));
         let mut verdicts = line.split(", ").map(|part| part.rsplit(' ').next().unwrap_or(part));
         let index = Model::ALL.iter().position(|&other| other == model).expect("ALL holds every model");
         match verdicts.nth(index) {
             Some(word @ ("safe" | "unsafe")) => word,
-            _ => panic!("{} says no verdict for {}", self.name, model.name()),
+            _ => panic!("{} states no verdict for {}", self.name, model.name()),
         }
     }
 
@@ -72,6 +72,9 @@ const TEXTS: &[(&str, &str)] = &[
     ("2+2w", include_str!("../classics/2+2w.pal")),
     ("3.sb", include_str!("../classics/3.sb.pal")),
     ("await", include_str!("../classics/await.pal")),
+    ("choice+atomic", include_str!("../classics/choice+atomic.pal")),
+    ("choice+fence", include_str!("../classics/choice+fence.pal")),
+    ("choice+locked", include_str!("../classics/choice+locked.pal")),
     ("corr", include_str!("../classics/corr.pal")),
     ("corw", include_str!("../classics/corw.pal")),
     ("cowr", include_str!("../classics/cowr.pal")),

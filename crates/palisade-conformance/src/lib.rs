@@ -9,15 +9,17 @@
 //! - [`transform`]: changes to a program whose effect on the verdict is known;
 //! - [`seeds`](fn@seeds): which seeds a test tries, and [`random`], the only random number generator;
 //! - [`shrink`](fn@shrink): a small program that still shows a failure;
-//! - [`suite`]: all of it together. An engine's tests call [`suite::check_engine`] and
+//! - [`suite`]: all of this together. An engine's tests call [`suite::check_engine`] and
 //!   [`suite::check_classics`].
 //! - [`parameterized`]: the same for programs with any number of threads, by comparison with small numbers of
 //!   them.
+//! - [`progress`]: deadlocks and what stays reachable, by brute force.
 //! - [`claims`]: whether the bounds that `unknown` answers state are true.
 //! - [`robust`] and [`robust_suite`]: robustness by brute force, and the suite for engines that decide it.
+//! - [`TestEngine`]: an engine whose answers a test decides.
 //! - [`browser`]: Chromium, for the tests of web pages.
 //!
-//! What is absent: any engine.
+//! What is absent: any engine that searches.
 
 pub mod bounded;
 pub mod browser;
@@ -27,6 +29,7 @@ pub mod claims;
 pub mod classics;
 pub mod generate;
 pub mod parameterized;
+pub mod progress;
 pub mod random;
 pub mod robust;
 pub mod robust_suite;
@@ -34,9 +37,11 @@ pub mod rounds;
 mod seeds;
 mod shrink;
 pub mod suite;
+mod test_engine;
 pub mod transform;
 mod walk;
 
 pub use generate::{Profile, generate};
 pub use seeds::{Seeds, seeds};
 pub use shrink::shrink;
+pub use test_engine::TestEngine;

@@ -93,7 +93,7 @@ pub fn check_robustness(engine: &dyn Engine<Robustness>, config: &Config) {
                      PALISADE_SEED={seed} repeats it.",
                     engine.name(),
                     problem.text,
-                    last.map_or("(does not fail twice)".to_owned(), |problem| problem.text),
+                    last.map_or("(does not fail again)".to_owned(), |problem| problem.text),
                     print::print(&small),
                 );
             }
@@ -194,7 +194,8 @@ impl Subject<'_> {
                 }
             }
             if answer == Verdict::Holds && matches!(ask(&fenced, 1)?, Verdict::Violated(_)) {
-                let text = format!("{place}: robust, but not with a fence more:\n{}", print::print(&fenced));
+                let text =
+                    format!("{place}: robust, but not with an additional fence:\n{}", print::print(&fenced));
                 return Law::FencesOnlyHelp.broken(text);
             }
             if model == Model::Tso {

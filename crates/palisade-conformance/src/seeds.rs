@@ -91,7 +91,7 @@ impl IntoIterator for &Seeds {
 mod tests {
     use super::*;
 
-    /// The seeds of a test that requests forty from 5 on, and whether they suffice.
+    /// The seeds of a test that requests forty seeds starting with 5, and whether they suffice.
     #[track_caller]
     fn check(only: Option<&str>, count: Option<&str>, expected: Range<u64>, suffice: bool) {
         let seeds = Seeds::new(40, only, count).starting_at(5);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "PALISADE_SEEDS is not a number: many")]
-    fn what_is_not_a_number_is_refused() {
+    fn anything_but_a_number_is_refused() {
         Seeds::new(40, None, Some("many"));
     }
 }

@@ -66,11 +66,11 @@ fn is_valid(program: &Program) -> bool {
 }
 
 fn remove<T>(items: &mut Vec<T>, index: usize) -> bool {
-    let there = index < items.len();
-    if there {
+    let exists = index < items.len();
+    if exists {
         items.remove(index);
     }
-    there
+    exists
 }
 
 /// Removes a template and everything that mentions it.
@@ -120,7 +120,7 @@ fn unwrap_statement(program: &mut Program, index: usize) -> bool {
     edit_statement(program, index / 3, &mut |block, at| {
         let statement = &mut block[at];
         let labels = statement.labels.clone();
-        let Some(part) = walk::parts(statement).into_iter().nth(index % 3) else { return };
+        let Some(part) = statement.kind.blocks_mut().into_iter().nth(index % 3) else { return };
         let mut part = std::mem::take(part);
         if part.is_empty() {
             part.push(Stmt::new(StmtKind::Skip, palisade_base::Span::NONE));

@@ -112,7 +112,7 @@ pub fn check_classics(engine: &dyn Engine, config: SuiteConfig) {
         for &model in &config.models {
             let subject = Subject { engine, config: &config, profile: classic.profile(), seed: 0 };
             if let Err(problem) = subject.examine_classic(&classic, model) {
-                writeln!(wrong, "{}: {}", classic.name, problem.text).expect("writing to a string works");
+                writeln!(wrong, "{}: {}", classic.name, problem.text).expect("writing to a string succeeds");
             }
         }
     }
@@ -215,7 +215,8 @@ impl Subject<'_> {
             }
             if verdict == Verdict::Holds && matches!(ask(&fenced, 1)?, Verdict::Violated(_)) {
                 let with_fence = print::print(&fenced);
-                let text = format!("{}: safe, but unsafe with a fence more:\n{with_fence}", model.name());
+                let text =
+                    format!("{}: safe, but unsafe with an additional fence:\n{with_fence}", model.name());
                 return Law::FencesOnlyHelp.broken(text);
             }
             stronger = Some((model, verdict));
@@ -308,8 +309,7 @@ impl Subject<'_> {
         }
         match self.compare(&classic.program, model, Interlocked::WholeBuffer, &mut Tally::default())? {
             Some(verdict) if Safety::word(&verdict) != expected && !is_unknown(&verdict) => {
-                let text =
-                    format!("{}: {}, but {expected} is expected", model.name(), Safety::word(&verdict));
+                let text = format!("{}: {}, expected {expected}", model.name(), Safety::word(&verdict));
                 Law::Classic.broken(text)
             }
             _ => Ok(()),
@@ -370,7 +370,7 @@ impl Subject<'_> {
             self.engine.name(),
             self.seed,
             problem.text,
-            last.as_ref().map_or("(does not fail twice)", |problem| &problem.text),
+            last.as_ref().map_or("(does not fail again)", |problem| &problem.text),
             print::print(&small),
             self.seed,
         )

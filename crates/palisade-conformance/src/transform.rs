@@ -4,8 +4,8 @@ use crate::random::Random;
 use crate::walk;
 use palisade_program::written::{Name, Program, Stmt, StmtKind};
 
-/// Adds a full fence at a random place. It never adds behaviour: a run of the result without its fence steps
-/// is a run of the program.
+/// Adds a full fence at a random place. This never adds behaviour: removing the fence steps from a run of the
+/// result gives a run of the program.
 pub fn with_fence(program: &Program, random: &mut Random) -> Program {
     let mut result = program.clone();
     let mut places = 0;
@@ -28,7 +28,7 @@ pub fn with_fence(program: &Program, random: &mut Random) -> Program {
 pub fn renamed(program: &Program) -> Program {
     let mut result = program.clone();
     walk::names(&mut result, &mut |name| {
-        // `end` is the name of every body's end.
+        // `end` is the label of the end of every body.
         if name.as_str() != "end" {
             *name = Name::new(format!("{name}_renamed"), name.span());
         }

@@ -1,8 +1,8 @@
 //! Walking over programs: every block, every name.
 
 use palisade_program::written::{
-    Block, Expr, ExprKind, Init, InitValue, Name, Observation, Place, PlaceKind, ProcessRef, Program, Stmt,
-    StmtKind,
+    Block, Expr, ExprKind, Init, InitValue, Name, Observation, Place, PlaceKind, ProcessRef, Program,
+    ProgressKind, Stmt, StmtKind,
 };
 
 /// Calls `visit` for every block of the program, outer ones first.
@@ -15,18 +15,7 @@ pub(crate) fn blocks(program: &mut Program, visit: &mut dyn FnMut(&mut Block)) {
 fn block(stmts: &mut Block, visit: &mut dyn FnMut(&mut Block)) {
     visit(stmts);
     for statement in stmts {
-        parts(statement).into_iter().for_each(|part| block(part, visit));
-    }
-}
-
-/// The blocks directly inside a statement.
-pub(crate) fn parts(statement: &mut Stmt) -> Vec<&mut Block> {
-    match &mut statement.kind {
-        StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
-        StmtKind::While { body, .. } => vec![body],
-        StmtKind::Loop(body) | StmtKind::Atomic(body) | StmtKind::Block(body) => vec![body],
-        StmtKind::Choose(alternatives) => alternatives.iter_mut().collect(),
-        _ => Vec::new(),
+        statement.kind.blocks_mut().into_iter().for_each(|part| block(part, visit));
     }
 }
 
@@ -55,6 +44,11 @@ pub(crate) fn names(program: &mut Program, visit: &mut dyn FnMut(&mut Name)) {
     blocks(program, &mut |stmts| stmts.iter_mut().for_each(|statement| own_names(statement, visit)));
     for property in &mut program.properties {
         expr(&mut property.condition, visit);
+    }
+    for progress in &mut program.progress {
+        if let ProgressKind::Live(condition) = &mut progress.kind {
+            expr(condition, visit);
+        }
     }
 }
 

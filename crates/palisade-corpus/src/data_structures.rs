@@ -1,5 +1,5 @@
-//! The programs of "Counter-example guided fence insertion under TSO" (Abdulla, Atig, Chen, Leonardsson and
-//! Rezine, TACAS 2012) that exist in several sizes.
+//! The programs of "Counter-example guided fence insertion under weak memory models" (Abdulla, Atig, Chen,
+//! Leonardsson and Rezine, TACAS 2012) that exist in several sizes.
 
 use crate::Fences;
 use crate::template::fill;
@@ -18,7 +18,7 @@ pub fn producer_consumer(produces: Produces, cells: u32) -> String {
     let one = r#"
 // A producer that can overtake its consumer in an arena of $N cells, version 1. It is wrong even under
 // sequential consistency: the consumer can remove what the producer has just stored.
-// Source: Abdulla et al., "Counter-example guided fence insertion under TSO", TACAS 2012, Fig. 18.
+// Source: Abdulla et al., "Counter-example guided fence insertion under weak memory models", TACAS 2012, Fig. 18.
 const N = $N;
 shared arena[N]: 0..1;
 shared head: 0..N - 1;
@@ -47,7 +47,7 @@ process Consumer {
 "#;
     let two = r#"
 // A producer that can overtake its consumer in an arena of $N cells, version 2: it puts two items into a cell.
-// Source: Abdulla et al., "Counter-example guided fence insertion under TSO", TACAS 2012, Fig. 19.
+// Source: Abdulla et al., "Counter-example guided fence insertion under weak memory models", TACAS 2012, Fig. 19.
 const N = $N;
 shared arena[N]: 0..2;
 shared head: 0..N - 1;
@@ -85,8 +85,8 @@ process Consumer {
 pub fn increasing_sequence(last: u32) -> String {
     let template = r#"
 // A server stores numbers that never decrease, each any number of times. A client reads twice.
-// Source: Abdulla et al., "Counter-example guided fence insertion under TSO", TACAS 2012, Fig. 21 (numbers up
-// to 20).
+// Source: Abdulla et al., "Counter-example guided fence insertion under weak memory models", TACAS 2012,
+// Fig. 21 (numbers up to 20).
 // There is one variable, so PSO allows no more than TSO.
 const LAST = $LAST;
 shared message: 0..LAST;

@@ -46,12 +46,22 @@ pub struct Expectation {
 /// # Panics
 /// If a line is malformed.
 pub fn expectations() -> Vec<Expectation> {
-    let text = include_str!("../../../corpus/expected.tsv");
+    table("expected.tsv", include_str!("../../../corpus/expected.tsv"))
+}
+
+/// The same for the programs that say what must stay possible: `corpus/progress.tsv`. Only some engines
+/// answer questions about that.
+///
+/// # Panics
+/// If a line is malformed.
+pub fn progress_expectations() -> Vec<Expectation> {
+    table("progress.tsv", include_str!("../../../corpus/progress.tsv"))
+}
+
+fn table(name: &str, text: &'static str) -> Vec<Expectation> {
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("file\tsc\ttso\tpso\tsource"), "the first line names the columns");
-    lines
-        .map(|line| expectation(line).unwrap_or_else(|| panic!("expected.tsv: cannot read `{line}`")))
-        .collect()
+    lines.map(|line| expectation(line).unwrap_or_else(|| panic!("{name}: cannot read `{line}`"))).collect()
 }
 
 fn expectation(line: &'static str) -> Option<Expectation> {

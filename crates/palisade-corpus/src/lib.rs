@@ -18,7 +18,7 @@ mod rounds;
 mod template;
 mod texts;
 
-pub use expected::{Expectation, Safety, Verdicts, expectations};
+pub use expected::{Expectation, Safety, Verdicts, expectations, progress_expectations};
 pub use families::{Family, families};
 pub use files::generated;
 pub use rounds::{RoundExpectation, Within, round_expectations};

@@ -8,7 +8,7 @@ pub fn lamport_fast(threads: u32, fences: Fences) -> String {
     let template = r#"
 // Lamport's fast mutex for $N threads, $FENCES.
 // Source: L. Lamport, "A fast mutual exclusion algorithm", TOCS 5(1), 1987, algorithm 2; Abdulla et al.,
-// "Counter-example guided fence insertion under TSO", TACAS 2012, Fig. 11.
+// "Counter-example guided fence insertion under weak memory models", TACAS 2012, Fig. 11.
 const N = $N;
 shared trying[N]: bool;
 shared x, y: 0..N;              // 0: no thread
@@ -132,7 +132,7 @@ pub fn szymanski(threads: u32, fences: Fences) -> String {
     let template = r#"
 // Szymanski's algorithm for $N threads, $FENCES.
 // Source: B. Szymanski, "A simple solution to Lamport's concurrent programming problem with linear wait", ICS
-// 1988; Atig, Bouajjani and Parlato, "Getting rid of store buffers in TSO analysis", CAV 2011, Table 1;
+// 1988; Atig, Bouajjani and Parlato, "Getting rid of store-buffers in TSO analysis", CAV 2011, Table 1;
 // Abdulla et al., "A load-buffer semantics for total store ordering", LMCS 2018, Table 1.
 // Each thread stores to one variable only, so PSO allows no more than TSO.
 const N = $N;
@@ -202,8 +202,8 @@ forbid count(P@cs) >= 2;
 /// Peterson's algorithm for N threads, which pass N - 1 floors.
 pub fn filter_lock(threads: u32, fences: Fences) -> String {
     let template = r#"
-// Peterson's algorithm for $N threads (the filter lock), $FENCES.
-// Source: G. Peterson, "Myths about the mutual exclusion problem", Information Processing Letters 12(3), 1981.
+// Peterson's algorithm for $N threads (the filter lock), $FENCES. Source: G. Peterson, "Myths about the
+// mutual exclusion problem", Information Processing Letters 12(3), 1981.
 const N = $N;
 shared level[N]: 0..N - 1;
 shared victim[N]: 0..N - 1;

@@ -7,7 +7,7 @@
 //! Counts are taken from below where that is enough: `count(P@l) >= 2` needs two processes at l, whatever the
 //! others do.
 //!
-//! *Limits.* Two things are not supported where any number of threads may run a role:
+//! *Limits.* Two kinds of conditions are not supported where any number of threads may run a role:
 //! - counts other than from below (`count(P@l) >= 2`);
 //! - a condition on final states, which is about all threads.
 
@@ -21,7 +21,7 @@ use palisade_program::running::{
 use std::collections::BTreeMap;
 
 /// The maximal number of bad combinations.
-const MOST: usize = 1 << 20;
+const MAX_COMBINATIONS: usize = 1 << 20;
 
 /// A bad combination: the contents of memory, and the states of processes.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ pub(crate) fn bad_combinations(system: &System, automata: &Automata) -> Result<V
     let mut all = Vec::new();
     for (kind, automaton) in automata.automata.iter().enumerate() {
         for (state, local) in automaton.states.iter_enumerated() {
-            limits::go_on();
+            limits::checkpoint();
             if local.fault.is_some() {
                 all.push(Bad { memory: Vec::new(), processes: vec![(kind as u32, state)] });
             }
@@ -46,9 +46,7 @@ pub(crate) fn bad_combinations(system: &System, automata: &Automata) -> Result<V
     for property in &system.properties {
         let any = automata.automata.iter().any(|automaton| automaton.population == Population::Any);
         if property.kind == PropertyKind::Final && any {
-            return Err(
-                "a condition on final states speaks of all processes, and there may be any number".into()
-            );
+            return Err("a `final` condition is about all processes, and their number is not fixed".into());
         }
         let combinations = |counts| {
             let mut found = Vec::new();
@@ -142,8 +140,7 @@ impl<'a> Chooser<'a> {
         let named = |role: RoleId| seen.threads.keys().any(|&thread| system.instances[thread].role == role);
         if chooser.counts.iter().flatten().any(|&(role, _)| named(role)) {
             return Err(
-                "a condition both names and counts the same processes, of which there may be any number"
-                    .into(),
+                "a condition both names and counts the same processes, and their number is not fixed".into(),
             );
         }
         chooser.counted = vec![None; chooser.counts.len()];
@@ -262,7 +259,7 @@ impl<'a> Chooser<'a> {
         match open.expect("with everything chosen the condition is decided") {
             Unknown::Thread(thread) => {
                 for class in 0..self.classes[&thread].len() {
-                    limits::go_on();
+                    limits::checkpoint();
                     self.threads.insert(thread, class);
                     self.choose(all)?;
                 }
@@ -271,7 +268,7 @@ impl<'a> Chooser<'a> {
             Unknown::Count(_) => self.choose_counts(all)?,
             Unknown::Cell(cell) => {
                 for value in self.automata.values[cell].ids() {
-                    limits::go_on();
+                    limits::checkpoint();
                     self.cells[cell] = Some(value);
                     self.choose(all)?;
                 }
@@ -285,9 +282,11 @@ impl<'a> Chooser<'a> {
     /// that larger ones do too.
     fn choose_counts(&mut self, all: &mut Vec<Bad>) -> Result<(), String> {
         let most: Option<Vec<usize>> = self.counts.iter().map(|places| self.most(places)).collect();
-        let most = most.ok_or("counts of any number of processes can only be compared with numbers")?;
+        let most = most
+            .ok_or("if the number of processes is not fixed, counts can only be compared with constants")?;
         let vectors = most.iter().try_fold(1usize, |product, most| product.checked_mul(most + 1));
-        let vectors = vectors.filter(|&vectors| vectors <= MOST).ok_or("there are too many counts")?;
+        let vectors =
+            vectors.filter(|&vectors| vectors <= MAX_COMBINATIONS).ok_or("there are too many counts")?;
         let vector = |mut number: usize| -> Vec<Value> {
             let digit = |most: &usize| {
                 let digit = number % (most + 1);
@@ -298,14 +297,17 @@ impl<'a> Chooser<'a> {
         };
         let mut least: Vec<Vec<Value>> = Vec::new();
         for number in 0..vectors {
-            limits::go_on();
+            limits::checkpoint();
             let counts = vector(number);
             self.counted = counts.iter().map(|&count| Some(count)).collect();
             let bad = self.decide(&self.property.bad).is_some_and(|value| value != 0);
             let above = least.iter().any(|other| other.iter().zip(&counts).all(|(a, b)| a <= b));
             match (bad, above) {
                 (false, true) => {
-                    return Err("counts of any number of processes can only be bounded from below".into());
+                    return Err(
+                        "if the number of processes is not fixed, counts can only be bounded from below"
+                            .into(),
+                    );
                 }
                 (true, false) => {
                     least.push(counts);
@@ -358,7 +360,7 @@ impl<'a> Chooser<'a> {
                 states.iter().map(with).collect::<Vec<_>>()
             };
             partial = partial.iter().flat_map(longer).collect();
-            if partial.len() > MOST {
+            if partial.len() > MAX_COMBINATIONS {
                 Err("there are too many bad combinations of states".to_string())
             } else {
                 Ok(())
@@ -374,7 +376,11 @@ impl<'a> Chooser<'a> {
             }
         }
         all.extend(partial.into_iter().map(|processes| Bad { memory: memory.clone(), processes }));
-        if all.len() > MOST { Err("there are too many bad combinations of states".into()) } else { Ok(()) }
+        if all.len() > MAX_COMBINATIONS {
+            Err("there are too many bad combinations of states".into())
+        } else {
+            Ok(())
+        }
     }
 
     fn states_at(&self, places: &[(RoleId, Location)]) -> Vec<(u32, StateId)> {
@@ -404,7 +410,7 @@ fn compared(condition: &Condition) -> Option<Value> {
     let is_sum = |condition: &Condition| {
         let mut open = vec![condition];
         while let Some(part) = open.pop() {
-            limits::go_on();
+            limits::checkpoint();
             match part {
                 Condition::Count(_) => {}
                 Condition::Binary(BinaryOp::Add, a, b) => open.extend([&**a, &**b]),

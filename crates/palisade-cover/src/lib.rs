@@ -27,7 +27,9 @@
 //! machine.
 
 mod bad;
+mod chain;
 mod dual;
+mod facts;
 mod sb;
 mod start;
 mod symbol;

@@ -27,7 +27,7 @@ pub(crate) fn roots(
     let mut seen = vec![state];
     let mut next = 0;
     while next < seen.len() {
-        limits::go_on();
+        limits::checkpoint();
         let before: Vec<_> = silent[seen[next]].iter().copied().filter(|s| !seen.contains(s)).collect();
         seen.extend(before);
         next += 1;

@@ -20,7 +20,7 @@ pub(crate) struct Event {
     pub what: What,
 }
 
-/// What happens.
+/// The action of an event.
 pub(crate) enum What {
     /// Steps of the actor. The last `armed` ones belong to a section that is not entered yet.
     Steps { actions: Vec<Action>, armed: usize },
@@ -102,7 +102,7 @@ impl Timeline {
         let mut state = machine.initial_state(&self.memory)?;
         let mut steps = Vec::new();
         for event in order {
-            limits::go_on();
+            limits::checkpoint();
             let thread = threads[event.actor];
             let actions = match &event.what {
                 What::Update(cell) => {
@@ -130,7 +130,7 @@ pub(crate) fn silent_path(edges: &[Edge], states: usize, from: StateId, to: Stat
     let mut by: Vec<Option<usize>> = vec![None; states];
     let mut work = VecDeque::from([from]);
     while let Some(state) = work.pop_front() {
-        limits::go_on();
+        limits::checkpoint();
         if state == to {
             break;
         }

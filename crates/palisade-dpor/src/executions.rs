@@ -26,7 +26,7 @@
 //!    a process is an address that its last step writes and a join reads. A condition variable is an address.
 //!    Steps that wait say so ([`Footprint::waits`]).
 //! 5. A step that ends all processes (`exit`) touches [everything](Footprint::everything).
-//! 6. A loop that only reads memory and returns to its earlier state would add steps without end. Once an
+//! 6. A loop that only reads memory and returns to its earlier state would add steps without bound. Once an
 //!    iteration has changed nothing, neither in the process nor in memory, the process may *end* there
 //!    ([`Recording::ends`]). An execution in which it continues later is the same, without that iteration, as
 //!    one in which it reads later, and the search covers that one anyway. The reads of the iteration race
@@ -42,9 +42,9 @@ use std::sync::Arc;
 /// A program that can be run from its start as often as needed.
 pub trait Executions {
     /// Runs the program. First come the requested steps. If the process of such a step is not ready, the run
-    /// ends before that step. Preference come any steps of processes that are ready, preferably not of
-    /// sleeping ones, until there are none or the number of steps is reached. A run that ends because of that
-    /// number is not [cut](Recording::cut): the search requested no more.
+    /// ends before that step. Then come any steps of processes that are ready, preferably not of sleeping
+    /// ones, until there are none or the number of steps is reached. A run that ends because of that number
+    /// is not [cut](Recording::cut): the search requested no more.
     fn run(&mut self, request: &Request<'_>) -> Recording;
 
     /// Whether the search should end as soon as it can. This is called at every step.
@@ -53,7 +53,7 @@ pub trait Executions {
     }
 }
 
-/// What to run.
+/// A request to run the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The first steps.
@@ -89,7 +89,7 @@ pub struct Recording {
     pub(crate) is_cut: bool,
 }
 
-/// What every process will do next.
+/// The next step of every process.
 pub(crate) type Point = Vec<Option<Pending>>;
 
 #[derive(Clone, Debug)]
@@ -102,7 +102,7 @@ pub(crate) struct Pending {
 /// An opaque label for a step. It is stored and handed back, and has no meaning here.
 pub type Label = [u64; 2];
 
-/// What a process will do next.
+/// The next step of a process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Foreseen {
     /// A step.
@@ -141,9 +141,9 @@ pub struct Divergence {
     pub position: usize,
     /// A process that was about to do something else.
     pub process: usize,
-    /// What it was about to do before.
+    /// Its next step in the earlier run.
     pub expected: Foreseen,
-    /// What it was about to do this time.
+    /// Its next step in this run.
     pub happened: Foreseen,
 }
 
@@ -434,6 +434,10 @@ impl<E: Executions> Subject for Replayed<'_, E> {
     fn rewind(&mut self, steps: usize) {
         self.path.truncate(steps);
         self.agreed = self.agreed.min(steps);
+    }
+
+    fn position(&self) -> usize {
+        self.path.len()
     }
 
     fn plan(&mut self, choices: Vec<Choice>, asleep: Vec<Sleeper>) {

@@ -21,8 +21,10 @@
 //! 3. Steps may start processes. The steps of a started process happen after its start.
 //!
 //! *Invariants*
-//! 1. The subject is where the last node of the stack is.
-//! 2. The process whose step is being tried at a node is that of its first branch.
+//! 1. The subject is at the last node of the stack whenever the search looks at it or takes a step (checked
+//!    before each step and after races are reversed).
+//! 2. The process whose step is being tried at a node is that of its first branch (checked when the search
+//!    goes back).
 
 use crate::footprint::Footprint;
 use crate::plan::{Choice, Sleeper};
@@ -37,7 +39,7 @@ pub trait Subject {
     /// All processes that exist now have numbers below this.
     fn processes(&self) -> usize;
 
-    /// What a process will do next.
+    /// The next step of a process.
     fn next(&mut self, process: usize) -> Next;
 
     /// How many outcomes the next step of a process can have, at least one. Steps with several outcomes are
@@ -52,6 +54,9 @@ pub trait Subject {
 
     /// Goes back to the point after this many steps of the current execution.
     fn rewind(&mut self, steps: usize);
+
+    /// The number of steps from the start to the current point.
+    fn position(&self) -> usize;
 
     /// What the search is going to do from here: these steps, and then any steps except those of sleeping
     /// processes. This is for subjects for which going back is expensive: they can run all of it at once.
@@ -117,7 +122,7 @@ pub trait Subject {
     }
 }
 
-/// What a process will do next.
+/// The next step of a process, and whether it is ready.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Next {
     /// Nothing: the process has ended, or does not exist.
@@ -357,6 +362,7 @@ impl<S: Subject> Search<'_, S> {
     /// search is stopped.
     fn descend(&mut self) -> Option<Ended> {
         loop {
+            self.check_position();
             if self.subject.is_stopped() {
                 return None;
             }
@@ -430,6 +436,7 @@ impl<S: Subject> Search<'_, S> {
 
     /// Takes the step that the current node prescribes.
     fn take(&mut self) {
+        self.check_position();
         let node = self.nodes.last_mut().expect("there is a node for the current point");
         let outcome = *node.outcomes.last().expect("there is an outcome to try");
         let branch = &mut node.branches[0];
@@ -502,6 +509,16 @@ impl<S: Subject> Search<'_, S> {
                 self.reverse_waiting_races(process, &footprint, self.steps.len());
             }
         }
+        self.check_position();
+    }
+
+    fn check_position(&self) {
+        debug_assert_eq!(self.nodes.len(), self.steps.len() + 1, "every step has a node");
+        debug_assert_eq!(
+            self.subject.position(),
+            self.steps.len(),
+            "invariant 1: the subject is at the last node"
+        );
     }
 
     /// The steps after `race` that do not happen after it, and then the step of a process that was taken, or

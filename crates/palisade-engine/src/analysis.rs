@@ -1,4 +1,4 @@
-//! What has been worked out about a question, so that nothing has to be computed again.
+//! Everything computed about a question, so that nothing has to be computed again.
 //!
 //! An [`Analysis`] belongs to one [`Task`]. It owns the running forms, what can be seen from their structure,
 //! and the explicit automata of the processes. All of it is computed on demand and kept for every engine that
@@ -39,7 +39,7 @@ struct Computed {
     merged: OnceLock<Arc<Merged>>,
 }
 
-/// Something that depends on how many instances stand for "any number".
+/// Something that depends on how many instances represent "any number".
 type ByInstances<T> = Mutex<BTreeMap<u32, Arc<T>>>;
 
 fn once<T>(known: &ByInstances<T>, any: u32, compute: impl FnOnce() -> T) -> Arc<T> {
@@ -51,7 +51,7 @@ fn once<T>(known: &ByInstances<T>, any: u32, compute: impl FnOnce() -> T) -> Arc
     })
 }
 
-/// What engines learn for each other while they work on a question.
+/// Facts that engines learn for each other while they work on a question.
 #[derive(Debug, Default)]
 pub struct Facts {
     /// Set once the program is known to be robust, if the question under SC then replaces this one.
@@ -78,7 +78,7 @@ impl<'p> Analysis<'p> {
         Analysis { task, computed: self.computed.clone(), facts: Arc::default() }
     }
 
-    /// What engines have learned for each other.
+    /// The facts that engines have learned for each other.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -122,7 +122,7 @@ impl<'p> Analysis<'p> {
         }
         let system = self.system(1);
         let mut exhausted = None;
-        let go_on = || {
+        let may_continue = || {
             exhausted = limits.check(0).err();
             exhausted.is_none()
         };
@@ -130,7 +130,7 @@ impl<'p> Analysis<'p> {
             &system,
             self.liveness(1),
             |role| self.task.population(&system, role),
-            go_on,
+            may_continue,
         );
         if let Some(what) = exhausted {
             return Err(Reason::Exhausted(what));
@@ -230,6 +230,13 @@ mod tests {
         let limits = Limits::unlimited(1);
         let automata = |analysis: &Analysis<'_>| analysis.automata(&limits).expect("there are no processes");
         assert!(Arc::ptr_eq(&automata(&analysis), &automata(&under_sc)));
+    }
+
+    #[test]
+    fn no_lock_is_held_during_a_computation() {
+        let known = ByInstances::default();
+        let value = once(&known, 1, || known.try_lock().is_ok());
+        assert!(*value);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What an engine is.
+//! The interface of engines.
 
 use crate::{Analysis, Limits, Outcome, Proof, Question, Safety};
 
@@ -25,7 +25,7 @@ pub trait Engine<Q: Question = Safety>: Send + Sync {
     }
 }
 
-/// What an engine can show for its positive answers.
+/// The evidence that an engine can give for its positive answers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Proofs {
     /// Nothing.
@@ -39,9 +39,9 @@ pub enum Proofs {
 /// How well an engine suits a question.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Suitability {
-    /// It cannot even try.
+    /// It does not apply.
     No,
-    /// It can, but other engines are made for such programs. `auto` asks it last, and gives it less time.
+    /// It applies, but other engines suit such programs better. `auto` runs it last, and gives it less time.
     Reluctant,
     /// It may find a violation, and it may decide the question.
     Tries,

@@ -1,4 +1,4 @@
-//! What every engine shares: the question, the analysis, the limits and the answer.
+//! The basis of all engines: the question, the analysis, the limits and the answer.
 //!
 //! An engine is a value that implements [`Engine`] for a kind of [`Question`].
 //!
@@ -31,7 +31,7 @@ pub use memory::{Process, in_use as memory_in_use};
 pub use palisade_base::limits::Pace;
 pub use progress::{Note, Progress, Silent};
 pub use proof::{Certified, Proof, ProofKind};
-pub use question::{Question, Robustness, Safety, TriangularRaces};
+pub use question::{DeadlockFreedom, GoalsReachable, Question, Robustness, Safety, TriangularRaces};
 pub use race::{Entered, Race};
 pub use reach::{Reachability, Reached};
 pub use reason::Reason;

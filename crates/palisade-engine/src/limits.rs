@@ -152,18 +152,18 @@ impl Limits {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether to go on, given the states or configurations so far.
+    /// Whether to continue, given the states or configurations so far.
     pub fn check_work(&self, done: u64) -> Result<(), Exhausted> {
         if done > self.work { Err(Exhausted::Work(self.work)) } else { Ok(()) }
     }
 
-    /// Whether to go on, given the bytes in use. Cheap enough to be called every few hundred microseconds.
+    /// Whether to continue, given the bytes in use. Cheap enough to be called every few hundred microseconds.
     /// See [`Pace`] for faster loops.
     pub fn check(&self, bytes_in_use: u64) -> Result<(), Exhausted> {
         self.check_room(bytes_in_use, 0)
     }
 
-    /// Whether to go on, given the bytes in use and those that are about to be allocated at once.
+    /// Whether to continue, given the bytes in use and those that are about to be allocated at once.
     pub fn check_room(&self, bytes_in_use: u64, more: u64) -> Result<(), Exhausted> {
         self.check_all(Some(bytes_in_use), more)
     }
@@ -190,7 +190,7 @@ impl Limits {
         }
     }
 
-    /// Whether to go on, for calls so frequent that the clock is not read each time. `bytes_in_use` is
+    /// Whether to continue, for calls so frequent that the clock is not read each time. `bytes_in_use` is
     /// computed only when the clock is read.
     #[inline]
     pub fn check_often(&self, pace: &mut Pace, bytes_in_use: impl FnOnce() -> u64) -> Result<(), Exhausted> {
@@ -223,10 +223,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_is_left_when_the_limits_are_reached() {
+    fn work_stops_when_the_limits_are_reached() {
         let forever = || -> () {
             loop {
-                limits::go_on();
+                limits::checkpoint();
             }
         };
         let limits = Limits::unlimited(1);

@@ -30,7 +30,7 @@ pub struct Process {
     shares: Mutex<Vec<Weak<AtomicU64>>>,
 }
 
-/// What one question holds, as far as it knows.
+/// The memory that one question holds, as far as it knows.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
     process: Arc<Process>,
@@ -123,8 +123,8 @@ impl Share {
 
     /// Whether there is room, given what this question holds and how many bytes it is about to allocate.
     ///
-    /// A question with small tables may wait for a moment: another question may be the cause, and about to give
-    /// up. The oldest one waits least, because it has had the most time to allocate.
+    /// A question with small tables may wait for a moment, because another question may be the cause and
+    /// about to give up. The oldest one waits least, because it has had the most time to allocate.
     pub(crate) fn check(&self, bytes: u64, more: u64) -> Pressure {
         self.bytes.store(bytes, Ordering::Relaxed);
         let mut pressure = self.pressure(bytes, more);
@@ -211,10 +211,10 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn what_is_taken_is_seen() {
-        let before = in_use().expect("Linux reports it");
+    fn allocated_memory_is_measured() {
+        let before = in_use().expect("Linux reports memory use");
         let taken = vec![1u8; 256 << 20];
-        let after = in_use().expect("Linux reports it");
+        let after = in_use().expect("Linux reports memory use");
         // Other tests may free memory at the same time, but not this much.
         assert!(
             after >= before + (128 << 20),
@@ -238,7 +238,8 @@ mod tests {
         check(|| None, [Pressure::None, Pressure::None]);
     }
 
-    /// Reported: a small program in a folder was refused memory that a large one, which had just given up, held.
+    /// Reported: a small program in a folder was refused memory, because a large one that had just given up
+    /// still held it.
     #[test]
     fn a_small_question_waits_for_a_large_one_to_give_up() {
         static TAKEN: AtomicU64 = AtomicU64::new(200);
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_asked_for_before_it_is_taken() {
+    fn large_allocations_are_checked_in_advance() {
         let share = Process::measured_by(100, || Some(60)).share();
         assert_eq!((share.check(0, 40), share.check(0, 41)), (Pressure::None, Pressure::Full));
         let unmeasured = Process::measured_by(100, || None).share();
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_allocator_keeps_may_be_used_again() {
+    fn memory_that_the_allocator_keeps_may_be_reused() {
         let check = |kept: fn() -> Option<u64>, allowed: u64| {
             let process = Process::measured_by(320 << 20, kept);
             process.give_way();

@@ -2,7 +2,7 @@
 //!
 //! A proof is pure data, made of numbers. States, cells and values are those of the program's explicit
 //! automata, which every user of a proof builds in the same way. The crate that checks proofs
-//! (`palisade-certificate`) documents what a proof means and why it convinces.
+//! (`palisade-certificate`) documents what a proof means and why it is valid.
 
 use palisade_program::Value;
 
@@ -125,7 +125,7 @@ pub struct Viewer {
     pub queues: Vec<Queue>,
 }
 
-/// What is required of a queue.
+/// The requirements on a queue.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Queue {
     /// The cell.

@@ -28,6 +28,30 @@ impl Question for Safety {
     const VIOLATED: &'static str = "unsafe";
 }
 
+/// In every reachable state, have all threads ended or can some thread still move? See
+/// `palisade_memory::Machine::is_stuck` for the definition of a stuck state. The witness is a run to one.
+///
+/// Threads must be lowered with `Waits::Retry` ([`crate::Options::waits`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeadlockFreedom;
+
+impl Question for DeadlockFreedom {
+    const HOLDS: &'static str = "safe";
+    const VIOLATED: &'static str = "unsafe";
+}
+
+/// Do all goals of the program (`live`) stay reachable from every reachable state without a fault? The
+/// witness is a run to a state from which one of them is out of reach.
+///
+/// Threads must be lowered with `Waits::Retry` ([`crate::Options::waits`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GoalsReachable;
+
+impl Question for GoalsReachable {
+    const HOLDS: &'static str = "safe";
+    const VIOLATED: &'static str = "unsafe";
+}
+
 /// Does the memory model add any behaviour at all?
 ///
 /// A program is robust under a model if every run has a happens-before relation (program order, reads-from,

@@ -8,7 +8,7 @@
 //! - *Memory.* Engines share the memory limit. When it is reached, the last seat that holds more than half of
 //!   its share gives up its memory. It may try again when it has the memory to itself.
 //!
-//! Engines are not aware of this. They ask their [`Limits`] whether to go on, and may have to wait for the
+//! Engines are not aware of this. They ask their [`Limits`] whether to continue, and may have to wait for the
 //! answer.
 
 use crate::memory::{Pressure, Share};
@@ -29,7 +29,7 @@ pub struct Race {
     shared: Arc<Shared>,
 }
 
-/// What all seats may use.
+/// The limits that all seats share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room<'b> {
     /// The bytes that are about to be allocated at once.
@@ -45,7 +45,7 @@ pub(crate) struct Room<'b> {
 /// Whether seats that were asked to give up their memory are still active.
 enum Leaving {
     /// No seat was asked to, or all of them had already left.
-    Nobody,
+    NoSeat,
     /// They have just left, or another seat has to leave.
     Left,
     /// They are still active.
@@ -76,15 +76,15 @@ struct Shared {
 struct Turns {
     /// How many seats may compute at a time.
     most: usize,
-    /// What each seat does, and how long it has computed, divided by its weight.
+    /// The state of each seat, and how long it has computed, divided by its weight.
     seats: Vec<(SeatState, Duration)>,
     weights: Vec<u32>,
 }
 
-/// What a seat is doing.
+/// The state of a seat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SeatState {
-    /// Nothing yet, or nothing any more.
+    /// It has not entered yet, or has left.
     Away,
     /// It is waiting for its turn.
     Waits,
@@ -217,8 +217,8 @@ impl Turns {
 }
 
 impl Seat {
-    /// Whether to go on, given the bytes in use, if they are known, and the limits for all seats. Waits if it
-    /// is another seat's turn.
+    /// Whether to continue, given the bytes in use, if they are known, and the limits for all seats. Waits if
+    /// it is another seat's turn.
     pub(crate) fn check(&self, bytes: Option<u64>, room: Room<'_>) -> Result<(), Exhausted> {
         let shared = &*self.shared;
         if let Some(bytes) = bytes {
@@ -250,7 +250,7 @@ impl Seat {
                 return Ok(());
             }
             match self.await_leaving(room.share) {
-                Leaving::Nobody => {}
+                Leaving::NoSeat => {}
                 Leaving::Left => continue,
                 Leaving::Stays if pressure == Pressure::Emergency => {
                     return Err(Exhausted::Memory(room.most));
@@ -287,7 +287,7 @@ impl Seat {
         let start = Instant::now();
         let mut turns = self.shared.lock();
         if !leaving(&turns) {
-            return Leaving::Nobody;
+            return Leaving::NoSeat;
         }
         while leaving(&turns) {
             if is_evicted(self.index) || self.shared.over.load(Ordering::Relaxed) {
@@ -307,7 +307,7 @@ impl Seat {
         Leaving::Left
     }
 
-    /// What each seat holds, except for seats that were asked to give up their memory.
+    /// The bytes that each seat holds, except for seats that were asked to give up their memory.
     fn held(&self) -> Vec<u64> {
         let held = self.shared.bytes.iter().zip(&self.shared.evicted).map(|(bytes, evicted)| {
             if evicted.load(Ordering::Relaxed) { 0 } else { bytes.load(Ordering::Relaxed) }
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_compute_at_a_time_than_there_are_jobs() {
+    fn at_most_as_many_engines_compute_at_once_as_there_are_jobs() {
         let check = |seats: usize, jobs: usize| {
             let race = Race::new(&vec![1; seats], jobs, Arc::default());
             let (now, most) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -377,8 +377,11 @@ mod tests {
         let mut taken = [0, 0];
         for _ in 0..100 {
             turns.next();
-            let seat =
-                turns.seats.iter().position(|(place, _)| *place != SeatState::Waits).expect("somebody");
+            let seat = turns
+                .seats
+                .iter()
+                .position(|(place, _)| *place != SeatState::Waits)
+                .expect("a seat computes");
             taken[seat] += 1;
             // One turn lasts a second.
             turns.seats[seat].1 += Duration::from_secs(1) / turns.weights[seat];
@@ -407,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_that_holds_its_part_makes_room() {
+    fn the_last_seat_that_holds_its_share_makes_room() {
         let check = |held: [u64; 3], expected: [bool; 3]| {
             let race = Race::new(&[1; 3], 3, Arc::default());
             let limits = Limits::unlimited(3).with_memory(100);
@@ -415,9 +418,9 @@ mod tests {
             for (limits, bytes) in all.iter().zip(held) {
                 let _ = limits.check(bytes);
             }
-            let go_on: Vec<bool> =
+            let continues: Vec<bool> =
                 all.iter().zip(held).map(|(limits, bytes)| limits.check(bytes).is_ok()).collect();
-            assert_eq!(go_on, expected, "{held:?}");
+            assert_eq!(continues, expected, "{held:?}");
         };
         check([30, 30, 30], [true, true, true]);
         check([40, 40, 40], [true, true, false]);
@@ -426,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_alone_has_all_the_memory_and_no_second_chance() {
+    fn an_engine_alone_has_all_the_memory_and_no_second_chance() {
         let race = Race::new(&[1; 2], 2, Arc::default());
         let limits = race.limits(0, &Limits::unlimited(2).with_memory(100));
         assert_eq!(limits.check(100), Ok(()));

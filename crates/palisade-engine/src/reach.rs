@@ -5,7 +5,7 @@ use crate::{Limits, Options, Reason, Stats};
 use palisade_memory::Machine;
 use palisade_trace::Run;
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reached {
     /// A run to a bad state.

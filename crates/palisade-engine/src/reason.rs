@@ -24,7 +24,7 @@ pub enum Reason {
     /// No bad state in runs that start at most this many processes.
     Spawned(usize),
     /// No bad state in runs that start at most `processes` processes and in which no process has more than
-    /// `rounds` rounds. Where procedures are recursive, no further processes are followed.
+    /// `rounds` rounds. In recursive programs no further processes are explored.
     Started {
         /// How many processes are started.
         processes: usize,
@@ -33,6 +33,17 @@ pub enum Reason {
     },
     /// No bad state in runs that satisfy all of these bounds at once. Made by [`Reason::within`].
     Within(Vec<Reason>),
+    /// No bad state in the program with its loops unrolled this many times.
+    Unrolled(usize),
+    /// Robust with up to this many instances of the templates whose number of instances is not fixed.
+    RobustUpTo(u32),
+    /// Nothing of this kind, such as a deadlock, in runs that satisfy the bound.
+    Without {
+        /// What was not found.
+        what: &'static str,
+        /// The bound.
+        bound: Box<Reason>,
+    },
     /// The values of this variable seem to grow without bound.
     Growing {
         /// The variable or register.
@@ -97,8 +108,14 @@ impl fmt::Display for Reason {
                 }
                 write!(
                     f,
-                    "; where procedures are recursive, no more processes are followed: start fewer, or write the recursion as a loop"
+                    "; in recursive programs no further started processes are explored: start fewer, or write the recursion as a loop"
                 )
+            }
+            Reason::Unrolled(1) => f.write_str("no bad state with loops unrolled once"),
+            Reason::Unrolled(times) => write!(f, "no bad state with loops unrolled {times} times"),
+            Reason::RobustUpTo(bound) => write!(f, "robust with {}", Reason::InstanceBound(*bound).phrase()),
+            Reason::Without { what, bound } => {
+                write!(f, "no {what} with {}", bound.covered().unwrap_or_else(|| bound.to_string()))
             }
             Reason::Growing { name, values } => {
                 write!(
@@ -173,6 +190,9 @@ impl Reason {
             | Reason::Within(_) => true,
             Reason::Exhausted(_)
             | Reason::Partly(..)
+            | Reason::Unrolled(_)
+            | Reason::RobustUpTo(_)
+            | Reason::Without { .. }
             | Reason::Growing { .. }
             | Reason::Robust
             | Reason::Unsupported(_)
@@ -191,6 +211,13 @@ impl Reason {
             bound if bound.is_bound() => std::slice::from_ref(bound),
             _ => &[],
         }
+    }
+
+    /// The runs that the bounds cover, as a phrase that follows "with", if there are bounds.
+    pub fn covered(&self) -> Option<String> {
+        let mut phrases: Vec<String> = self.bounds().iter().map(Reason::phrase).collect();
+        let last = phrases.pop()?;
+        Some(if phrases.is_empty() { last } else { format!("{} and {last}", phrases.join(", ")) })
     }
 
     /// What is wrong with the engine, if it contradicted itself.
@@ -251,10 +278,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_told_one_by_one_and_together() {
+    fn bounds_are_printed_alone_and_together() {
         let check = |bounds: Vec<Reason>, expected: &str| {
-            let told = Reason::within(bounds).map_or_else(String::new, |reason| reason.to_string());
-            assert_eq!(told, expected);
+            let text = Reason::within(bounds).map_or_else(String::new, |reason| reason.to_string());
+            assert_eq!(text, expected);
         };
         check(vec![], "");
         check(vec![Reason::BufferBound(8)], "no bad state with buffers up to 8");
@@ -276,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bug_is_found_behind_what_ran_out() {
+    fn a_bug_is_found_in_an_exhausted_reason() {
         let bug = Reason::exhausted(Exhausted::Stopped, Some(Reason::Bug("no run".to_owned())));
         assert_eq!((bug.bug(), bug.is_bound()), (Some("no run"), false));
         assert_eq!(Reason::Rounds(1).bug(), None);

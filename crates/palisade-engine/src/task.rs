@@ -5,7 +5,7 @@ use palisade_automata::Population;
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::{RoleId, System};
 use palisade_program::written::{Count, Program, Start};
-use palisade_program::{Instantiation, lower};
+use palisade_program::{Instantiation, Waits, lower_with};
 
 /// The question: a program on a machine, and the bounds that the user set.
 #[derive(Clone, Debug)]
@@ -48,6 +48,8 @@ pub struct Options {
     /// Bounded store age: how many rounds of its process a store stays in the buffer after the round in which
     /// it was made.
     pub age: Bound,
+    /// What a failed attempt of a wait leads to. Questions about what stays possible need [`Waits::Retry`].
+    pub waits: Waits,
 }
 
 impl Default for Options {
@@ -58,6 +60,7 @@ impl Default for Options {
             unroll: 3,
             rounds: Bound::Fixed(2),
             age: Bound::Fixed(2),
+            waits: Waits::Delay,
         }
     }
 }
@@ -83,7 +86,13 @@ pub enum Reduction {
     Full,
 }
 
-impl Task<'_> {
+impl<'a> Task<'a> {
+    /// The program as declared under a model, with the default options.
+    pub fn new(program: &'a Program, model: Model) -> Task<'a> {
+        let (threads, interlocked) = (Threads::default(), Interlocked::default());
+        Task { program, threads, model, interlocked, options: Options::default() }
+    }
+
     /// A new analysis of this question.
     pub fn analysis(&self) -> Analysis<'_> {
         Analysis::new(self.clone())
@@ -113,7 +122,7 @@ impl Task<'_> {
     /// Lowers the program, with `any` instances of each template whose number of instances is not fixed.
     /// Engines use the result that their [`Analysis`] keeps.
     pub fn lower(&self, any: u32) -> System {
-        lower(self.program, self.instantiation(any))
+        lower_with(self.program, self.instantiation(any), self.options.waits)
     }
 
     /// How many threads run a role.

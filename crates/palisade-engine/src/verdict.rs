@@ -5,7 +5,7 @@ use palisade_program::Instantiation;
 use palisade_trace::Run;
 use std::marker::PhantomData;
 
-/// What an engine found out about a question.
+/// The answer to a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Yes: no run violates the property in question.
@@ -55,7 +55,7 @@ pub struct Outcome<Q: ?Sized = Safety> {
     pub verdict: Verdict,
     /// The engine that gave it.
     pub engine: &'static str,
-    /// What it counted.
+    /// Its counters.
     pub stats: Stats,
     question: PhantomData<fn() -> Box<Q>>,
 }

@@ -3,7 +3,8 @@
 //!
 //! Threads have store buffers up to a bound. Local steps are collapsed by [`run_on`], which has the argument.
 //!
-//! *Invariant*: the moves of a thread state begin with its updates.
+//! *Invariant*: the moves of a thread state begin with its updates (a `debug_assert!` where moves are
+//! listed).
 //!
 //! *Stuck threads.* Some threads can never take a step again, whatever memory holds. Two such threads differ
 //! only in what properties see of them. All stuck threads that look the same share one number. In programs
@@ -35,7 +36,7 @@ pub(crate) enum Look {
     Changed,
 }
 
-/// What the search needs to know about a thread state immediately.
+/// Facts about a thread state that the search needs immediately.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Info {
     /// How many of its moves are updates, once the moves are known.
@@ -58,6 +59,13 @@ pub(crate) struct Info {
     pub buffer_empty: bool,
     /// Whether all its next instructions are loads, once the moves are known.
     pub only_loads: bool,
+    /// Whether it may wait for good ([`Machine::waits_for_good`]) or has finished, as far as that can be seen
+    /// without looking at memory. Worked out only where local steps are not collapsed.
+    ///
+    /// [`Machine::waits_for_good`]: palisade_memory::Machine::waits_for_good
+    pub may_wait: bool,
+    /// Whether it wants a longer buffer than allowed.
+    pub cut_off: bool,
     /// What its next instructions access, once the moves are known.
     pub next: Footprint,
     /// What the thread, and the threads it starts, may ever access.
@@ -68,7 +76,7 @@ pub(crate) struct Info {
 
 impl Info {
     /// The note for "no thread".
-    const NOBODY: Info = Info {
+    const NO_THREAD: Info = Info {
         updates: 0,
         entered: false,
         holds: false,
@@ -79,6 +87,8 @@ impl Info {
         finished: true,
         buffer_empty: true,
         only_loads: true,
+        may_wait: true,
+        cut_off: false,
         next: Footprint::NONE,
         future: Footprint::NONE,
         children: Footprint::NONE,
@@ -93,7 +103,7 @@ pub(crate) struct Exploring {
     collapse: bool,
     /// Roles whose threads leave no trace when they finish.
     vanishing: Vec<bool>,
-    /// The numbers that stand for stuck threads, with the view that properties have of each.
+    /// The numbers that represent stuck threads, with the view that properties have of each.
     stuck: Vec<(RoleId, View, LocalId)>,
     /// Whether some thread wanted a longer buffer than allowed.
     pub bound_hit: bool,
@@ -116,7 +126,7 @@ pub(crate) fn automaton(machine: ThreadMachine<'_>, collapse: bool) -> Automaton
         bound_hit: false,
         too_deep: false,
     };
-    ThreadAutomaton::new(machine, policy, &[Info::NOBODY])
+    ThreadAutomaton::new(machine, policy, &[Info::NO_THREAD])
 }
 
 /// The register that holds the most different values, and how many it holds. Used in the message for a number
@@ -168,6 +178,7 @@ impl Policy for Exploring {
             match kind {
                 StepKind::BufferFull => {
                     self.bound_hit = true;
+                    info.cut_off = true;
                     continue;
                 }
                 StepKind::Reads(cell) => {
@@ -187,6 +198,11 @@ impl Policy for Exploring {
                 }
             }
         }
+        let is_update = |offer: &Offer<Access>| matches!(offer.action, Action::Update { .. });
+        debug_assert!(
+            offers.iter().skip(info.updates as usize).all(|offer| !is_update(offer)),
+            "the moves begin with the updates"
+        );
         offers
     }
 
@@ -257,11 +273,24 @@ impl Policy for Exploring {
             cuts: if reached.cut { reached.from.map_or(0, |from| from.cuts) + 1 } else { 0 },
             finished,
             buffer_empty,
+            may_wait: !self.collapse && (finished || buffer_empty && may_wait(machine, local)),
             future: reach.all,
             children: reach.children,
-            ..Info::NOBODY
+            ..Info::NO_THREAD
         })
     }
+}
+
+/// Whether a thread with an empty buffer has no step that ends its wait whatever memory holds.
+fn may_wait(machine: &ThreadMachine<'_>, local: &Local) -> bool {
+    let code = &machine.machine.system.codes[local.thread.top().code];
+    machine.edges(local).all(|edge| {
+        code.attempts.binary_search(&edge).is_ok()
+            || match machine.kind(local, edge) {
+                StepKind::Reads(_) => true,
+                _ => machine.actions(local, edge).all(|action| machine.step(local, action, None).is_none()),
+            }
+    })
 }
 
 /// Whether a thread that has not finished can never take a step again.

@@ -172,14 +172,15 @@ impl Expander<'_, '_> {
         mut pass: impl FnMut(&[u64]),
     ) -> Result<bool, Expansion> {
         // A state of the chain, replaced by a later one each time the number of steps has doubled. A walk
-        // that reaches it again has gone in a circle (Brent).
+        // that reaches it again is in a cycle (Brent).
         let mut earlier: SmallVec<[u64; 8]> = SmallVec::new();
         for step in 1..=LONGEST {
             match self.next(state, needs)? {
                 // Every stored state is judged.
                 Next::Choice => return Ok(true),
                 _ if self.judge.is_bad(self.automaton, self.layout, state) => return Ok(true),
-                Next::Nothing => return Ok(false),
+                // A search for the ends of runs looks at states without successors.
+                Next::Nothing => return Ok(self.ends.is_some()),
                 Next::One { thread, access, target } => {
                     pass(state);
                     if step.is_power_of_two() {

@@ -14,7 +14,7 @@
 //! Two kinds of threads are left out:
 //! - Threads about to enter an atomic section, because a section is more than its first access.
 //! - Threads whose local steps were [cut off](Info::cuts) once, twice, four times, eight times … in a row.
-//!   Such a thread may run forever, and each of its steps stands for very many steps of the machine, so the
+//!   Such a thread may run forever, and each of its steps represents very many steps of the machine, so the
 //!   others get their turn early. If the thread does finish, the others get such a turn only a few times.
 //!
 //! *Conditions.* No step of such a set is visible to properties, and no thread is ignored forever.
@@ -27,6 +27,7 @@
 
 use crate::automaton::{Automaton, Info, Look, Move, Need, Target};
 use crate::chain::Follow;
+use crate::ends::{self, Ends};
 use crate::footprint::{Footprint, only};
 use crate::judge::Judge;
 use crate::layout::Layout;
@@ -65,6 +66,8 @@ pub(crate) struct Expander<'s, 'a> {
     pub automaton: &'s Automaton<'a>,
     pub layout: &'s Layout,
     pub judge: &'s Judge<'a>,
+    /// Present if the search is for the ends of runs. States after a fault are then not expanded.
+    pub ends: Option<&'s Ends<'s>>,
     pub reduce: bool,
     pub crowd: Crowd,
     /// How to follow chains.
@@ -76,7 +79,7 @@ type Chosen<'s> = SmallVec<[&'s Move; 4]>;
 
 pub(crate) type Locals = SmallVec<[LocalId; 16]>;
 
-/// Where a move leads, or which entry is missing.
+/// The targets of a move, or the entry that is missing.
 pub(crate) enum Outcome<'s> {
     Targets(&'s [Target]),
     Missing,
@@ -130,6 +133,9 @@ impl<'s> Expander<'s, '_> {
         let locals: Locals = self.layout.threads.iter().map(|field| LocalId(field.get(state))).collect();
         if !self.all_known(&locals, needs) {
             return Expansion::Missing;
+        }
+        if self.ends.is_some() && ends::end_of(self.automaton, self.layout, state) == Some(ends::End::Fault) {
+            return Expansion::All;
         }
         if let Some(holder) = locals.iter().position(|&local| self.automaton.note(local).entered) {
             return self.emit_threads(state, &locals, holder..holder + 1, successors, needs);
@@ -217,7 +223,7 @@ impl<'s> Expander<'s, '_> {
             && info.next.writes & (others.reads | others.writes) == 0
     }
 
-    /// What all threads except one may still access.
+    /// Everything that all threads except one may still access.
     fn others(&self, locals: &Locals, thread: usize) -> Footprint {
         let others = locals.iter().enumerate().filter(|&(index, _)| index != thread);
         others.fold(Footprint::default(), |all, (_, &local)| all.union(self.automaton.note(local).future))

@@ -2,7 +2,7 @@
 //!
 //! *Guarantee.* The sets are over-approximations. Everything a thread does from a location on, itself or in
 //! threads it starts, stays inside them. They are least fixpoints over the control-flow graphs. Array
-//! accesses with unknown index stand for the whole array, and pointers for all of memory.
+//! accesses with unknown index count as the whole array, and pointers as all of memory.
 //!
 //! A set of cells is one machine word. With more than 64 cells, several share a bit, which only makes the
 //! sets larger.
@@ -44,12 +44,12 @@ impl Footprint {
     }
 }
 
-/// What may happen from a location on.
+/// The accesses that may happen from a location on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Reach {
-    /// What the thread, and the threads it starts, may access.
+    /// Accesses of the thread, and of the threads it starts.
     pub all: Footprint,
-    /// What the threads it starts may access.
+    /// Accesses of the threads it starts.
     pub children: Footprint,
 }
 
@@ -84,7 +84,7 @@ impl Footprints {
         Footprints { from }
     }
 
-    /// What a thread may still access, its pending stores included.
+    /// Everything a thread may still access, including its pending stores.
     pub fn of(&self, thread: &Thread) -> Reach {
         let mut reach = Reach::default();
         for frame in &thread.frames {
@@ -106,7 +106,7 @@ fn flow(system: &System, id: CodeId, code: &Code, from: &mut Reaches) -> bool {
     while changed {
         changed = false;
         for edge in code.edges().as_slice().iter().rev() {
-            limits::go_on();
+            limits::checkpoint();
             let mut reach = access(system, &edge.instr, from);
             reach.add(from[id][edge.target]);
             changed |= from[id][edge.source].add(reach);

@@ -84,6 +84,16 @@ fn may_hold_elsewhere(condition: &Condition) -> bool {
     value(condition) != Some(0)
 }
 
+/// The value of a condition in a packed state.
+pub(crate) fn value(
+    automaton: &Automaton<'_>,
+    layout: &Layout,
+    state: &[u64],
+    condition: &Condition,
+) -> Result<Value, Fault> {
+    Packed { automaton, layout, state }.evaluate(condition)
+}
+
 struct Packed<'s, 'a> {
     automaton: &'s Automaton<'a>,
     layout: &'s Layout,

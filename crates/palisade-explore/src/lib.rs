@@ -15,7 +15,7 @@
 //! - An `unknown` states every bound that the search kept to. Nothing is bad within all of these bounds
 //!   together.
 //!
-//! *How it is made*
+//! *Structure*
 //!
 //! | file | idea |
 //! |---|---|
@@ -27,19 +27,29 @@
 //! | [`chain`] | states with one successor are not stored |
 //! | [`layout`] | packed states; symmetry as sorting |
 //! | `palisade-search`, [`search`] | breadth first, in batches, on all cores; same answer for any job count |
+//! | [`progress`] | deadlocks, and what stays reachable |
 //! | [`witness`] | back to a run of the store-buffer machine |
+//! | [`ends`] | all outcomes of a program, by the same search |
+//! | [`shortest`](mod@shortest) | a shortest run, by the same search without reductions |
 
 mod automaton;
 mod chain;
+mod ends;
 mod expand;
 mod footprint;
 mod judge;
 mod layout;
+mod progress;
 mod pump;
 mod search;
+mod shortest;
 mod witness;
 
+pub use ends::{Outcomes, outcomes, run_to_end};
+pub use shortest::{Shortest, shortest};
+
 use automaton::{Automaton, automaton, varied_register};
+use ends::Ends;
 use expand::Crowd;
 use judge::Judge;
 use layout::Layout;
@@ -52,7 +62,8 @@ use palisade_memory::{Machine, Model};
 use palisade_program::running::{CellId, Liveness, Structure};
 use palisade_search::pool;
 use palisade_trace::Run;
-use search::{Counters, End, Search, Tally};
+pub use progress::Progress;
+use search::{Counters, End, Goal, Search, Tally};
 use std::sync::Arc;
 
 /// The explicit-state engine.
@@ -86,7 +97,7 @@ impl Engine for Explicit {
     }
 
     fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
-        let searches = Searches::new(&analysis.task.options, limits);
+        let searches = Searches::new(Goal::Bad, &analysis.task.options, limits);
         let mut run = Check { analysis, searches };
         let verdict = if analysis.task.is_parameterized() {
             run.any_number()
@@ -109,7 +120,7 @@ impl Engine for Explicit {
 
 impl Reachability for Explicit {
     fn reach(&self, machine: Machine<'_>, options: &Options, limits: &Limits, stats: &mut Stats) -> Reached {
-        let mut searches = Searches::new(options, limits);
+        let mut searches = Searches::new(Goal::Bad, options, limits);
         let bound = if machine.model == Model::Sc { usize::MAX } else { options.max_buffer.max(1) };
         let found = match limits.within(|| Arc::new(Liveness::new(machine.system))) {
             Ok(liveness) => searches.bounded(machine, &liveness, bound),
@@ -123,6 +134,7 @@ impl Reachability for Explicit {
                 Some(reason) => Reached::Unknown(reason),
             },
             Bounded::Unknown(reason) => Reached::Unknown(reason),
+            Bounded::Open => unreachable!("bad states are looked for"),
         }
     }
 }
@@ -134,24 +146,27 @@ struct Check<'c> {
 
 /// A series of searches of running forms.
 struct Searches<'c> {
+    goal: Goal,
     options: &'c Options,
     limits: &'c Limits,
     stats: Stats,
     pool: Option<rayon::ThreadPool>,
+    /// If present, what is searched for: the ends of runs, not bad states.
+    ends: Option<&'c Ends<'c>>,
 }
 
 impl Check<'_> {
     /// Tries one instance, two, three and so on. This finds bugs, but proves nothing for all numbers.
     fn any_number(&mut self) -> Verdict {
         // The bounds of the searches other than the number of instances.
-        let mut besides = None;
+        let mut other_bounds = None;
         let mut reached = None;
         for any in 1..=MAX_INSTANCES {
             match self.fixed(any, self.analysis.task.options.max_buffer.min(BUFFER_OF_MANY)) {
                 found @ Verdict::Violated(_) => return found,
                 Verdict::Holds => {}
                 Verdict::Unknown(bound) if bound.is_bound() => {
-                    besides = Reason::within(besides.into_iter().chain([bound]));
+                    other_bounds = Reason::within(other_bounds.into_iter().chain([bound]));
                 }
                 Verdict::Unknown(reason) => {
                     return Verdict::Unknown(match reason.what_ran_out() {
@@ -160,7 +175,7 @@ impl Check<'_> {
                     });
                 }
             }
-            reached = Reason::within([Reason::InstanceBound(any)].into_iter().chain(besides.clone()));
+            reached = Reason::within([Reason::InstanceBound(any)].into_iter().chain(other_bounds.clone()));
         }
         Verdict::Unknown(reached.expect("at least one number was tried"))
     }
@@ -192,6 +207,8 @@ impl Check<'_> {
                     return Verdict::Unknown(Reason::exhausted(what, reached));
                 }
                 Bounded::Unknown(reason) => return Verdict::Unknown(reason),
+                Bounded::Open if bound == limit => return Verdict::Unknown(progress::open(bound)),
+                Bounded::Open => {}
             }
             bound = (bound * 2).min(limit);
         }
@@ -199,8 +216,8 @@ impl Check<'_> {
 }
 
 impl<'c> Searches<'c> {
-    fn new(options: &'c Options, limits: &'c Limits) -> Searches<'c> {
-        Searches { options, limits, stats: Stats::new(), pool: pool(limits) }
+    fn new(goal: Goal, options: &'c Options, limits: &'c Limits) -> Searches<'c> {
+        Searches { goal, options, limits, stats: Stats::new(), pool: pool(limits), ends: None }
     }
 
     /// Searches with buffers up to a bound. Where threads are started without bound, several numbers of them
@@ -217,6 +234,9 @@ impl<'c> Searches<'c> {
             let end = self.search(&mut automaton, room, Crowd::Grows, self.limits);
             match end {
                 End::TooManyThreads if room < MAX_SPAWNED => room *= 2,
+                End::TooManyThreads if self.goal == Goal::OutOfReach => {
+                    return Bounded::Unknown(progress::too_many_threads());
+                }
                 End::TooManyThreads => break,
                 end => return self.answer(&mut automaton, end, room),
             }
@@ -245,7 +265,7 @@ impl<'c> Searches<'c> {
         }
         reached.map_or_else(
             || {
-                let why = "processes are started without end, and there are too many states even if only one is followed";
+                let why = "the program starts processes without bound, and there are too many states even with only one of them";
                 Bounded::Unknown(Reason::Unsupported(why.to_owned()))
             },
             Bounded::Clean,
@@ -266,16 +286,18 @@ impl<'c> Searches<'c> {
             let layout = Layout::new(automaton, room, reduce);
             let doing = describe(machine, shown);
             let limits = self.limits;
-            let tell = move |counters: &Counters| limits.report(&doing, &stats(counters, shown, 0));
+            let report = move |counters: &Counters| limits.report(&doing, &stats(counters, shown, 0));
             let mut search = Search {
                 automaton,
                 layout: &layout,
                 judge: &judge,
+                goal: self.goal,
+                ends: self.ends,
                 reduce,
                 crowd,
                 tally: Tally::default(),
                 limits,
-                tell: &tell,
+                report: &report,
                 pool: self.pool.as_ref(),
             };
             let (end, counters) = search.run();
@@ -285,7 +307,10 @@ impl<'c> Searches<'c> {
             self.stats = stats(&counters, shown, automaton.len() as u64);
             match end {
                 End::Outgrown => {}
-                End::Bad(path) => return End::Run(witness::unfold(automaton, &layout, &path)),
+                End::Bad(path) if self.goal == Goal::Bad => {
+                    return End::Run(witness::unfold(automaton, &layout, &path));
+                }
+                End::Bad(path) => return End::Run(witness::unfold_all(automaton, &layout, &path)),
                 end => return end,
             }
         }
@@ -295,6 +320,7 @@ impl<'c> Searches<'c> {
     fn answer(&self, automaton: &mut Automaton<'_>, end: End, room: usize) -> Bounded {
         match end {
             End::Run(run) => Bounded::Bad(run),
+            End::Open => Bounded::Open,
             End::Clean { left_out } => Bounded::Clean(Cuts {
                 buffers: automaton.policy.bound_hit,
                 calls: automaton.policy.too_deep,
@@ -309,11 +335,11 @@ impl<'c> Searches<'c> {
             End::ThreadStatesGrow => Bounded::Unknown(match varied_register(automaton) {
                 Some((name, values)) if values >= VARIED => Reason::Growing { name, values },
                 _ => Reason::Unsupported(format!(
-                    "processes have more and more states of their own ({} so far)",
+                    "the number of local states of the processes keeps growing ({} so far)",
                     automaton.len()
                 )),
             }),
-            End::Bad(_) | End::Outgrown | End::TooManyThreads => unreachable!("handled by who searches"),
+            End::Bad(_) | End::Outgrown | End::TooManyThreads => unreachable!("handled by the caller"),
         }
     }
 }
@@ -323,10 +349,12 @@ enum Bounded {
     Bad(Run),
     /// Nothing bad was found outside the parts that were cut off.
     Clean(Cuts),
+    /// See [`End::Open`].
+    Open,
     Unknown(Reason),
 }
 
-/// Where a search was cut off.
+/// The limits at which a search was cut off.
 #[derive(Clone, Copy, Debug)]
 struct Cuts {
     /// Some thread wanted a longer buffer.

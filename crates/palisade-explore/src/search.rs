@@ -5,9 +5,11 @@
 
 use crate::automaton::{Automaton, Need};
 use crate::chain::{Follow, Payoff};
+use crate::ends::Ends;
 use crate::expand::{self, Crowd, Expander};
 use crate::judge::Judge;
 use crate::layout::Layout;
+use crate::progress;
 use palisade_automata::on_demand::LocalId;
 use palisade_engine::{Exhausted, Limits};
 use palisade_search::{Effort, Expand, Expansion, Finds, Shards, StateId, Successors, Visited, Wanted};
@@ -20,6 +22,17 @@ const GROWING: u64 = 1024;
 /// More thread states than this count as growth without bound.
 const MAX_LOCALS: usize = 1 << 20;
 
+/// What a search looks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Goal {
+    /// A bad state.
+    Bad,
+    /// A stuck state.
+    Stuck,
+    /// A state from which a goal of the program is out of reach.
+    OutOfReach,
+}
+
 /// How a search ended.
 pub(crate) enum End {
     /// All reachable states were visited. None of them is bad.
@@ -27,6 +40,8 @@ pub(crate) enum End {
         /// Whether steps that would have started threads were left out.
         left_out: bool,
     },
+    /// From some states, a goal of the program can be reached only with longer buffers, if at all.
+    Open,
     /// The states of a run to a bad state, packed.
     Bad(Vec<Vec<u64>>),
     /// The same, unpacked.
@@ -59,12 +74,15 @@ pub(crate) struct Search<'s, 'a> {
     pub automaton: &'s mut Automaton<'a>,
     pub layout: &'s Layout,
     pub judge: &'s Judge<'a>,
+    pub goal: Goal,
+    /// If present, the search does not stop at bad states. It records the ends of runs.
+    pub ends: Option<&'s Ends<'s>>,
     pub reduce: bool,
     pub crowd: Crowd,
     pub tally: Tally,
     pub limits: &'s Limits,
     /// Called after each batch.
-    pub tell: &'s (dyn Fn(&Counters) + Sync),
+    pub report: &'s (dyn Fn(&Counters) + Sync),
     /// The host threads, if there is more than one.
     pub pool: Option<&'s rayon::ThreadPool>,
 }
@@ -92,7 +110,7 @@ impl From<Halt> for End {
     }
 }
 
-/// What expansions count in addition to states.
+/// Counters of expansions, in addition to states.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     /// Whether a step was not taken because of [`Crowd::Capped`].
@@ -110,6 +128,8 @@ impl AddAssign for Tally {
 
 impl Search<'_, '_> {
     /// Searches all states.
+    ///
+    /// Where all states are wanted ([`Goal::OutOfReach`]), they are judged at the end.
     pub fn run(&mut self) -> (End, Counters) {
         let effort = Effort { limits: self.limits, pool: self.pool, batch: BATCH };
         let visited = Visited::new(self.layout.words, Shards::Many);
@@ -120,6 +140,9 @@ impl Search<'_, '_> {
         };
         let counters = self.counters(&search.counters(self));
         let end = match end {
+            palisade_search::End::Clean if self.goal == Goal::OutOfReach => {
+                progress::judge(self, search.visited())
+            }
             palisade_search::End::Clean => End::Clean { left_out: self.tally.left_out },
             palisade_search::End::Found(bad) => self.bad(search.visited(), bad[0]),
             palisade_search::End::Halted(halt) => halt.into(),
@@ -133,18 +156,19 @@ impl Search<'_, '_> {
         Counters { states, transitions, depth, bytes, chain_steps: self.tally.payoff.walked }
     }
 
-    fn expander(&self) -> Expander<'_, '_> {
+    pub fn expander(&self) -> Expander<'_, '_> {
         Expander {
             automaton: self.automaton,
             layout: self.layout,
             judge: self.judge,
+            ends: self.ends,
             reduce: self.reduce,
             crowd: self.crowd,
             follow: if self.reduce { self.tally.payoff.follow() } else { Follow::No },
         }
     }
 
-    fn bad(&self, visited: &Visited, id: StateId) -> End {
+    pub fn bad(&self, visited: &Visited, id: StateId) -> End {
         let stored = visited.path_to(id);
         let mut path: Vec<Vec<u64>> = Vec::new();
         for id in stored {
@@ -214,8 +238,17 @@ impl Expand for Search<'_, '_> {
         successors: &mut Successors<Tally>,
         needs: &mut Vec<Need>,
     ) -> Result<Expansion, Halt> {
+        if self.goal != Goal::Bad && progress::is_over(self, state) {
+            return Ok(Expansion::All);
+        }
+        let before = successors.words.len();
         match self.expander().expand(state, wanted, successors, needs) {
-            expand::Expansion::All => Ok(Expansion::All),
+            expand::Expansion::All => {
+                if let Some(ends) = self.ends.filter(|_| successors.words.len() == before) {
+                    ends.no_successors(self.automaton, self.layout, state);
+                }
+                Ok(Expansion::All)
+            }
             expand::Expansion::Part => Ok(Expansion::Part),
             expand::Expansion::Missing => Ok(Expansion::Missing),
             expand::Expansion::TooManyThreads => Err(Halt::TooManyThreads),
@@ -227,7 +260,14 @@ impl Expand for Search<'_, '_> {
     }
 
     fn is_goal(&self, state: &[u64]) -> bool {
-        self.judge.is_bad(self.automaton, self.layout, state)
+        if let Some(ends) = self.ends {
+            return ends.look(self.automaton, self.layout, state);
+        }
+        match self.goal {
+            Goal::Bad => self.judge.is_bad(self.automaton, self.layout, state),
+            Goal::Stuck => progress::is_stuck(self, state),
+            Goal::OutOfReach => false,
+        }
     }
 
     fn count(&mut self, tally: Tally, steps_to_new: u64) {
@@ -236,7 +276,7 @@ impl Expand for Search<'_, '_> {
     }
 
     fn report(&self, counters: &palisade_search::Counters) {
-        (self.tell)(&self.counters(counters));
+        (self.report)(&self.counters(counters));
     }
 
     fn supply(&mut self, need: Need) {
@@ -254,6 +294,6 @@ impl Expand for Search<'_, '_> {
     }
 
     fn bytes(&self) -> u64 {
-        self.automaton.bytes()
+        self.automaton.bytes() + self.ends.map_or(0, Ends::bytes)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The states of a path are normalised (interchangeable threads are sorted), and its steps are collapsed. The
 //! path is replayed with every thread tracked individually. Each step is identified as a move of one thread,
-//! and unfolded into the machine steps it stands for.
+//! and unfolded into the machine steps it represents.
 
 use crate::automaton::{Automaton, Target};
 use crate::layout::Layout;
@@ -18,6 +18,12 @@ use palisade_trace::{Run, until_bad};
 /// # Panics
 /// If the path was not produced by a search with this automaton and layout.
 pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec<u64>]) -> Run {
+    let run = unfold_all(automaton, layout, path);
+    until_bad(automaton.machine.machine, run)
+}
+
+/// The same, including the steps after the first bad state.
+pub(crate) fn unfold_all(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec<u64>]) -> Run {
     let mut threads = Threads::at_start(automaton, layout, &path[0]);
     let system = automaton.machine.machine.system;
     let memory = system
@@ -33,7 +39,7 @@ pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec
     for pair in path.windows(2) {
         threads.follow(automaton, layout, &pair[0], &pair[1], &mut steps);
     }
-    until_bad(automaton.machine.machine, Run { memory, steps })
+    Run { memory, steps }
 }
 
 /// All threads ever started, tracked individually. Threads that left no trace are `NONE`.
@@ -74,7 +80,7 @@ impl Threads {
         steps.extend(now.into_iter().map(|action| Step { thread: ThreadId::from_index(thread), action }));
     }
 
-    /// Follows the step from one packed state to the next, and adds the machine steps it stands for.
+    /// Follows the step from one packed state to the next, and adds the machine steps it represents.
     fn follow(
         &mut self,
         automaton: &mut Automaton<'_>,
@@ -120,7 +126,7 @@ impl Threads {
                 }
             }
         }
-        panic!("a state of the path is no successor of the one before it");
+        panic!("a state of the path is not a successor of the one before it");
     }
 
     /// The field in which the search puts a started thread: the first one after the initial instances that is

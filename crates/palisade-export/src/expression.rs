@@ -63,11 +63,11 @@ pub(crate) struct Scope<'a> {
     pub code: CodeId,
     pub registers: &'a Registers,
     pub uses: &'a Uses,
-    /// A register that stands for the content of a cell.
+    /// A register that denotes the content of a cell.
     pub load: Option<Load<'a>>,
 }
 
-/// A load that happens in the same step: its register stands for the cell.
+/// A load that happens in the same step: its register denotes the content of the cell.
 #[derive(Clone, Copy)]
 pub(crate) struct Load<'a> {
     pub register: RegId,
@@ -251,7 +251,7 @@ impl Scope<'_> {
             Expr::Unary(..) => true,
             // It is written as a comparison with 0.
             Expr::Binary(..) if logical && !is_truth(e) => true,
-            Expr::Binary(op, ..) => stands_bare(*op, parent, side),
+            Expr::Binary(op, ..) => needs_no_parentheses(*op, parent, side),
         };
         if bare {
             return text;
@@ -424,7 +424,7 @@ enum Side {
 }
 
 /// Whether an operand is clear without parentheses.
-fn stands_bare(op: BinaryOp, parent: BinaryOp, side: Side) -> bool {
+fn needs_no_parentheses(op: BinaryOp, parent: BinaryOp, side: Side) -> bool {
     use BinaryOp::{Add, And, Div, Mul, Or, Rem, Sub};
     let product = matches!(op, Mul | Div | Rem);
     let sum = matches!(op, Add | Sub);

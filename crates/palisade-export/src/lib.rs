@@ -85,7 +85,7 @@ impl Export<'_> {
         let templates = self.program.templates.iter().filter(|template| open(template.start, template.count));
         templates
             .map(|template| {
-                let message = format!("the number of processes `{}` is not fixed", template.name);
+                let message = format!("the number of `{}` processes is not fixed", template.name);
                 Diagnostic::error("any-number", message)
                     .at(template.origin.0, "")
                     .help("set the number with --threads N")

@@ -1,5 +1,6 @@
 //! Unique names that are valid in the other language.
 
+use palisade_program::running::{Register, RegisterOrigin};
 use std::collections::HashSet;
 
 /// The names in use.
@@ -35,6 +36,14 @@ impl Names {
         }
         self.taken.insert(name.clone());
         name
+    }
+}
+
+/// A name to derive a register's name from.
+pub(crate) fn of_register(register: &Register) -> String {
+    match register.origin {
+        RegisterOrigin::Declared => register.name.clone(),
+        RegisterOrigin::Temporary => register.name.replace('%', "t"),
     }
 }
 

@@ -139,15 +139,15 @@ impl Observed {
         for (places, name) in &self.counts {
             let there = |location: Option<Location>| location.is_some_and(|at| places.contains(&(role, at)));
             match (there(from), there(to)) {
-                (true, false) => effects.push(Effect::Less(name.clone())),
-                (false, true) => effects.push(Effect::More(name.clone())),
+                (true, false) => effects.push(Effect::Decrement(name.clone())),
+                (false, true) => effects.push(Effect::Increment(name.clone())),
                 _ => {}
             }
         }
         if let Some(running) = &self.running
             && to == Some(system.role_code(role).exit)
         {
-            effects.push(Effect::Less(running.clone()));
+            effects.push(Effect::Decrement(running.clone()));
         }
         effects
     }
@@ -160,8 +160,8 @@ impl Observed {
 
     /// The number of processes at the start that have not ended.
     pub fn running_at_start(&self, system: &System) -> usize {
-        let goes_on = |role: RoleId| system.role_code(role).entry != system.role_code(role).exit;
-        system.instances.iter().filter(|instance| goes_on(instance.role)).count()
+        let has_steps = |role: RoleId| system.role_code(role).entry != system.role_code(role).exit;
+        system.instances.iter().filter(|instance| has_steps(instance.role)).count()
     }
 
     /// The variable of one process.

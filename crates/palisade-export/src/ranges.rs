@@ -106,7 +106,7 @@ impl Ranges {
         let mut grown = false;
         for (id, code) in system.codes.iter_enumerated() {
             for edge in code.edges() {
-                limits::go_on();
+                limits::checkpoint();
                 grown |= self.edge(system, id, &edge.instr, widen);
             }
         }
@@ -197,7 +197,7 @@ impl Ranges {
     fn write(&mut self, system: &System, code: CodeId, address: &Address, value: Range, widen: bool) -> bool {
         let mut grown = false;
         for cell in self.cells_of(code, address) {
-            limits::go_on();
+            limits::checkpoint();
             if let Some(value) = value.clip(system.cells[cell].ty) {
                 grown |= grow(&mut self.cells[cell], value, widen);
             }

@@ -1,9 +1,8 @@
 //! The code to export: routines.
 //!
-//! A routine is the code of a process role, or of a procedure for one way of calling it: a procedure that is
-//! called both inside and outside of atomic blocks gives two routines. So it is known for every location of a
-//! routine whether an atomic section is open there. Only the steps that really open and close a section
-//! remain.
+//! A routine is the code of a process role, or of a procedure for one way of calling it. A procedure that is
+//! called both inside and outside atomic blocks gives two routines. So for every location of a routine it is
+//! known whether an atomic section is open there. Only the steps that really open and close a section remain.
 //!
 //! *Fused loads.* A load into a temporary, followed by local steps that consume it (a branch, an assertion,
 //! an assignment), becomes one step: `if (x == 0)` instead of `t = x; if (t == 0)`. This is done where no
@@ -21,8 +20,8 @@ use palisade_program::running::{
 /// One step of a routine.
 #[derive(Clone, Debug)]
 pub(crate) struct Move {
-    /// A load that happens in the same step, before the instruction. The register stands for the content of
-    /// the cell.
+    /// A load that happens in the same step, before the instruction. In the instruction, the register denotes
+    /// the content of the cell.
     pub load: Option<(RegId, Address)>,
     /// The instruction.
     pub instr: Instr,
@@ -36,11 +35,11 @@ pub(crate) struct Move {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RoutineKind {
     Process(RoleId),
-    /// A procedure, as called inside or outside of atomic sections.
+    /// A procedure, as called inside or outside atomic sections.
     Procedure(Section),
 }
 
-/// Whether a location is inside of an atomic section.
+/// Whether a location is inside an atomic section.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Section {
     Outside,
@@ -72,12 +71,12 @@ pub(crate) fn routines<'a>(system: &'a System, watch: &Watch, liveness: &Livenes
     system.instances.iter().for_each(|instance| want_role(instance.role, &mut roles, &mut wanted));
     let mut found: Vec<Routine<'a>> = Vec::new();
     while found.len() < wanted.len() {
-        limits::go_on();
+        limits::checkpoint();
         let (kind, id) = wanted[found.len()];
         let routine = Routine::new(system, kind, id, watch, liveness);
         for (location, moves) in routine.moves.iter_enumerated() {
             for step in moves {
-                limits::go_on();
+                limits::checkpoint();
                 match &step.instr {
                     Instr::Call { code, .. } => {
                         let callee = (RoutineKind::Procedure(routine.section[location]), *code);
@@ -131,10 +130,10 @@ impl<'a> Routine<'a> {
 
     /// Fuses loads with the local steps after them.
     fn fuse(&mut self, system: &System, watch: &Watch, liveness: &Liveness) {
-        let mut ways_in = vec![0u32; self.moves.len()];
-        ways_in[self.code.entry.index()] += 1;
+        let mut incoming = vec![0u32; self.moves.len()];
+        incoming[self.code.entry.index()] += 1;
         for step in self.moves.iter().flatten() {
-            ways_in[step.target.index()] += 1;
+            incoming[step.target.index()] += 1;
         }
         for location in self.moves.ids() {
             let seen = |location| match self.kind {
@@ -148,7 +147,7 @@ impl<'a> Routine<'a> {
                 continue;
             };
             let (register, address, middle) = (*register, address.clone(), *target);
-            let used_up = |step: &Move| match &step.instr {
+            let consumes_it = |step: &Move| match &step.instr {
                 _ if step.load.is_some() => false,
                 Instr::Assume(_) | Instr::Assert(_) => {
                     liveness.dead(self.id, step.target).contains(&register)
@@ -159,15 +158,14 @@ impl<'a> Routine<'a> {
                 _ => false,
             };
             let next = &self.moves[middle];
-            let total = code_register_is_unchecked(self.code, register);
-            if !total
+            if !self.code.registers[register].is_temporary()
                 || liveness.is_observed(self.id, register)
                 || middle == location
-                || ways_in[middle.index()] != 1
+                || incoming[middle.index()] != 1
                 || next.is_empty()
                 || seen(location)
                 || seen(middle)
-                || !next.iter().all(used_up)
+                || !next.iter().all(consumes_it)
             {
                 continue;
             }
@@ -181,12 +179,7 @@ impl<'a> Routine<'a> {
     }
 }
 
-/// Whether a register is a temporary of lowering: it holds whatever is loaded into it, without a check.
-fn code_register_is_unchecked(code: &Code, register: RegId) -> bool {
-    code.registers[register].name.starts_with('%')
-}
-
-/// The steps of a code, and where sections are open. Steps that open or close a section inside of another one
+/// The steps of a code, and where sections are open. Steps that open or close a section inside another one
 /// become empty.
 fn open_sections(code: &Code, start: Section) -> (IdVec<Location, Vec<Move>>, IdVec<Location, Section>) {
     let depth_at_start = u32::from(start == Section::Inside);
@@ -195,7 +188,7 @@ fn open_sections(code: &Code, start: Section) -> (IdVec<Location, Vec<Move>>, Id
     let mut moves: IdVec<Location, Vec<Move>> = (0..code.location_count()).map(|_| Vec::new()).collect();
     let mut open = vec![code.entry];
     while let Some(location) = open.pop() {
-        limits::go_on();
+        limits::checkpoint();
         let before = depth[location.index()].expect("only reached locations are in the queue");
         for id in code.edges_from(location) {
             let edge = &code.edges()[palisade_program::running::EdgeId(id)];

@@ -12,9 +12,9 @@ pub(crate) enum Effect {
     /// An assignment.
     Set(String, String),
     /// An increment.
-    More(String),
+    Increment(String),
     /// A decrement.
-    Less(String),
+    Decrement(String),
     /// A choice by a condition.
     If(String, Vec<Effect>, Vec<Effect>),
 }

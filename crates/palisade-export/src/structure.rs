@@ -70,9 +70,9 @@ pub(crate) fn structure(routine: &Routine<'_>, continues: Continues) -> Structur
 struct Context {
     /// The location that comes next in the text.
     follow: Option<Location>,
-    /// The header of the innermost loop,
+    /// The header of the innermost loop.
     header: Option<Location>,
-    /// and the location after it.
+    /// The location after the innermost loop.
     after: Option<Location>,
 }
 
@@ -92,7 +92,7 @@ impl Writer<'_, '_> {
     /// Writes a location, the locations it dominates, and so on until `context.follow` comes next.
     fn place(&mut self, mut location: Location, context: Context, text: &mut Vec<Node>) {
         loop {
-            limits::go_on();
+            limits::checkpoint();
             let after = self.graph.after[location].clone();
             let follow = after.first().copied().or(context.follow);
             let next = if self.graph.is_header[location] {
@@ -229,7 +229,7 @@ impl Graph {
         order.iter().enumerate().for_each(|(i, &place)| number[place] = i);
         let mut predecessors: Vec<Vec<usize>> = vec![Vec::new(); count];
         for &place in &order {
-            limits::go_on();
+            limits::checkpoint();
             successors[place].iter().for_each(|&target| predecessors[target].push(place));
         }
         let dominator = dominators(&order, &number, &predecessors);
@@ -264,7 +264,7 @@ fn reverse_postorder(entry: usize, successors: &[Vec<usize>]) -> Vec<usize> {
     let mut stack = vec![(entry, 0)];
     seen[entry] = true;
     while let Some((place, next)) = stack.pop() {
-        limits::go_on();
+        limits::checkpoint();
         // From the last successor to the first, so that the first one comes first in the reversed order.
         match successors[place].len().checked_sub(next + 1) {
             Some(i) => {
@@ -290,11 +290,11 @@ fn dominators(order: &[usize], number: &[usize], predecessors: &[Vec<usize>]) ->
     while changed {
         changed = false;
         for &place in &order[1..] {
-            limits::go_on();
+            limits::checkpoint();
             let known = predecessors[place].iter().copied().filter(|&p| dominator[p] != usize::MAX);
             let meet = |mut a: usize, mut b: usize| {
                 while a != b {
-                    limits::go_on();
+                    limits::checkpoint();
                     while number[a] > number[b] {
                         a = dominator[a];
                     }
@@ -327,7 +327,7 @@ impl Loops {
         };
         let mut members: Vec<Option<BTreeSet<usize>>> = vec![None; number.len()];
         for &header in order {
-            limits::go_on();
+            limits::checkpoint();
             let back: Vec<usize> =
                 predecessors[header].iter().copied().filter(|&source| dominates(header, source)).collect();
             if back.is_empty() {
@@ -336,7 +336,7 @@ impl Loops {
             let mut inside = BTreeSet::from([header]);
             let mut open = back;
             while let Some(place) = open.pop() {
-                limits::go_on();
+                limits::checkpoint();
                 if inside.insert(place) {
                     open.extend(&predecessors[place]);
                 }
@@ -352,7 +352,7 @@ impl Loops {
         // The headers of the loops around a location dominate it.
         let mut header = parent;
         loop {
-            limits::go_on();
+            limits::checkpoint();
             if let Some(members) = &self.members[header]
                 && members.contains(&parent)
                 && !members.contains(&place)

@@ -15,9 +15,9 @@
 //! `palisade_trace::settle`.
 //!
 //! *Source.* `Barrier` of Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence
-//! insertion under TSO" (TACAS 2012), section 6. It takes the places between a store and a load that
-//! overtakes it. Here these are the places that are passed while a store is pending, whether or not a load
-//! follows.
+//! insertion under weak memory models" (TACAS 2012), section 6. It takes the places between a store and a
+//! load that overtakes it. Here these are the places that are passed while a store is pending, whether or not
+//! a load follows.
 
 use crate::places::{Marks, PlaceId, Places};
 use palisade_memory::{Action, Effect};

@@ -40,9 +40,9 @@ pub struct Gap {
     /// The body it is in.
     pub body: BodyId,
     /// The statement before it, if a fence in the gap can be written as one after that statement.
-    pub front: Option<Span>,
+    pub preceding: Option<Span>,
     /// The statement after it, if a fence in the gap can be written as one before that statement.
-    pub behind: Option<Span>,
+    pub following: Option<Span>,
     /// Whether the statement before it stores to shared memory.
     pub after_write: bool,
     /// Whether the next action may be a load.
@@ -50,7 +50,7 @@ pub struct Gap {
     /// The first label of the statement after it, whether the gap is before or after the label.
     pub label: Option<String>,
     /// The first label of the statement before it.
-    pub front_label: Option<String>,
+    pub preceding_label: Option<String>,
     /// Whether there are only steps without memory access between it and the previous gap, so that a fence
     /// has the same effect in both.
     pub same_as_previous: bool,
@@ -112,26 +112,28 @@ impl Walk<'_> {
 
     fn block(&mut self, block: &mut Block, around: &Around) {
         let statements = std::mem::take(block);
-        let mut previous: Option<Front> = None;
+        let mut previous: Option<Preceding> = None;
         let mut local_since_gap = false;
         for mut statement in statements {
-            limits::go_on();
+            limits::checkpoint();
             let reads = self.reads_first(&statement.kind, around);
-            let one = previous.as_ref().is_some_and(|front| {
-                !statement.span().is_none() && front.span == statement.span() && statement.labels.is_empty()
+            let one = previous.as_ref().is_some_and(|preceding| {
+                !statement.span().is_none()
+                    && preceding.span == statement.span()
+                    && statement.labels.is_empty()
             });
-            let gap = |front: Option<&Front>, behind: bool, same: bool| Gap {
+            let gap = |preceding: Option<&Preceding>, following: bool, same: bool| Gap {
                 body: around.body,
-                front: front.and_then(|front| front.anchor),
-                behind: Some(statement.span())
-                    .filter(|span| behind && !span.is_none() && !around.outer.contains(span)),
-                after_write: front.is_some_and(|front| front.writes),
-                before_read: behind && reads,
+                preceding: preceding.and_then(|preceding| preceding.anchor),
+                following: Some(statement.span())
+                    .filter(|span| following && !span.is_none() && !around.outer.contains(span)),
+                after_write: preceding.is_some_and(|preceding| preceding.writes),
+                before_read: following && reads,
                 label: first_label(&statement),
-                front_label: front.and_then(|front| front.label.clone()),
+                preceding_label: preceding.and_then(|preceding| preceding.label.clone()),
                 same_as_previous: same,
             };
-            let dead = previous.as_ref().is_some_and(|front| front.jumps);
+            let dead = previous.as_ref().is_some_and(|preceding| preceding.jumps);
             if one {
                 if is_jump(&statement.kind) && !dead {
                     let gap = gap(previous.as_ref(), false, local_since_gap);
@@ -143,9 +145,9 @@ impl Walk<'_> {
                     block.extend(self.fill_gap(gap));
                 }
             } else {
-                let returns = self.comes_back_to_observed_label(&statement, around);
-                if let Some(front) = previous.as_ref().filter(|front| !front.jumps) {
-                    let gap = gap(Some(front), false, local_since_gap);
+                let returns = self.returns_to_observed_label(&statement, around);
+                if let Some(preceding) = previous.as_ref().filter(|preceding| !preceding.jumps) {
+                    let gap = gap(Some(preceding), false, local_since_gap);
                     block.extend(self.fill_gap(Gap { before_read: returns && reads, ..gap }));
                 }
                 if !returns {
@@ -158,20 +160,20 @@ impl Walk<'_> {
                     }
                 }
             }
-            previous = Some(self.front(&statement, previous.as_ref().filter(|_| one)));
+            previous = Some(self.preceding(&statement, previous.as_ref().filter(|_| one)));
             local_since_gap = self.is_local(&statement);
             self.inside(&mut statement, around);
             block.push(statement);
         }
-        if let Some(front) = previous.filter(|front| !front.jumps) {
+        if let Some(preceding) = previous.filter(|preceding| !preceding.jumps) {
             let gap = Gap {
                 body: around.body,
-                front: front.anchor,
-                behind: None,
-                after_write: front.writes,
+                preceding: preceding.anchor,
+                following: None,
+                after_write: preceding.writes,
                 before_read: around.then_reads,
                 label: None,
-                front_label: front.label,
+                preceding_label: preceding.label,
                 same_as_previous: local_since_gap,
             };
             block.extend(self.fill_gap(gap));
@@ -179,7 +181,7 @@ impl Walk<'_> {
     }
 
     /// Whether a statement is a loop that returns to one of its own labels that properties refer to.
-    fn comes_back_to_observed_label(&self, statement: &Stmt, around: &Around) -> bool {
+    fn returns_to_observed_label(&self, statement: &Stmt, around: &Around) -> bool {
         let loops = matches!(statement.kind, StmtKind::While { .. } | StmtKind::Loop(_) | StmtKind::Await(_));
         let Some(template) = &around.template else { return false };
         let is_observed =
@@ -195,7 +197,7 @@ impl Walk<'_> {
 
     /// The facts about a statement that the gap after it needs. `group` holds the facts about the preceding
     /// statements with the same source position.
-    fn front(&self, statement: &Stmt, group: Option<&Front>) -> Front {
+    fn preceding(&self, statement: &Stmt, group: Option<&Preceding>) -> Preceding {
         let span = statement.span();
         // A fence after both would be written after the inner statement.
         let taken = span.is_none() || has_inside(&statement.kind, span);
@@ -203,7 +205,7 @@ impl Walk<'_> {
             StmtKind::Assign { place, .. } => self.is_shared(place),
             _ => false,
         };
-        Front {
+        Preceding {
             label: group.and_then(|group| group.label.clone()).or_else(|| first_label(statement)),
             span,
             anchor: (!taken).then_some(span),
@@ -314,7 +316,7 @@ impl Walk<'_> {
 }
 
 /// The facts about a statement that the gap after it needs.
-struct Front {
+struct Preceding {
     label: Option<String>,
     span: Span,
     anchor: Option<Span>,
@@ -376,13 +378,5 @@ fn is_harmless(kind: &StmtKind) -> bool {
 /// Whether a statement inside this one has that source position.
 fn has_inside(kind: &StmtKind, span: Span) -> bool {
     let any = |block: &Block| block.iter().any(|inner| inner.span() == span || has_inside(&inner.kind, span));
-    match kind {
-        StmtKind::If { then, otherwise, .. } => any(then) || any(otherwise),
-        StmtKind::Choose(alternatives) => alternatives.iter().any(any),
-        StmtKind::While { body, .. }
-        | StmtKind::Loop(body)
-        | StmtKind::Atomic(body)
-        | StmtKind::Block(body) => any(body),
-        _ => false,
-    }
+    kind.blocks().into_iter().any(any)
 }

@@ -58,18 +58,18 @@ pub(crate) fn minimal(
     demands: &[Demand],
     visit: &mut dyn FnMut(&Fencing) -> ControlFlow<()>,
 ) {
-    let most = none.iter().map(|_| Some(FenceKind::Full)).collect();
-    let mut search = Search { demands, fencing: none.clone(), most, bound: None, visit };
-    let _ = search.go();
+    let strongest = none.iter().map(|_| Some(FenceKind::Full)).collect();
+    let mut search = Search { demands, fencing: none.clone(), strongest, bound: None, visit };
+    let _ = search.extend();
 }
 
-/// A cheapest fencing that meets the demands and that `visit` accepts. It is minimal if every place has a
+/// A cheapest fencing that meets the demands and is accepted. It is minimal if every place has a
 /// positive weight.
 pub(crate) fn cheapest(
     none: &Fencing,
     demands: &[Demand],
     costs: Costs<'_>,
-    takes: &dyn Fn(&Fencing) -> bool,
+    accepts: &dyn Fn(&Fencing) -> bool,
 ) -> Option<Fencing> {
     let mut best: Option<(Cost, Fencing)> = None;
     // The search restarts with every better result as the bound. This is simpler than changing the bound
@@ -77,16 +77,16 @@ pub(crate) fn cheapest(
     loop {
         let mut found = None;
         let mut visit = |fencing: &Fencing| {
-            if !takes(fencing) {
+            if !accepts(fencing) {
                 return ControlFlow::Continue(());
             }
             found = Some((cost(fencing, costs), fencing.clone()));
             ControlFlow::Break(())
         };
-        let most = none.iter().map(|_| Some(FenceKind::Full)).collect();
+        let strongest = none.iter().map(|_| Some(FenceKind::Full)).collect();
         let bound = best.as_ref().map(|(cost, _)| (*cost, costs));
-        let mut search = Search { demands, fencing: none.clone(), most, bound, visit: &mut visit };
-        let _ = search.go();
+        let mut search = Search { demands, fencing: none.clone(), strongest, bound, visit: &mut visit };
+        let _ = search.extend();
         match found {
             Some(better) => best = Some(better),
             None => return best.map(|(_, fencing)| fencing),
@@ -98,45 +98,46 @@ struct Search<'a> {
     demands: &'a [Demand],
     fencing: Fencing,
     /// The strongest fence that may be tried at each place.
-    most: Fencing,
+    strongest: Fencing,
     /// Only fencings that cost less than this are searched.
     bound: Option<(Cost, Costs<'a>)>,
     visit: &'a mut dyn FnMut(&Fencing) -> ControlFlow<()>,
 }
 
 impl Search<'_> {
-    fn go(&mut self) -> ControlFlow<()> {
-        limits::go_on();
+    fn extend(&mut self) -> ControlFlow<()> {
+        limits::checkpoint();
         if self.bound.is_some_and(|(bound, costs)| cost(&self.fencing, costs) >= bound) {
             return ControlFlow::Continue(());
         }
         // The unmet demand with the fewest ways left to meet it.
         let open = self.demands.iter().filter(|demand| !meets(&self.fencing, demand));
-        let ways =
-            |demand: &&Demand| demand.iter().filter(|&&(place, kind)| Some(kind) <= self.most[place]).count();
+        let ways = |demand: &&Demand| {
+            demand.iter().filter(|&&(place, kind)| Some(kind) <= self.strongest[place]).count()
+        };
         let Some(demand) = open.min_by_key(ways) else {
             return if self.is_minimal() { (self.visit)(&self.fencing) } else { ControlFlow::Continue(()) };
         };
         let mut restored = Vec::new();
         let mut flow = ControlFlow::Continue(());
         for &(place, kind) in demand {
-            limits::go_on();
-            if Some(kind) > self.most[place] {
+            limits::checkpoint();
+            if Some(kind) > self.strongest[place] {
                 continue;
             }
             let before = self.fencing[place].replace(kind);
             if self.all_may_be_needed() {
-                flow = self.go();
+                flow = self.extend();
             }
             self.fencing[place] = before;
-            restored.push((place, self.most[place]));
-            self.most[place] = weaker(kind);
+            restored.push((place, self.strongest[place]));
+            self.strongest[place] = weaker(kind);
             if flow.is_break() {
                 break;
             }
         }
-        for (place, most) in restored.into_iter().rev() {
-            self.most[place] = most;
+        for (place, strongest) in restored.into_iter().rev() {
+            self.strongest[place] = strongest;
         }
         flow
     }
@@ -151,7 +152,7 @@ impl Search<'_> {
     /// Whether every fence is needed, or may become needed when it gets stronger.
     fn all_may_be_needed(&self) -> bool {
         self.fencing.iter_enumerated().all(|(place, kind)| {
-            kind.is_none_or(|kind| Some(kind) < self.most[place] || self.is_needed(place, kind))
+            kind.is_none_or(|kind| Some(kind) < self.strongest[place] || self.is_needed(place, kind))
         })
     }
 

@@ -27,7 +27,7 @@ use palisade_engine::{Limits, Stats, Verdict};
 use palisade_memory::{Machine, State};
 use palisade_program::running::System;
 use palisade_program::written::Program;
-use palisade_trace::Run;
+use palisade_trace::{Run, replay, violating};
 
 /// Decides whether a program is correct.
 pub trait Oracle {
@@ -41,12 +41,42 @@ pub trait Oracle {
     /// The machine on which runs are executed.
     fn machine<'s>(&self, system: &'s System) -> Machine<'s>;
 
+    /// What makes a program correct.
+    fn goal(&self) -> Goal;
+}
+
+/// What fences are for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Goal {
+    /// No run breaks a property.
+    #[default]
+    Safety,
+    /// Every run is like a sequentially consistent one.
+    Robustness,
+}
+
+impl Goal {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Goal::Safety => "safety",
+            Goal::Robustness => "robustness",
+        }
+    }
+
     /// Whether a run of the machine shows that its program is not correct.
-    fn shows(&self, machine: Machine<'_>, run: &Run) -> bool;
+    fn is_missed_by(self, machine: Machine<'_>, run: &Run) -> bool {
+        match self {
+            Goal::Safety => replay(machine, run).is_ok(),
+            Goal::Robustness => violating(machine, run).is_ok(),
+        }
+    }
 
     /// Whether this state alone, as the last state of a run, shows it. False if more of the run has to be
     /// known.
-    fn is_bad(&self, machine: Machine<'_>, state: &State) -> bool;
+    fn is_missed_in(self, machine: Machine<'_>, state: &State) -> bool {
+        self == Goal::Safety && machine.violation(state).is_some()
+    }
 }
 
 /// The answer of an oracle about a program.

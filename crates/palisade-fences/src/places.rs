@@ -67,7 +67,7 @@ pub struct Wanted<'a> {
 /// A place for a fence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FencePlace {
-    /// The process or procedure. If places are per instance, the instance.
+    /// The process or procedure, or several, separated by commas. If places are per instance, the instance.
     pub process: String,
     /// The body it is in.
     pub body: BodyId,
@@ -116,10 +116,11 @@ impl Places {
         let mut found =
             Places { program: program.clone(), places: IdVec::new(), by_gap: FxHashMap::default() };
         let mut known: FxHashMap<Key, PlaceId> = FxHashMap::default();
+        let mut processes: IdVec<PlaceId, Vec<String>> = IdVec::new();
         // Whether the previous gap, or one with the same effect, is a place.
         let mut taken = false;
         for (index, gap) in gaps(program).into_iter().enumerate() {
-            limits::go_on();
+            limits::checkpoint();
             let fits = match wanted.placement {
                 Placement::AfterWrites => gap.after_write,
                 Placement::BeforeReads => gap.before_read,
@@ -131,21 +132,21 @@ impl Places {
             taken = false;
             let id = GapId::from_index(index);
             for candidate in candidates(program, &system, &gap, id, wanted) {
-                limits::go_on();
+                limits::checkpoint();
                 taken = true;
                 let body = (wanted.per == Per::Instance).then_some(candidate.body);
                 let key = (candidate.span, candidate.side, body, candidate.args.clone());
                 let place = match known.get(&key) {
                     Some(&place) => {
-                        let first = &mut found.places[place];
-                        first.gaps.push(id);
-                        if !first.process.split(", ").any(|name| name == candidate.process) {
-                            first.process = format!("{}, {}", first.process, candidate.process);
+                        found.places[place].gaps.push(id);
+                        if !processes[place].contains(&candidate.process) {
+                            processes[place].push(candidate.process);
                         }
                         place
                     }
                     None if !(wanted.allows)(&candidate) => continue,
                     None => {
+                        processes.push(vec![candidate.process.clone()]);
                         let place = found.places.push(candidate);
                         known.insert(key, place);
                         place
@@ -153,6 +154,9 @@ impl Places {
                 };
                 found.by_gap.entry(id).or_default().push(place);
             }
+        }
+        for (place, processes) in processes.iter_enumerated() {
+            found.places[place].process = processes.join(", ");
         }
         found.find_loops();
         found
@@ -299,11 +303,11 @@ fn candidates(
     id: GapId,
     wanted: &Wanted<'_>,
 ) -> Vec<FencePlace> {
-    let front = gap.front.map(|span| (span, Side::After));
-    let behind = gap.behind.map(|span| (span, Side::Before));
+    let preceding = gap.preceding.map(|span| (span, Side::After));
+    let following = gap.following.map(|span| (span, Side::Before));
     let anchors = match wanted.placement {
-        Placement::BeforeReads => [behind, front],
-        Placement::AfterWrites | Placement::Anywhere => [front, behind],
+        Placement::BeforeReads => [following, preceding],
+        Placement::AfterWrites | Placement::Anywhere => [preceding, following],
     };
     let can_write =
         |&(span, side): &(Span, Side)| (wanted.can_write)(FenceAt { span, side, kind: FenceKind::Full });
@@ -320,8 +324,8 @@ fn candidates(
         args: None,
         span,
         side,
-        label: gap.label.clone().or_else(|| gap.front_label.clone()),
-        labels: gap.label.iter().chain(&gap.front_label).cloned().collect(),
+        label: gap.label.clone().or_else(|| gap.preceding_label.clone()),
+        labels: gap.label.iter().chain(&gap.preceding_label).cloned().collect(),
         in_loop: false,
         store_fence,
         gaps: vec![id],

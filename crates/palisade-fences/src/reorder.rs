@@ -96,7 +96,7 @@ impl Search<'_> {
         let mut known: FxHashSet<(Vec<usize>, State)> = FxHashSet::default();
         let mut open = vec![0];
         while let Some(at) = open.pop() {
-            limits::go_on();
+            limits::checkpoint();
             if (self.bad)(&nodes[at].state) {
                 return Some(self.run_to(&nodes, at, memory));
             }

@@ -19,7 +19,7 @@ impl Repeated {
         let mut calls = Vec::new();
         for (id, code) in system.codes.iter_enumerated() {
             for index in 0..code.location_count() {
-                limits::go_on();
+                limits::checkpoint();
                 let location = Location::from_index(index);
                 if reaches_itself(code, location) {
                     on_cycle.insert((id, location));
@@ -65,7 +65,7 @@ fn reaches_itself(code: &Code, location: Location) -> bool {
     let mut open: Vec<Location> = targets(location).collect();
     let mut seen: FxHashSet<Location> = FxHashSet::default();
     while let Some(next) = open.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if next == location {
             return true;
         }

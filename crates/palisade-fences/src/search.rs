@@ -3,10 +3,10 @@
 //!
 //! *Problem.* Find all minimal sets of fences, or a cheapest one, that make a program correct.
 //!
-//! *Source.* Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under TSO"
-//! (TACAS 2012), section 6, grows candidates fence by fence (Algorithm 2). Here demands are kept and
-//! candidates are hitting sets of all of them, as in R. Reiter, "A theory of diagnosis from first principles"
-//! (AI 32, 1987).
+//! *Source.* Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under weak
+//! memory models" (TACAS 2012), section 6, grows candidates fence by fence (Algorithm 2). Here demands are
+//! kept and candidates are hitting sets of all of them, as in R. Reiter, "A theory of diagnosis from first
+//! principles" (AI 32, 1987).
 //!
 //! *Guarantee.*
 //! - Every set that makes the program correct meets every demand ([`crate::demand`](mod@crate::demand)). So a
@@ -65,9 +65,9 @@ pub struct Fence {
 /// A minimal set of fences.
 #[derive(Clone, Debug)]
 pub struct FenceSet {
-    /// The fences, by place.
+    /// The fences in the order of their places, each with the reason for it.
     pub fences: Vec<Fence>,
-    /// The same, by place.
+    /// The same fences as a table: for each place, the fence there.
     pub fencing: Fencing,
     /// The cost of the fences.
     pub cost: Cost,
@@ -179,9 +179,10 @@ impl<O: Oracle> Search<'_, O> {
                 Ok(None) => break,
                 Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
             };
-            let above = AboveEngines { to: limits.progress().clone(), doing: self.doing(&candidate) };
-            above.report_search();
-            let watched = limits.clone().with_progress(Arc::new(above));
+            let search_progress =
+                SearchProgress { to: limits.progress().clone(), doing: self.doing(&candidate) };
+            search_progress.report_search();
+            let watched = limits.clone().with_progress(Arc::new(search_progress));
             let program = match limits.within(|| self.places.marked(&candidate)) {
                 Ok(program) => program,
                 Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
@@ -218,7 +219,7 @@ impl<O: Oracle> Search<'_, O> {
             }
         }
         Ok(match self.undecided.first() {
-            // Knowledge about the program with fences says nothing about the program itself.
+            // What is known about the program with fences does not apply to the program itself.
             Some((fencing, reason)) => End::Unknown(match fencing.iter().flatten().count() {
                 0 => reason.clone(),
                 1 => reason.clone().about("with 1 fence added"),
@@ -258,10 +259,10 @@ impl<O: Oracle> Search<'_, O> {
         let system = lower(&self.places.marked(candidate), witness.instantiation);
         let machine = self.oracle.machine(&system);
         let marks = self.places.marks(&system);
-        let still = |run: &Run| self.oracle.shows(machine, run);
+        let still = |run: &Run| self.oracle.goal().is_missed_by(machine, run);
         let tried = [Priority::First, Priority::Last].map(|priority| {
             let run = settle(machine, witness.run.clone(), priority, &still);
-            let replay = take(machine, &run).expect("the oracle's run is one");
+            let replay = take(machine, &run).expect("the oracle's run can be replayed");
             (demand(self.places, &marks, &run, &replay), run)
         });
         let [first, last] = tried;
@@ -288,11 +289,11 @@ impl<O: Oracle> Search<'_, O> {
             return None;
         }
         let demanded: BTreeSet<PlaceId> = old.iter().map(|&(place, _)| place).collect();
-        let bad = |state: &State| self.oracle.is_bad(machine, state);
+        let bad = |state: &State| self.oracle.goal().is_missed_in(machine, state);
         let run = with_fewer_waits(machine, marks, run, &demanded, &bad)?;
-        let run = settle(machine, run, Priority::First, &|run| self.oracle.shows(machine, run));
+        let run = settle(machine, run, Priority::First, &|run| self.oracle.goal().is_missed_by(machine, run));
         let demand = demand(self.places, marks, &run, &take(machine, &run).ok()?);
-        (self.oracle.shows(machine, &run) && demand.len() < old.len()).then_some((demand, run))
+        (self.oracle.goal().is_missed_by(machine, &run) && demand.len() < old.len()).then_some((demand, run))
     }
 
     /// A candidate that makes the program correct, with a run for each of its fences.
@@ -308,9 +309,12 @@ impl<O: Oracle> Search<'_, O> {
             let plain = lower(&self.places.marked(&self.none), *instantiation);
             let fenced = lower(&self.places.marked(&without), *instantiation);
             let run = transfer(self.oracle.machine(&plain), self.oracle.machine(&fenced), run);
-            let run = run.expect("a run stays one with fences that do not meet its demand");
+            let run = run.expect("a run stays possible with fences that do not meet its demand");
             let machine = self.oracle.machine(&fenced);
-            assert!(self.oracle.shows(machine, &run), "with other fences the run shows the same");
+            assert!(
+                self.oracle.goal().is_missed_by(machine, &run),
+                "with other fences the run shows the same error"
+            );
             Some(Fence { place, kind, run: Witness { instantiation: *instantiation, run }, without })
         });
         FenceSet { fences: fences.collect(), fencing: fencing.clone(), cost: cost(fencing, self.weight) }
@@ -328,7 +332,7 @@ impl<O: Oracle> Search<'_, O> {
     fn doing(&self, candidate: &Fencing) -> String {
         let fences = candidate.iter().flatten().count();
         let best = self.right.iter().map(|fencing| fencing.iter().flatten().count()).min();
-        let best = best.map_or(String::new(), |best| format!(", {best} are enough"));
+        let best = best.map_or(String::new(), |best| format!("; best so far: {best}"));
         let demands = match self.demands.len() {
             1 => "1 demand".to_owned(),
             demands => format!("{demands} demands"),
@@ -339,18 +343,18 @@ impl<O: Oracle> Search<'_, O> {
 }
 
 /// Reports the progress of the search and, in the lanes below it, of the engines.
-struct AboveEngines {
+struct SearchProgress {
     to: Arc<dyn Progress>,
     doing: String,
 }
 
-impl AboveEngines {
+impl SearchProgress {
     fn report_search(&self) {
         self.to.report(&self.doing, &Stats::new());
     }
 }
 
-impl Progress for AboveEngines {
+impl Progress for SearchProgress {
     fn report(&self, doing: &str, stats: &Stats) {
         self.report_lane(0, "", doing, stats);
     }

@@ -9,11 +9,12 @@
 //!   keeps the stores before it ahead of the stores after it.
 //! - SC has no buffers.
 //!
-//! *Guarantee.* This crate is the definition. It contains no search, no packing and no optimisation. The
-//! replay checker trusts this crate alone.
+//! *Guarantee.* This crate is the definition. It contains no search over states, no packing and no
+//! optimisation. The replay checker trusts this crate alone.
 //!
 //! *Reading order*: [`State`] (the state of the machine), [`Machine::step`] (what one step does),
-//! [`Machine::successors`] (which steps are possible), [`Machine::violation`] (which states are bad).
+//! [`Machine::successors`] (which steps are possible), [`Machine::violation`] (which states are bad),
+//! [`Machine::is_stuck`] (which states are deadlocks).
 //!
 //! *Choices the papers leave open*:
 //! 1. While a thread's atomic section is open, no other thread takes a step and no other thread's pending
@@ -25,11 +26,12 @@
 //! 3. A step that causes a [`Fault`] leads to a state that records it and has no successors.
 //! 4. A spawned thread starts with an empty buffer; `spawn` drains nothing.
 
+mod progress;
 mod property;
 mod state;
 mod step;
 
-pub use property::Violation;
+pub use property::{Violation, evaluate};
 pub use state::{Frame, Pending, Section, State, Thread};
 pub use step::{Action, Effect, Refusal, Step, Successor};
 

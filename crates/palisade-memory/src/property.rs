@@ -12,6 +12,10 @@ pub enum Violation {
     Fault(ThreadId, Fault),
     /// The property with this index is violated.
     Property(usize),
+    /// The state is stuck ([`Machine::is_stuck`]).
+    Deadlock,
+    /// No state that satisfies the goal with this index is reachable from here.
+    Unreachable(usize),
 }
 
 impl Machine<'_> {
@@ -36,7 +40,8 @@ impl Machine<'_> {
     }
 }
 
-fn evaluate(condition: &Condition, state: &State) -> Result<Value, Fault> {
+/// The value of a condition in a state.
+pub fn evaluate(condition: &Condition, state: &State) -> Result<Value, Fault> {
     let eval = |condition: &Condition| evaluate(condition, state);
     match condition {
         Condition::Const(value) => Ok(*value),

@@ -88,7 +88,7 @@ impl<const WIDTH: usize> Bank<WIDTH> {
     /// The same for a given number of lanes. If that is a constant, loops over the lanes are unrolled.
     #[inline(always)]
     pub fn of_lanes(&mut self, owner: usize, lanes: usize) -> &mut [Moment] {
-        debug_assert_eq!(lanes, self.lanes, "there are as many lanes as its owner says");
+        debug_assert_eq!(lanes, self.lanes, "the caller passes the number of lanes of the bank");
         &mut self.moments[owner * (WIDTH * lanes)..][..WIDTH * lanes]
     }
 

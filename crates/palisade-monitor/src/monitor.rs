@@ -65,7 +65,7 @@ pub struct Monitor {
     violations: Violations,
     events: u64,
     /// How many bytes may be used, and whether that was not enough.
-    most: u64,
+    max_bytes: u64,
     is_full: bool,
     /// When the moments of a process reach this, old ones are forgotten.
     latest: Moment,
@@ -103,7 +103,7 @@ impl Monitor {
             joined: Vec::new(),
             violations: Violations::default(),
             events: 0,
-            most: u64::MAX,
+            max_bytes: u64::MAX,
             is_full: false,
             latest,
             touched: Vec::new(),
@@ -115,7 +115,7 @@ impl Monitor {
     /// Limits the memory, in bytes, for what is known about addresses and processes. When it is used up,
     /// further events are ignored, and the results are about the events before.
     pub fn with_memory(mut self, bytes: u64) -> Monitor {
-        self.most = bytes;
+        self.max_bytes = bytes;
         self
     }
 
@@ -176,7 +176,7 @@ impl Monitor {
         let new = new.len().saturating_sub(self.joined.len());
         let lanes = (self.threads.len() + new).next_multiple_of(LANE_STEP).max(self.lanes);
         // Not everything grows with the vectors, so this is an upper bound.
-        bytes / self.lanes as u64 * lanes as u64 <= self.most
+        bytes / self.lanes as u64 * lanes as u64 <= self.max_bytes
     }
 
     #[inline(always)]
@@ -414,7 +414,10 @@ impl Monitor {
                 let (found, previous) = if self.ordered[index] {
                     (pending, thread.previous)
                 } else {
-                    (besides(&mut self.shadow, self.lanes, all, index, pending), instruction)
+                    (
+                        pending_beside_other_pieces(&mut self.shadow, self.lanes, all, index, pending),
+                        instruction,
+                    )
                 };
                 if found != [false, false] {
                     reported.push((piece.writer, piece.stamp));
@@ -566,11 +569,11 @@ impl Monitor {
     }
 }
 
-/// Whether the last store of one piece of an event could be pending under either model, although the event
-/// sees what it saw of its other pieces and the store happens before one of those. In that case the event
+/// For TSO and PSO: whether the last store to one piece of an event could be pending although the event sees
+/// the same values in its other pieces, and the store happens before one of those. In that case the event
 /// itself takes the place of `prev`. Only in this way can an event be part of a cycle without another event
 /// of its process.
-fn besides(
+fn pending_beside_other_pieces(
     shadow: &mut Shadow,
     lanes: usize,
     all: &[Touched],
@@ -757,7 +760,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_that_were_joined_leave_their_place_to_others() {
+    fn slots_of_joined_processes_are_reused() {
         let mut monitor = Monitor::new(Interlocked::WholeBuffer);
         let bytes = Bytes { address: 0, size: 8 };
         for child in 1..1000u32 {

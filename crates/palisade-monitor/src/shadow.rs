@@ -28,7 +28,7 @@ pub struct Piece {
     /// The only process that has loaded it since the last store; [`NONE`] if there were several.
     pub reader: u32,
     /// Whether some access since the last store may have made it reach memory under PSO. If so,
-    /// [`View::drained_by`] holds the process and the moment.
+    /// [`View::drained_by`] holds the processes and their moments.
     pub drained: bool,
     /// The slot of the process that stored last; [`NONE`] if there was no store, or if that store is no
     /// longer of interest.
@@ -221,10 +221,10 @@ impl Shadow {
     }
 
     /// Adds a new piece of a word after another one, or at the front if that is [`NONE`].
-    fn insert(&mut self, word: u64, behind: u32, from: u8, to: u8) -> u32 {
-        let next = match behind {
+    fn insert(&mut self, word: u64, previous: u32, from: u8, to: u8) -> u32 {
+        let next = match previous {
             NONE => self.words.get(word),
-            behind => self.pieces[behind as usize].next,
+            previous => self.pieces[previous as usize].next,
         };
         let piece = Piece {
             next,
@@ -251,9 +251,9 @@ impl Shadow {
                 self.pieces.len() as u32 - 1
             }
         };
-        match behind {
+        match previous {
             NONE => self.words.set(word, new),
-            behind => self.pieces[behind as usize].next = new,
+            previous => self.pieces[previous as usize].next = new,
         }
         new
     }
@@ -352,12 +352,12 @@ impl Shadow {
         }
     }
 
-    fn unlink(&mut self, word: u64, gone: &[u32]) {
+    fn unlink(&mut self, word: u64, removed: &[u32]) {
         self.changes += 1;
         let mut kept = Vec::new();
         let mut at = self.words.remove(word);
         while at != NONE {
-            if !gone.contains(&at) {
+            if !removed.contains(&at) {
                 kept.push(at);
             }
             at = self.pieces[at as usize].next;
@@ -368,7 +368,7 @@ impl Shadow {
         if let Some(&first) = kept.first() {
             self.words.set(word, first);
         }
-        for &piece in gone {
+        for &piece in removed {
             self.pieces[piece as usize].writer = NONE;
             self.unused.push(piece);
         }
@@ -396,7 +396,7 @@ impl Shadow {
     }
 
     /// Subtracts `by` from all moments of a process. Stores whose order with others can no longer be
-    /// determined are not considered any more.
+    /// determined are no longer considered.
     pub fn lower(&mut self, lane: usize, by: u32) {
         for piece in 0..self.pieces.len() as u32 {
             let View { piece: known, drained_by, .. } = self.view(piece);

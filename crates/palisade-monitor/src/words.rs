@@ -80,7 +80,7 @@ impl Words {
     pub fn check_invariants(&self) {
         for (place, &(word, number)) in self.recent.iter().enumerate().filter(|(_, entry)| entry.0 != NOWHERE)
         {
-            assert_eq!(place, Words::entry(word), "word {word} stands where it is looked for");
+            assert_eq!(place, Words::entry(word), "word {word} is in its own entry");
             let known = self.all.get(&word).copied().unwrap_or(NONE);
             assert_eq!(number, known, "the table and the map agree about word {word}");
         }

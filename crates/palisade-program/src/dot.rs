@@ -40,7 +40,7 @@ fn cluster(text: &mut String, system: &System, id: CodeId, code: &Code) {
         labels[location.index()].push(label);
     }
     for (location, labels) in labels.iter().enumerate() {
-        limits::go_on();
+        limits::checkpoint();
         let location = Location::from_index(location);
         let shape = match (location == code.exit, labels.is_empty()) {
             (true, _) => ", shape=doublecircle",
@@ -52,7 +52,7 @@ fn cluster(text: &mut String, system: &System, id: CodeId, code: &Code) {
     }
     line(text, 4, &format!("{} -> {};", node(id, "start"), node(id, code.entry.0)));
     for edge in code.edges() {
-        limits::go_on();
+        limits::checkpoint();
         let (source, target) = (node(id, edge.source.0), node(id, edge.target.0));
         let label = quote(&describe::instruction(system, code, &edge.instr));
         line(text, 4, &format!("{source} -> {target} [label={label}];"));

@@ -86,7 +86,7 @@ pub(crate) enum ContextsEnd {
     NothingUpTo(u32),
 }
 
-/// What is bad.
+/// A bad state.
 pub(crate) enum Target {
     /// This thread runs into a fault when it runs next.
     Fault(usize),
@@ -120,13 +120,13 @@ pub(crate) struct Contexts<'a, 'c> {
     pub met: Vec<Met>,
     pub counters: Counters,
     views: Views,
-    /// What properties see of sets of stacks.
+    /// The views that properties have of sets of stacks.
     seen: FxHashMap<LanguageId, ViewSetId>,
     /// Combinations that were judged and are not bad.
     judged: FxHashSet<(MemoryId, Vec<ViewSetId>)>,
     reduction: Reduction,
     limits: &'c Limits,
-    tell: &'c dyn Fn(&Counters),
+    report: &'c dyn Fn(&Counters),
     /// The sets found and not dropped, by everything except the stacks of one thread.
     known: FxHashMap<(Global, u32), Vec<usize>>,
     within: FxHashMap<(LanguageId, LanguageId), bool>,
@@ -147,7 +147,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
         most_started: usize,
         reduction: Reduction,
         limits: &'c Limits,
-        tell: &'c dyn Fn(&Counters),
+        report: &'c dyn Fn(&Counters),
     ) -> Contexts<'a, 'c> {
         Contexts {
             rules: Rules::new(machine, liveness, most_started),
@@ -159,7 +159,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
             judged: FxHashSet::default(),
             reduction,
             limits,
-            tell,
+            report,
             known: FxHashMap::default(),
             within: FxHashMap::default(),
             rounds: FxHashMap::default(),
@@ -192,7 +192,7 @@ impl<'a, 'c> Contexts<'a, 'c> {
         let mut queue: VecDeque<(usize, usize)> = VecDeque::new();
         let mut later: Vec<(usize, usize)> = Vec::new();
         for state in machine.initial_states() {
-            limits::go_on();
+            limits::checkpoint();
             let memory = self.rules.memory_id(state.memory.as_slice().to_vec());
             let roles: Vec<RoleId> = machine.system.instances.iter().map(|instance| instance.role).collect();
             let threads = roles.iter().map(|&role| (role, self.start(role))).collect();
@@ -405,18 +405,18 @@ impl<'a, 'c> Contexts<'a, 'c> {
     pub fn saturate(&mut self, stacks: LanguageId, memory: MemoryId) -> Result<Saturation, Interrupted> {
         let stacks = Rc::clone(self.languages.get(stacks));
         let own = self.own_bytes;
-        let (limits, tell, counters) = (self.limits, self.tell, &mut self.counters);
+        let (limits, report, counters) = (self.limits, self.report, &mut self.counters);
         let mut edges = 0;
-        let mut go_on = |rules: &Rules<'_>, more: u64| {
+        let mut may_continue = |rules: &Rules<'_>, more: u64| {
             edges += more;
             counters.edges += more;
-            tell(counters);
+            report(counters);
             limits.check(own + rules.bytes() + 200 * edges).map_err(Interrupted::Exhausted)?;
             limits.check_work(counters.edges).map_err(Interrupted::Exhausted)?;
             rules.check_growth().map_err(Interrupted::Growing)
         };
         let rules = &mut self.rules;
-        let saturated = self.limits.within(|| saturate(rules, &stacks, memory, &mut go_on));
+        let saturated = self.limits.within(|| saturate(rules, &stacks, memory, &mut may_continue));
         saturated.unwrap_or_else(|what| Err(Interrupted::Exhausted(what)))
     }
 }

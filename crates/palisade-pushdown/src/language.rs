@@ -51,7 +51,7 @@ impl Language {
         let mut at = 0;
         let mut named = 1;
         while at < rows.len() {
-            limits::go_on();
+            limits::checkpoint();
             let mut found: Vec<u32> = Vec::new();
             for (_, to) in &mut rows[at] {
                 if *to != END {
@@ -87,7 +87,7 @@ impl Language {
         let mut seen: FxHashSet<(u32, u32)> = FxHashSet::from_iter([(0, 0)]);
         let mut work = vec![(0, 0)];
         while let Some((a, b)) = work.pop() {
-            limits::go_on();
+            limits::checkpoint();
             let row = &other.edges[b as usize];
             for &(symbol, to) in &self.edges[a as usize] {
                 let Ok(position) = row.binary_search_by_key(&symbol, |&(symbol, _)| symbol) else {
@@ -142,7 +142,7 @@ impl Language {
         let mut queue = VecDeque::from([0]);
         let mut seen_start = false;
         while let Some(state) = queue.pop_front() {
-            limits::go_on();
+            limits::checkpoint();
             let is_start = state == 0 && !std::mem::replace(&mut seen_start, true);
             if !is_start && self.edges[state as usize].contains(&(bottom, END)) {
                 let mut word = vec![bottom];
@@ -181,7 +181,7 @@ fn determinised(rows: &[Row], most: usize) -> Option<Vec<Row>> {
     let mut edges: Vec<Row> = Vec::new();
     let mut outgoing: Row = Vec::new();
     while edges.len() < sets.len() {
-        limits::go_on();
+        limits::checkpoint();
         outgoing.clear();
         for &state in &sets[edges.len()] {
             outgoing.extend(&rows[state as usize]);
@@ -221,7 +221,7 @@ fn minimal(edges: &[Row]) -> Vec<Row> {
     let mut queue = VecDeque::from([0u32]);
     let mut rows = Vec::new();
     while let Some(state) = queue.pop_front() {
-        limits::go_on();
+        limits::checkpoint();
         let mut ordered = edges[state as usize].clone();
         ordered.sort_unstable_by_key(|&(symbol, to)| (symbol, look(to), class(to)));
         ordered.dedup_by_key(|&mut (symbol, to)| (symbol, class(to)));
@@ -270,7 +270,7 @@ fn looks(edges: &[Row]) -> Vec<u64> {
 fn classes(edges: &[Row]) -> Vec<u32> {
     let mut into: Vec<Vec<u32>> = vec![Vec::new(); edges.len()];
     for (from, row) in edges.iter().enumerate() {
-        limits::go_on();
+        limits::checkpoint();
         for &(_, to) in row.iter().filter(|(_, to)| *to != END) {
             into[to as usize].push(from as u32);
         }
@@ -279,7 +279,7 @@ fn classes(edges: &[Row]) -> Vec<u32> {
     let mut members: Vec<Vec<u32>> = vec![(0..edges.len() as u32).collect()];
     let mut dirty: Vec<u32> = members[0].clone();
     while !dirty.is_empty() {
-        limits::go_on();
+        limits::checkpoint();
         let mut by_class: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
         for state in std::mem::take(&mut dirty) {
             by_class.entry(class[state as usize]).or_default().push(state);
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn bottoms_tell_whether_there_is_more() {
+    fn bottoms_show_whether_there_is_more() {
         let set = language(&[(0, 1, 1), (0, 0, -1), (1, 1, 1), (1, 2, -1)]);
         let bottoms = set.bottoms();
         assert_eq!(bottoms, [(SymbolId(0), None), (SymbolId(2), Some(SymbolId(1)))]);

@@ -13,7 +13,7 @@
 //! Without a bound on the rounds the question is undecidable (two stacks are enough). So in that case the
 //! number of rounds grows until more rounds add nothing or the limits are reached.
 //!
-//! *How it is made*
+//! *Structure*
 //!
 //! | file | idea |
 //! |---|---|
@@ -94,12 +94,12 @@ impl Pushdown {
             None => {
                 let system = analysis.system(1);
                 let machine = analysis.machine(&system);
-                let asked = Asked { analysis, machine, limits, prove };
+                let request = Request { analysis, machine, limits, prove };
                 let structure = analysis.structure();
                 if structure.spawns && !structure.is_recursive {
-                    by_numbers(&asked, &mut stats)
+                    by_numbers(&request, &mut stats)
                 } else {
-                    by_rounds(&asked, &mut stats)
+                    by_rounds(&request, &mut stats)
                 }
             }
         };
@@ -108,7 +108,7 @@ impl Pushdown {
 }
 
 /// A task that the engine accepts.
-struct Asked<'q> {
+struct Request<'q> {
     analysis: &'q Analysis<'q>,
     machine: Machine<'q>,
     limits: &'q Limits,
@@ -120,26 +120,26 @@ struct Asked<'q> {
 fn refusal(analysis: &Analysis<'_>) -> Option<String> {
     if analysis.task.model != Model::Sc {
         return Some(format!(
-            "the engine `pushdown` knows sequential consistency only, not {}; `--engine rounds` translates TSO for it",
+            "the engine `pushdown` supports only sequential consistency, not {}; `--engine rounds` translates TSO for it",
             analysis.task.model.name()
         ));
     }
     analysis
         .task
         .is_parameterized()
-        .then(|| "the engine `pushdown` does not take any number of processes".to_owned())
+        .then(|| "the engine `pushdown` needs a fixed number of processes".to_owned())
 }
 
 /// No recursion, but threads started without bound: decided by counting threads.
-fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
-    let Asked { analysis, machine, limits, prove } = *asked;
-    let tell = |counters: &population::Counters| {
+fn by_numbers(request: &Request<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
+    let Request { analysis, machine, limits, prove } = *request;
+    let report = |counters: &population::Counters| {
         let doing = format!("searching with up to {} processes in one place", counters.bound);
         let mut stats = Stats::new();
         stats.set("states", counters.states);
         limits.report(&doing, &stats);
     };
-    let mut population = Population::new(machine, analysis.liveness(1), limits, &tell);
+    let mut population = Population::new(machine, analysis.liveness(1), limits, &report);
     let found = population.search(MAX_IN_ONE_PLACE, prove);
     stats.set("states", population.counters.states);
     stats.set("in_one_place", population.counters.bound.into());
@@ -163,13 +163,13 @@ fn by_numbers(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) 
 }
 
 /// With stacks: decided by rounds of threads.
-fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
-    let Asked { analysis, machine, limits, prove } = *asked;
+fn by_rounds(request: &Request<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
+    let Request { analysis, machine, limits, prove } = *request;
     let most_rounds = match analysis.task.options.rounds {
         Bound::Fixed(rounds) => rounds,
         Bound::Auto => u32::MAX,
     };
-    let tell = |counters: &Counters| {
+    let report = |counters: &Counters| {
         let doing = match counters.level {
             0 | 1 => "searching runs with one round per process".to_owned(),
             rounds => format!("searching runs with up to {rounds} rounds per process"),
@@ -184,7 +184,7 @@ fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
         MAX_STARTED,
         analysis.task.options.reduction,
         limits,
-        &tell,
+        &report,
     );
     let found = contexts.search(most_rounds);
     let verdict = match found {
@@ -195,7 +195,7 @@ fn by_rounds(asked: &Asked<'_>, stats: &mut Stats) -> (Verdict, Option<Proof>) {
         Ok(ContextsEnd::Bad(last, target)) => match witness::run(&mut contexts, last, &target) {
             Ok(run) => Verdict::Violated(Witness { instantiation: analysis.instantiation(1), run }),
             Err(NoRun::TooLong(steps)) => Verdict::Unknown(Reason::Unshown(format!(
-                "a bad state is reachable, but the shortest run that was found has {steps} steps or more, which is too long to be shown"
+                "a bad state is reachable, but the shortest run that was found has {steps} steps or more, which is too long to show"
             ))),
             Err(NoRun::Interrupted(interrupted)) => Verdict::Unknown(reason(interrupted, None)),
         },

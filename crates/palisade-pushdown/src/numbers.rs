@@ -79,7 +79,7 @@ fn has_count(condition: &Condition) -> bool {
     }
 }
 
-/// Where threads are counted.
+/// Adds the places where threads are counted.
 pub(crate) fn places(condition: &Condition, found: &mut FxHashSet<(RoleId, Location)>) {
     match condition {
         Condition::Count(counted) => found.extend(counted),

@@ -61,7 +61,7 @@ impl Symbol {
     }
 }
 
-/// What all frames of a thread share.
+/// The part of a thread's state that all its frames share.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Control {
     pub memory: MemoryId,
@@ -79,7 +79,7 @@ pub(crate) struct Rule {
     pub then: Then,
 }
 
-/// What a rule does.
+/// The effect of a rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Then {
     /// The thread runs into an error of the program.
@@ -92,7 +92,7 @@ pub(crate) enum Then {
     Pop(ControlId),
 }
 
-/// What the thread could do with a symbol on top.
+/// A possible step of the thread with a symbol on top.
 #[derive(Clone, Copy, Debug)]
 struct Move {
     action: Action,
@@ -140,7 +140,7 @@ impl Growing {
 }
 
 /// More symbols or contents of memory than this count as growth without bound.
-const MOST: usize = 1 << 21;
+const MAX_DISTINCT: usize = 1 << 21;
 
 /// The rules of all threads, generated on demand.
 pub(crate) struct Rules<'a> {
@@ -234,7 +234,7 @@ impl<'a> Rules<'a> {
 
     /// Whether the values of some variable seem to grow without bound.
     pub fn check_growth(&self) -> Result<(), Growing> {
-        if self.memories.len() > MOST {
+        if self.memories.len() > MAX_DISTINCT {
             let cells = self.system().cells.ids();
             let values = |cell: CellId| {
                 self.memories.iter().map(|memory| memory[cell.index()]).collect::<FxHashSet<_>>().len()
@@ -243,7 +243,7 @@ impl<'a> Rules<'a> {
                 cells.map(|cell| (values(cell), cell)).max().expect("memory differs in a cell");
             return Err(Growing { name: self.system().cells[cell].name.clone(), values });
         }
-        if self.symbols.len() > MOST {
+        if self.symbols.len() > MAX_DISTINCT {
             let frames = self.symbols.iter().map(|symbol| &symbol.frame);
             return Err(Growing::of_registers(self.system(), frames));
         }
@@ -276,7 +276,7 @@ impl<'a> Rules<'a> {
         let local = self.local(&[symbol]);
         let mut moves = Vec::new();
         for edge in self.machine.edges(&local) {
-            limits::go_on();
+            limits::checkpoint();
             let kind = match (self.instr(symbol, edge), self.machine.kind(&local, edge)) {
                 (Instr::Return(_), _) => MoveKind::Returns,
                 (_, StepKind::Reads(cell)) => MoveKind::Reads(cell),

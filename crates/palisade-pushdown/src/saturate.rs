@@ -15,7 +15,7 @@
 //! least number of steps. So [`Saturation::unwind`] leads from a stack back to the one it came from, with a
 //! shortest run.
 //!
-//! *Why edges are added in the order of their cost.* An edge into a state q stands for what happened since q
+//! *Why edges are added in the order of their cost.* An edge into a state q represents what happened since q
 //! was entered. Costs of edges into one state only grow along derivations. The edge of a newly entered
 //! procedure starts at 0 again. But everything derived from it outside of the procedure costs more than the
 //! call, which left the queue before. So an edge that leaves the queue has its least cost, as in Dijkstra's
@@ -85,17 +85,17 @@ struct Builder<'r, 'a> {
     control_of: FxHashMap<u32, ControlId>,
     entries: FxHashMap<(ControlId, SymbolId), u32>,
     /// Edges that read nothing, by their target.
-    gone: FxHashMap<u32, Vec<EdgeIndex>>,
+    popped: FxHashMap<u32, Vec<EdgeIndex>>,
     states: u32,
 }
 
-/// Saturates the automaton of the stacks a thread may have, with this memory. Stops at a fault. `go_on` is
-/// called from time to time, with the number of edges made since the last call.
+/// Saturates the automaton of the stacks a thread may have, with this memory. Stops at a fault.
+/// `may_continue` is called from time to time, with the number of edges made since the last call.
 pub(crate) fn saturate<S>(
     rules: &mut Rules<'_>,
     stacks: &Language,
     memory: MemoryId,
-    go_on: &mut dyn FnMut(&Rules<'_>, u64) -> Result<(), S>,
+    may_continue: &mut dyn FnMut(&Rules<'_>, u64) -> Result<(), S>,
 ) -> Result<Saturation, S> {
     let done = Saturation {
         edges: Vec::new(),
@@ -113,7 +113,7 @@ pub(crate) fn saturate<S>(
         order: 0,
         control_of: FxHashMap::default(),
         entries: FxHashMap::default(),
-        gone: FxHashMap::default(),
+        popped: FxHashMap::default(),
         states: stacks.edges.len() as u32,
     };
     let control = Control { memory, started: [].into(), returning: None };
@@ -127,7 +127,7 @@ pub(crate) fn saturate<S>(
             }
         }
     }
-    builder.run(go_on)?;
+    builder.run(may_continue)?;
     Ok(builder.done)
 }
 
@@ -158,10 +158,10 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn run<S>(&mut self, go_on: &mut dyn FnMut(&Rules<'_>, u64) -> Result<(), S>) -> Result<(), S> {
+    fn run<S>(&mut self, may_continue: &mut dyn FnMut(&Rules<'_>, u64) -> Result<(), S>) -> Result<(), S> {
         let mut since = 0;
         while let Some(Reverse((cost, _, edge, why))) = self.queue.pop() {
-            limits::go_on();
+            limits::checkpoint();
             // After a fault, only the frames below it still matter.
             let above = edge.letter == NOTHING || self.control_of.contains_key(&edge.from);
             if self.done.numbers.contains_key(&edge) || (above && self.done.fault.is_some()) {
@@ -173,32 +173,32 @@ impl Builder<'_, '_> {
             self.done.reasons.push((cost, why));
             since += 1;
             if since == 4096 {
-                go_on(self.rules, since)?;
+                may_continue(self.rules, since)?;
                 since = 0;
             }
             if edge.letter == NOTHING {
-                self.gone.entry(edge.to).or_default().push(index);
+                self.popped.entry(edge.to).or_default().push(index);
                 for below in self.done.out.get(&edge.to).cloned().unwrap_or_default() {
                     self.uncover(index, below);
                 }
                 continue;
             }
             self.done.out.entry(edge.from).or_default().push(index);
-            for gone in self.gone.get(&edge.from).cloned().unwrap_or_default() {
-                self.uncover(gone, index);
+            for popped in self.popped.get(&edge.from).cloned().unwrap_or_default() {
+                self.uncover(popped, index);
             }
             if let Some(&control) = self.control_of.get(&edge.from) {
                 self.apply(control, index);
             }
         }
-        go_on(self.rules, since)
+        may_continue(self.rules, since)
     }
 
-    fn uncover(&mut self, gone: EdgeIndex, below: EdgeIndex) {
-        let (first, second) = (self.done.edges[gone as usize], self.done.edges[below as usize]);
-        let cost = self.cost(gone).saturating_add(self.cost(below));
+    fn uncover(&mut self, popped: EdgeIndex, below: EdgeIndex) {
+        let (first, second) = (self.done.edges[popped as usize], self.done.edges[below as usize]);
+        let cost = self.cost(popped).saturating_add(self.cost(below));
         let edge = Edge { from: first.from, ..second };
-        self.offer(edge, cost, Why::Uncovered(gone, below));
+        self.offer(edge, cost, Why::Uncovered(popped, below));
     }
 
     fn cost(&self, edge: EdgeIndex) -> u64 {
@@ -229,8 +229,8 @@ impl Builder<'_, '_> {
                 }
                 Then::Pop(control) => {
                     let from = self.control_state(control);
-                    let gone = Edge { from, letter: NOTHING, to: edge.to };
-                    self.offer(gone, cost, Why::Popped(index, action));
+                    let popped = Edge { from, letter: NOTHING, to: edge.to };
+                    self.offer(popped, cost, Why::Popped(index, action));
                 }
             }
         }
@@ -355,8 +355,8 @@ impl Saturation {
                     actions.extend(action);
                     path.push(from);
                 }
-                Why::Uncovered(gone, below) => {
-                    let Why::Popped(from, action) = self.reasons[gone as usize].1 else {
+                Why::Uncovered(popped, below) => {
+                    let Why::Popped(from, action) = self.reasons[popped as usize].1 else {
                         panic!("an edge that reads nothing comes from a return");
                     };
                     actions.extend(action);

@@ -113,7 +113,7 @@ impl Policy for Crowding {
         let mut seen: FxHashSet<Local> = FxHashSet::default();
         let mut work = vec![(after.local, Vec::new())];
         while let Some((local, actions)) = work.pop() {
-            limits::go_on();
+            limits::checkpoint();
             if !seen.insert(local.clone()) {
                 continue;
             }

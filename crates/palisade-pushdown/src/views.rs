@@ -2,7 +2,7 @@
 //!
 //! A property sees where a process body is and what its registers hold. It sees nothing of procedures. So
 //! only the bottoms of a set of stacks matter. States are judged by the trusted machine: from each thread's
-//! set, one stack is taken for every view it offers, and [`Machine::violation`] is asked about each
+//! set, one stack is taken for every view it offers, and [`Machine::violation`] judges each
 //! combination.
 
 use crate::language::Language;
@@ -14,11 +14,11 @@ use palisade_program::running::{Condition, Location, PropertyKind, RegId, RoleId
 use rustc_hash::FxHashSet;
 
 define_id!(
-    /// What properties see of a set of stacks.
+    /// The views that properties have of a set of stacks.
     ViewSetId
 );
 
-/// What properties look at.
+/// The parts of states that properties look at.
 pub(crate) struct Views {
     roles: IdVec<RoleId, Seen>,
     sets: Interner<ViewSetId, (RoleId, Vec<View>)>,
@@ -43,7 +43,7 @@ struct View {
     registers: Vec<Value>,
 }
 
-/// A stack of a set that stands for all with the same view.
+/// A stack of a set, as a representative of all stacks with the same view.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub bottom: SymbolId,
@@ -54,7 +54,7 @@ pub(crate) struct Sample {
 }
 
 impl Views {
-    /// What the properties of a program look at.
+    /// Collects what the properties of a program look at.
     pub fn new(system: &System) -> Views {
         let mut views = Views {
             roles: system.roles.iter().map(|_| Seen::default()).collect(),
@@ -121,7 +121,7 @@ impl Views {
         let mut known: FxHashSet<View> = FxHashSet::default();
         let mut samples = Vec::new();
         for (bottom, above) in stacks.bottoms() {
-            limits::go_on();
+            limits::checkpoint();
             if known.insert(self.view(role, rules, bottom, above.is_none())) {
                 let frames = [Some(bottom), above].into_iter().flatten();
                 let frames = frames.map(|symbol| rules.symbol(symbol).frame.clone()).collect();

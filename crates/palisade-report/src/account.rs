@@ -119,14 +119,14 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_others_had_reached() {
-        let check = |reason: Reason, configurations: u64, told: &str, brief: &str| {
+    fn how_far_the_other_engines_got() {
+        let check = |reason: Reason, configurations: u64, full: &str, brief: &str| {
             let mut stats = Stats::new();
             if configurations > 0 {
                 stats.set("configurations", configurations);
             }
             let outcome: Outcome = Outcome::new("dual", Verdict::Unknown(reason), stats);
-            assert_eq!((reached(&outcome).as_str(), reached_in_brief(&outcome).as_str()), (told, brief));
+            assert_eq!((reached(&outcome).as_str(), reached_in_brief(&outcome).as_str()), (full, brief));
         };
         let (work, time) = (Exhausted::Work(1024), Exhausted::Time(Duration::from_millis(100)));
         let brief = "stopped after 1,024 states or configurations";

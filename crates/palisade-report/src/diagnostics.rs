@@ -212,7 +212,7 @@ mod tests {
         for (span, label) in labels {
             error = error.at(*span, *label);
         }
-        let rendered = diagnostic(&source, &error.help("mend it"), Colour::Never);
+        let rendered = diagnostic(&source, &error.help("fix it"), Colour::Never);
         assert_eq!(rendered.trim_end(), expected.trim_matches('\n'), "\n{rendered}");
     }
 
@@ -228,13 +228,13 @@ error[some-id]: something is wrong
 2 | process P { y = 1; }
   |             ^ not declared
   |
-  = help: mend it",
+  = help: fix it",
         );
     }
 
     #[test]
     fn nowhere_and_the_end_of_the_file() {
-        check("", &[(Span::NONE, "")], "error[some-id]: t.pal: something is wrong\n |\n = help: mend it");
+        check("", &[(Span::NONE, "")], "error[some-id]: t.pal: something is wrong\n |\n = help: fix it");
         for text in ["ab", "ab\n"] {
             let source = Source::new("t", text);
             for byte in [2, 3, 4, 9000] {
@@ -287,7 +287,7 @@ error[some-id]: something is wrong
  1 | first
    | ----- declared here
    |
-   = help: mend it",
+   = help: fix it",
         );
     }
 }

@@ -4,7 +4,7 @@
 //! true side of a disjunction, and so on. The facts are where processes are, and what cells and registers
 //! hold.
 
-use crate::{explain_cycle, fit, one_line};
+use crate::{explain_cycle, fit, one_line, progress};
 use palisade_base::{Id, limits};
 use palisade_memory::{Action, State, Violation};
 use palisade_program::Value;
@@ -55,6 +55,8 @@ pub fn explain(evidence: &Evidence<'_>) -> String {
             let facts = if facts.is_empty() { "the property is violated".to_owned() } else { facts };
             format!("{when}{facts}{written}")
         }
+        Some(Violation::Deadlock) => progress::deadlock(evidence),
+        Some(Violation::Unreachable(goal)) => progress::out_of_reach(evidence, goal),
     }
 }
 
@@ -67,7 +69,7 @@ fn place(evidence: &Evidence<'_>, step: usize) -> Option<String> {
     Some(format!("line {}: {}", position.line, quote(evidence.source.slice(span))))
 }
 
-fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     fit(one_line(text).trim_end_matches([';', ' ']), QUOTE)
 }
 
@@ -124,17 +126,16 @@ impl Explainer<'_> {
         let Condition::Count(places) = count else { return };
         let mut names = Vec::new();
         for (id, thread) in self.state.threads.iter_enumerated() {
-            limits::go_on();
+            limits::checkpoint();
             if places.iter().any(|&(role, location)| thread.role == role && thread.is_at(location)) {
                 names.push(self.evidence.name(id));
             }
         }
-        match places.first() {
-            Some(&(role, location)) if !names.is_empty() => {
-                let place = self.place_of_role(role, location);
-                self.add(Fact::At(names, place));
-            }
-            _ => self.add(Fact::Other("no process is there".to_owned())),
+        let place = places.first().map(|&(role, location)| self.place_of_role(role, location));
+        match place {
+            Some(place) if names.is_empty() => self.add(Fact::Other(format!("no process is at {place}"))),
+            Some(place) => self.add(Fact::At(names, place)),
+            None => self.add(Fact::Other("no process is counted".to_owned())),
         }
     }
 
@@ -225,7 +226,7 @@ impl Explainer<'_> {
 
 /// The facts as one sentence without a full stop.
 fn sentence(facts: Vec<Fact>) -> String {
-    let told: Vec<String> = facts
+    let sentences: Vec<String> = facts
         .into_iter()
         .map(|fact| match fact {
             Fact::Other(text) => text,
@@ -239,7 +240,7 @@ fn sentence(facts: Vec<Fact>) -> String {
             }
         })
         .collect();
-    enumeration(&told)
+    enumeration(&sentences)
 }
 
 /// `a`, `a and b`, `a, b and c`.

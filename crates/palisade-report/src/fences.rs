@@ -38,7 +38,7 @@ pub struct FencesFinding<'a> {
     /// Every set has at least this many fences.
     pub fewest: usize,
     /// The sets of fences, the cheapest first.
-    pub sets: Vec<Vec<ToldFence<'a>>>,
+    pub sets: Vec<Vec<ReportedFence<'a>>>,
     /// The cost of each set.
     pub costs: Vec<u64>,
     /// How the search ended.
@@ -53,7 +53,7 @@ pub struct FencesFinding<'a> {
 
 /// A fence of a set.
 #[derive(Clone, Copy, Debug)]
-pub struct ToldFence<'a> {
+pub struct ReportedFence<'a> {
     /// Its place.
     pub place: &'a FencePlace,
     /// Its kind.
@@ -140,9 +140,9 @@ fn fences_why(finding: &FencesFinding<'_>) -> String {
         FencesEnd::WrongUnderSc(run) => {
             format!("no fences can help, it is wrong under SC too: {}", explain(run))
         }
-        FencesEnd::NotAllowed(run) => format!("no fence {} helps: {}", allowed(finding), told(run)),
+        FencesEnd::NotAllowed(run) => format!("no fence {} helps: {}", allowed(finding), explain_run(run)),
         FencesEnd::NotKnownUnderSc(run, reason) => {
-            format!("no fence {} helps: {}; under SC: {reason}", allowed(finding), told(run))
+            format!("no fence {} helps: {}; under SC: {reason}", allowed(finding), explain_run(run))
         }
         FencesEnd::Unknown(reason) => {
             let sets = match finding.sets.len() {
@@ -166,7 +166,7 @@ fn allowed(finding: &FencesFinding<'_>) -> String {
 }
 
 /// What a run shows.
-pub(crate) fn told(evidence: &Evidence<'_>) -> String {
+pub(crate) fn explain_run(evidence: &Evidence<'_>) -> String {
     if evidence.replay.violation.is_some() {
         return explain(evidence);
     }
@@ -206,7 +206,7 @@ fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour: Col
             writeln!(text, "  {}", describe(finding.source, fence)).expect("writing to a string");
             if runs == Runs::Ends {
                 let without = fence.weaker.map_or_else(|| "without it".to_owned(), instead);
-                writeln!(text, "      needed: {without}, {}", told(&fence.without))
+                writeln!(text, "      needed: {without}, {}", explain_run(&fence.without))
                     .expect("writing to a string");
             }
         }
@@ -220,9 +220,10 @@ fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour: Col
             let without = match fence.weaker {
                 Some(weaker) => format!("With only an {}{place}", word(weaker)),
                 None if set.len() == 1 => "Without it".to_owned(),
-                None => format!("Without the one{place}"),
+                None => format!("Without the fence{place}"),
             };
-            write!(text, "\n{without}, {}\n\n{table}", told(&fence.without)).expect("writing to a string");
+            write!(text, "\n{without}, {}\n\n{table}", explain_run(&fence.without))
+                .expect("writing to a string");
         }
     }
     let run = match &finding.end {
@@ -238,7 +239,7 @@ fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour: Col
 }
 
 /// `fence in P, after line 9: turn = 1 - i;`
-pub(crate) fn describe(source: &Source, fence: &ToldFence<'_>) -> String {
+pub(crate) fn describe(source: &Source, fence: &ReportedFence<'_>) -> String {
     let statement = one_line(source.slice(fence.place.span));
     format!("{} in {}, {}: {statement}", word(fence.kind), fence.place.process, spot(source, fence.place))
 }
@@ -292,7 +293,7 @@ fn fences_json(finding: &FencesFinding<'_>) -> String {
     }
     set("fewest", finding.fewest.into());
     set("complete", matches!(finding.end, FencesEnd::Complete).into());
-    let fence = |fence: &ToldFence<'_>| fence_json(finding, fence, language);
+    let fence = |fence: &ReportedFence<'_>| fence_json(finding, fence, language);
     let sets = finding.sets.iter().map(|set| set.iter().map(fence).collect::<Value>());
     set("fence_sets", sets.collect());
     set("costs", finding.costs.iter().copied().collect());
@@ -305,7 +306,7 @@ fn fences_json(finding: &FencesFinding<'_>) -> String {
     };
     if let (Some(model), Some(run)) = (wrong_under, run) {
         set("wrong_under", model.into());
-        set("violation", told(run).into());
+        set("violation", explain_run(run).into());
         set("run", steps(run, language));
     }
     set("seconds", finding.seconds.into());
@@ -318,7 +319,7 @@ fn fences_json(finding: &FencesFinding<'_>) -> String {
     Value::Object(record).to_string()
 }
 
-fn fence_json(finding: &FencesFinding<'_>, fence: &ToldFence<'_>, language: &str) -> Value {
+fn fence_json(finding: &FencesFinding<'_>, fence: &ReportedFence<'_>, language: &str) -> Value {
     let position = finding.source.position(fence.place.span);
     json!({
         "process": fence.place.process,
@@ -330,7 +331,7 @@ fn fence_json(finding: &FencesFinding<'_>, fence: &ToldFence<'_>, language: &str
         "text": one_line(finding.source.slice(fence.place.span)),
         "in_loop": fence.place.in_loop,
         "weaker": fence.weaker.map(word),
-        "without": { "violation": told(&fence.without), "run": steps(&fence.without, language) },
+        "without": { "violation": explain_run(&fence.without), "run": steps(&fence.without, language) },
     })
 }
 

@@ -3,9 +3,9 @@
 use crate::account::{account, grouped, reached, reached_in_brief};
 use crate::json::{SCHEMA_VERSION, counters, diagnostics_json};
 use crate::report::{Detail, Layout, Report, Standing};
-use crate::{LocalSteps, witness};
+use crate::{LocalSteps, ProgressNote, witness};
 use palisade_base::{Diagnostic, Source};
-use palisade_engine::{Certified, Outcome, Question, Safety, Stats, Verdict};
+use palisade_engine::{Certified, Outcome, Question, Reason, Safety, Stats, Verdict};
 use palisade_memory::Model;
 use palisade_trace::{Evidence, WitnessFile};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 /// A question whose answers can be reported.
 pub trait Explain: Question {
-    /// What the run of a violation shows besides its replay.
+    /// What the run of a violation shows in addition to its replay.
     type Shows: Clone + std::fmt::Debug + Send + Sync;
     /// The command that asks it.
     const COMMAND: &'static str;
@@ -67,6 +67,12 @@ pub struct Finding<'a, Q: Explain = Safety> {
     pub threads: Option<usize>,
     /// How the proof was checked.
     pub certified: Option<Certified>,
+    /// What is known about progress.
+    pub progress: Option<&'a ProgressNote>,
+    /// Whether the run is a shortest one, if that was requested: if not known, why.
+    pub shortest: Option<&'a Result<(), Reason>>,
+    /// Whether the program breaks under SC as well, if that is known.
+    pub also_under_sc: Option<bool>,
 }
 
 impl<Q: Explain> Clone for Finding<'_, Q> {
@@ -94,16 +100,37 @@ impl<'a, Q: Explain> Finding<'a, Q> {
             witness: None,
             threads: None,
             certified: None,
+            progress: None,
+            shortest: None,
+            also_under_sc: None,
         }
     }
 
     /// The same without the run.
     pub fn without_run(self) -> Finding<'a, Q> {
-        Finding { evidence: None, shows: None, witness: None, threads: None, ..self }
+        Finding { evidence: None, shows: None, witness: None, threads: None, shortest: None, ..self }
     }
 
     fn violation(&self) -> Option<String> {
         Some(Q::violation(self.evidence.as_ref()?, self.shows?))
+    }
+
+    /// How long the run is, if a shortest one was requested.
+    fn length(&self) -> String {
+        let (Some(shortest), Some(evidence)) = (self.shortest, &self.evidence) else { return String::new() };
+        let steps = evidence.run.steps.len();
+        let plural = if steps == 1 { "" } else { "s" };
+        match shortest {
+            Ok(()) => format!("a shortest run: {steps} step{plural}\n"),
+            Err(reason) => {
+                let why = match (reason.what_ran_out(), reason.covered()) {
+                    (None, Some(covered)) => format!("only runs with {covered} were searched"),
+                    (Some(what), _) => what.to_string(),
+                    (None, None) => reason.to_string(),
+                };
+                format!("the run has {steps} step{plural}, and there may be a shorter one: {why}\n")
+            }
+        }
     }
 
     /// How the answer was found.
@@ -126,7 +153,7 @@ impl<'a, Q: Explain> Finding<'a, Q> {
             .expect("writing to a string");
         }
         if full && self.others.is_empty() {
-            text.push_str("\n  no other engine was asked");
+            text.push_str("\n  no other engine was run");
         }
         for other in self.others.iter().filter(|_| full) {
             write!(text, "\n  {}: {}", other.engine, reached(other)).expect("writing to a string");
@@ -145,11 +172,7 @@ impl<Q: Explain> Report for Finding<'_, Q> {
     }
 
     fn standing(&self) -> Standing {
-        match self.outcome.verdict {
-            Verdict::Holds => Standing::Good,
-            Verdict::Violated(_) => Standing::Bad,
-            Verdict::Unknown(_) => Standing::Open,
-        }
+        Standing::from(&self.outcome.verdict)
     }
 
     fn why(&self) -> Option<String> {
@@ -164,8 +187,9 @@ impl<Q: Explain> Report for Finding<'_, Q> {
                 Some(threads + &self.violation()?)
             }
             Verdict::Holds => {
+                let holds = self.progress.into_iter().flat_map(|progress| progress.holds.clone());
                 let parts: Vec<String> =
-                    self.limits.map(str::to_owned).into_iter().chain(Q::good(self)).collect();
+                    self.limits.map(str::to_owned).into_iter().chain(holds).chain(Q::good(self)).collect();
                 (!parts.is_empty()).then(|| parts.join(", "))
             }
         }
@@ -179,6 +203,15 @@ impl<Q: Explain> Report for Finding<'_, Q> {
             text = format!("\n{}\n", witness(evidence, local, layout.width, layout.colour));
             text.push_str(&Q::after_run(evidence, shows));
         }
+        if self.progress.is_some_and(|progress| progress.stuck_state_seen) {
+            text.push_str("a stuck state was seen; --deadlock shows it\n");
+        }
+        text.push_str(&self.length());
+        text.push_str(match self.also_under_sc {
+            Some(true) => "it breaks even without store buffers\n",
+            Some(false) => "it breaks only with store buffers\n",
+            None => "",
+        });
         text + &self.details(full) + "\n"
     }
 
@@ -197,6 +230,10 @@ impl<Q: Explain> Report for Finding<'_, Q> {
             violation: self.violation(),
             shown: shown.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
             threads: self.threads,
+            progress: self.progress.map(|progress| progress.holds.as_slice()).unwrap_or_default(),
+            stuck_state_seen: self.progress.is_some_and(|progress| progress.stuck_state_seen),
+            shortest: self.shortest.map(Result::is_ok),
+            also_under_sc: self.also_under_sc,
             seconds: self.seconds,
             peak_memory_bytes: self.peak_memory_bytes,
             stats: &self.outcome.stats,
@@ -232,6 +269,14 @@ struct Record<'a> {
     shown: serde_json::Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<usize>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    progress: &'a [String],
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stuck_state_seen: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shortest: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    also_under_sc: Option<bool>,
     seconds: f64,
     peak_memory_bytes: Option<u64>,
     #[serde(serialize_with = "counters")]
@@ -304,7 +349,7 @@ mod tests {
             Verdict::Unknown(Reason::BufferBound(8)),
             None,
             "unknown  a.pal: no bad state with buffers up to 8",
-            "TSO, engine explicit, 1,234,567 states, peak frontier 12, 1.50 s, 3.0 MiB\n  no other engine was asked",
+            "TSO, engine explicit, 1,234,567 states, peak frontier 12, 1.50 s, 3.0 MiB\n  no other engine was run",
         );
     }
 }

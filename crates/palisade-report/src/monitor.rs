@@ -264,10 +264,10 @@ pub(crate) fn sarif(finding: &MonitorFinding<'_>, version: &str) -> Value {
             let [store, previous, access] =
                 [violation.store, violation.previous, violation.access].map(|i| shown(finding, i));
             let message = format!(
-                "Under {} this access can come before the store {}, although {} comes after it: no sequentially consistent execution is like that.",
+                "Under {}, this access can come before the store {}, although {} comes after that store. No sequentially consistent execution is like that.",
                 violation.model.name().to_uppercase(),
-                told(&store),
-                told(&previous)
+                place_and_text(&store),
+                place_and_text(&previous)
             );
             let related: Vec<Value> = [(violation.store, ROLES[0].1), (violation.previous, "what happens in between")]
                 .into_iter()
@@ -280,7 +280,7 @@ pub(crate) fn sarif(finding: &MonitorFinding<'_>, version: &str) -> Value {
                 "relatedLocations": related,
                 "occurrenceCount": seen.count,
                 "partialFingerprints": {
-                    "instructions/v1": format!("{}|{}|{}", told(&store), told(&previous), told(&access)),
+                    "instructions/v1": format!("{}|{}|{}", place_and_text(&store), place_and_text(&previous), place_and_text(&access)),
                 },
             });
             if let Some(location) = sarif_location(finding, violation.access, None) {
@@ -297,11 +297,11 @@ pub(crate) fn sarif(finding: &MonitorFinding<'_>, version: &str) -> Value {
     let rules = vec![
         rule(
             Model::Tso,
-            "A store can wait in its buffer while later loads of the same process, and other processes, go on.",
+            "A store can wait in its buffer while later loads of the same process, and other processes, continue.",
         ),
         rule(
             Model::Pso,
-            "A store can wait in its buffer while later loads and stores of the same process, and other processes, go on.",
+            "A store can wait in its buffer while later loads and stores of the same process, and other processes, continue.",
         ),
     ];
     let invocation = json!({
@@ -311,7 +311,7 @@ pub(crate) fn sarif(finding: &MonitorFinding<'_>, version: &str) -> Value {
     document(version, rules, results, invocation)
 }
 
-fn told((place, text): &(String, String)) -> String {
+fn place_and_text((place, text): &(String, String)) -> String {
     if text.is_empty() { place.clone() } else { format!("{place} `{text}`") }
 }
 
@@ -355,7 +355,7 @@ mod tests {
         check("dir/a.c:12:5 x = 1", Some(("dir/a.c", 12, Some(5))));
         check("c:/a.c:7", Some(("c:/a.c", 7, None)));
         check("l1", None);
-        check("event in line 3", None);
+        check("event on line 3", None);
         check("a:0", None);
         check(":3", None);
         check("", None);

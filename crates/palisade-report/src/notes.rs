@@ -34,13 +34,13 @@ mod tests {
     use palisade_base::Span;
 
     #[test]
-    fn places_are_told_by_line() {
+    fn places_are_given_by_line() {
         let source = Source::new("a.pal", "one\ntwo\nthree\n");
         let note = |text: &str, starts: &[usize]| Note {
             text: text.to_owned(),
             places: starts.iter().map(|&start| Span::new(start..start + 1)).collect(),
         };
-        let told = notes(&source, &[note("a", &[0, 1, 4, 8]), note("b", &[5]), note("c", &[])]);
-        assert_eq!(told, "1. a (lines 1, 2, 3)\n2. b (line 2)\n3. c\n");
+        let text = notes(&source, &[note("a", &[0, 1, 4, 8]), note("b", &[5]), note("c", &[])]);
+        assert_eq!(text, "1. a (lines 1, 2, 3)\n2. b (line 2)\n3. c\n");
     }
 }

@@ -37,13 +37,13 @@ impl Explain for TriangularRaces {
 /// `P's line 3 (r = y) loads what Q's line 6 (y = 1) stores, while P's line 2 (x = 1) may still be in its
 /// buffer`
 fn explain_race(evidence: &Evidence<'_>, race: Triangle) -> String {
-    let told = |step: usize| {
+    let place = |step: usize| {
         let who = evidence.name(evidence.run.steps[step].thread);
         format!("{who}'s {}", crate::cycle::place_of_step(evidence, step))
     };
-    let waits = format!("{} may still be in its buffer", told(race.store));
+    let waits = format!("{} may still be in its buffer", place(race.store));
     match race.rival {
-        Some(rival) => format!("{} loads what {} stores, while {waits}", told(race.load), told(rival)),
-        None => format!("{} starts a process, while {waits}", told(race.load)),
+        Some(rival) => format!("{} loads what {} stores, while {waits}", place(race.load), place(rival)),
+        None => format!("{} starts a process, while {waits}", place(race.load)),
     }
 }

@@ -1,6 +1,7 @@
 //! The one interface of everything that can be reported.
 
 use crate::visible;
+use palisade_engine::Verdict;
 
 /// How much to show.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -55,7 +56,22 @@ pub enum Standing {
     Open,
 }
 
+impl From<&Verdict> for Standing {
+    fn from(verdict: &Verdict) -> Standing {
+        match verdict {
+            Verdict::Holds => Standing::Good,
+            Verdict::Violated(_) => Standing::Bad,
+            Verdict::Unknown(_) => Standing::Open,
+        }
+    }
+}
+
 impl Standing {
+    /// A word in the colour of the verdict.
+    pub(crate) fn painted(self, word: &str, colour: Colour) -> String {
+        colour.paint(self.style(), word)
+    }
+
     fn style(self) -> &'static str {
         match self {
             Standing::Good => "1;32",

@@ -32,7 +32,7 @@ pub struct RunFinding<'a> {
     pub sources: &'a BTreeMap<String, Source>,
     /// How threads were switched.
     pub scheduling: &'a str,
-    /// Why there is no answer, if that is the case.
+    /// Why there is no answer, if there is none.
     pub problem: Option<&'a str>,
     /// Where the schedule of the first finding is stored.
     pub saved: Option<&'a str>,
@@ -188,6 +188,8 @@ pub fn unfollowed_name(what: Unfollowed) -> &'static str {
         Unfollowed::Assembly => "inline-assembly",
         Unfollowed::Access => "access",
         Unfollowed::Time => "timed-wait",
+        Unfollowed::NotCompiled => "not-compiled",
+        Unfollowed::Call(_) => "library-call",
     }
 }
 
@@ -249,14 +251,24 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
     for (what, place) in finding.findings.unfollowed.keys() {
         let what = match what {
             Unfollowed::Fork => "a new process is started; what it does is not followed",
-            Unfollowed::Handler => "a handler of a signal is set; what it does to memory is not followed",
+            Unfollowed::Handler => "a signal handler is installed; what it does to memory is not followed",
             Unfollowed::Assembly => "inline assembly touches memory; what it does is not followed",
             Unfollowed::Access => {
                 "the compiler makes no call for an access to memory that threads may share, and the access cannot be followed exactly"
             }
-            Unfollowed::Time => {
-                "a wait with a time limit was taken to end only when no other thread can go on"
+            Unfollowed::Time => "a wait with a timeout was assumed to end only when no other thread can run",
+            Unfollowed::NotCompiled => {
+                "this code was not compiled by `palisade cc`; what it does to memory is not seen"
             }
+            Unfollowed::Call(number) => match finding.findings.calls.get(number) {
+                Some(name) => &format!(
+                    "`{}` is called; what it does to memory that threads may share is not seen",
+                    crate::visible(name)
+                ),
+                None => {
+                    "a function of a library is called; what it does to memory that threads may share is not seen"
+                }
+            },
         };
         writeln!(text, "\n{}: {what}", colour.paint("1", "not followed")).expect("writing to a string");
         places(&mut text, finding, vec![(place.clone(), "here".to_owned())], width);
@@ -285,7 +297,7 @@ fn output(text: &mut String, printed: &str) {
     if lines.is_empty() {
         return;
     }
-    writeln!(text, "  it printed{}:", if lines.len() > LINES { " at last" } else { "" })
+    writeln!(text, "  it printed{}:", if lines.len() > LINES { " (last lines)" } else { "" })
         .expect("writing to a string");
     for line in &lines[lines.len().saturating_sub(LINES)..] {
         writeln!(text, "  | {}", one_line(line)).expect("writing to a string");
@@ -383,7 +395,14 @@ fn run_json(finding: &RunFinding<'_>) -> String {
         .unfollowed
         .iter()
         .map(|((what, place), schedules)| {
-            json!({ "what": unfollowed_name(*what), "place": name(place), "schedules": schedules })
+            let mut entry =
+                json!({ "what": unfollowed_name(*what), "place": name(place), "schedules": schedules });
+            if let Unfollowed::Call(number) = what
+                && let Some(function) = findings.calls.get(number)
+            {
+                entry["function"] = json!(function);
+            }
+            entry
         })
         .collect();
     let mut record = json!({

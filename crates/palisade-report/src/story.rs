@@ -51,7 +51,7 @@ impl<'a> Story<'a> {
     }
 
     /// `x=1`
-    pub(crate) fn told(&self, cell: CellId, value: i64) -> String {
+    pub(crate) fn assignment(&self, cell: CellId, value: i64) -> String {
         format!("{}={value}", self.evidence.machine.system.cells[cell].name)
     }
 
@@ -156,10 +156,10 @@ impl<'a> Story<'a> {
         let thread = self.evidence.run.steps[step].thread;
         let after = &self.evidence.replay.states[step + 1].threads[thread];
         let register = |register: RegId| {
-            let name = &self.evidence.machine.system.codes[after.top().code].registers[register].name;
+            let declared = &self.evidence.machine.system.codes[after.top().code].registers[register];
             let value = after.top().registers[register.index()];
             // Temporaries introduced by the lowering mean nothing to a reader.
-            if name.starts_with('%') { String::new() } else { format!("{name} = {value}") }
+            if declared.is_temporary() { String::new() } else { format!("{} = {value}", declared.name) }
         };
         match &edge.instr {
             Instr::Assign(to, _) => register(*to),
@@ -188,16 +188,15 @@ impl<'a> Story<'a> {
             _ => ("its stores of steps", "wait"),
         };
         let name = |cell: CellId| &self.evidence.machine.system.cells[cell].name;
-        let did = match self.evidence.replay.effects[step] {
-            Effect::Updated(cell, _) => format!("store to {} reaches memory", name(cell)),
-            Effect::Locked { cell, .. } => format!("changes {}", name(cell)),
-            Effect::ReadMemory(cell, _) => format!("reads {}", name(cell)),
-            _ => "goes on".to_owned(),
+        let process = self.evidence.name(self.evidence.run.steps[step].thread);
+        let what = match self.evidence.replay.effects[step] {
+            Effect::Updated(cell, _) => format!("{process}'s store to {} reaches memory", name(cell)),
+            Effect::Locked { cell, .. } => format!("{process} changes {}", name(cell)),
+            Effect::ReadMemory(cell, _) => format!("{process} reads {}", name(cell)),
+            _ => format!("{process} continues"),
         };
-        let who = self.evidence.name(self.evidence.run.steps[step].thread);
-        let whose = if did.starts_with("store") { format!("{who}'s") } else { who };
         let before = enumeration(&numbers);
-        Some(format!("{whose} {did} while {stores} {before} still {wait} in the buffer"))
+        Some(format!("{what} while {stores} {before} still {wait} in the buffer"))
     }
 }
 

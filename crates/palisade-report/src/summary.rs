@@ -3,15 +3,54 @@
 
 use crate::table::{self, Align, Column};
 use crate::visible;
+use palisade_engine::Verdict;
 use std::fmt::Write;
+
+/// The verdict for one of many files.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FileVerdict {
+    /// No bad state is reachable.
+    Safe,
+    /// A bad state is reachable.
+    Unsafe,
+    /// Not known.
+    Unknown,
+    /// The file was refused.
+    Error,
+    /// There is no such file.
+    Missing,
+}
+
+impl FileVerdict {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileVerdict::Safe => "safe",
+            FileVerdict::Unsafe => "unsafe",
+            FileVerdict::Unknown => "unknown",
+            FileVerdict::Error => "error",
+            FileVerdict::Missing => "missing",
+        }
+    }
+}
+
+impl From<&Verdict> for FileVerdict {
+    fn from(verdict: &Verdict) -> FileVerdict {
+        match verdict {
+            Verdict::Holds => FileVerdict::Safe,
+            Verdict::Violated(_) => FileVerdict::Unsafe,
+            Verdict::Unknown(_) => FileVerdict::Unknown,
+        }
+    }
+}
 
 /// The result for one of many files.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FileResult {
     /// The file.
     pub file: String,
-    /// Its verdict, or `error` if it was refused.
-    pub verdict: &'static str,
+    /// Its verdict.
+    pub verdict: FileVerdict,
     /// Time taken.
     pub seconds: f64,
     /// Whether the program states no property. The verdict is then only about faults.
@@ -23,10 +62,10 @@ pub struct FileResult {
 pub struct Disagreement {
     /// The file.
     pub file: String,
-    /// What was expected.
-    pub expected: String,
-    /// The actual verdict, or `missing` if there is no such file.
-    pub verdict: String,
+    /// The expected verdict.
+    pub expected: FileVerdict,
+    /// The actual verdict.
+    pub verdict: FileVerdict,
 }
 
 /// A comparison of verdicts with expectations.
@@ -63,20 +102,25 @@ fn files(count: usize) -> String {
 const SLOWEST: usize = 3;
 /// Files faster than this are not worth naming.
 const FAST: f64 = 0.1;
-/// The words in the order in which they are counted.
-const WORDS: [&str; 4] = ["safe", "unsafe", "unknown", "error"];
+/// The verdicts in the order of the table.
+const COUNTED: [FileVerdict; 4] =
+    [FileVerdict::Safe, FileVerdict::Unsafe, FileVerdict::Unknown, FileVerdict::Error];
 
 /// The summary. `compared` is `None` if there were no expectations. `left` counts the files that were not
 /// checked.
 pub fn summary(results: &[FileResult], compared: Option<&Compared>, left: usize, seconds: f64) -> String {
     let mut text = String::new();
-    let counts: Vec<(&str, usize)> = WORDS
+    let counts: Vec<(FileVerdict, usize)> = COUNTED
         .iter()
-        .map(|&word| (word, results.iter().filter(|result| result.verdict == word).count()))
-        .filter(|&(word, count)| count > 0 || word != "error")
+        .map(|&verdict| (verdict, results.iter().filter(|result| result.verdict == verdict).count()))
+        .filter(|&(verdict, count)| count > 0 || verdict != FileVerdict::Error)
         .collect();
     let columns = [
-        Column::new("verdict", Align::Left, counts.iter().map(|(word, _)| (*word).to_owned()).collect()),
+        Column::new(
+            "verdict",
+            Align::Left,
+            counts.iter().map(|(verdict, _)| verdict.name().to_owned()).collect(),
+        ),
         Column::new("files", Align::Right, counts.iter().map(|(_, count)| count.to_string()).collect()),
     ];
     for line in table::lines(&columns) {
@@ -106,7 +150,8 @@ pub fn summary(results: &[FileResult], compared: Option<&Compared>, left: usize,
         let colon = if compared.disagreements.is_empty() { "" } else { ":" };
         writeln!(text, "{}{colon}", compared.in_words()).expect("writing to a string");
         for d in &compared.disagreements {
-            writeln!(text, "  {}: expected {}, got {}", visible(&d.file), d.expected, d.verdict)
+            let (expected, got) = (d.expected.name(), d.verdict.name());
+            writeln!(text, "  {}: expected {expected}, got {got}", visible(&d.file))
                 .expect("writing to a string");
         }
     }
@@ -126,13 +171,13 @@ mod tests {
             is_without_property: file == "c",
         };
         let results = [
-            result("a", "safe", 0.0),
-            result("b", "unsafe", 2.0),
-            result("c", "safe", 3.0),
-            result("d", "error", 0.0),
+            result("a", FileVerdict::Safe, 0.0),
+            result("b", FileVerdict::Unsafe, 2.0),
+            result("c", FileVerdict::Safe, 3.0),
+            result("d", FileVerdict::Error, 0.0),
         ];
         let wrong =
-            Disagreement { file: "a".to_owned(), expected: "unsafe".to_owned(), verdict: "safe".to_owned() };
+            Disagreement { file: "a".to_owned(), expected: FileVerdict::Unsafe, verdict: FileVerdict::Safe };
         let compared = Compared { expectations: 3, disagreements: vec![wrong], unexpected: 1 };
         assert_eq!(
             summary(&results, Some(&compared), 2, 5.0),

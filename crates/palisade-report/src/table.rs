@@ -40,7 +40,7 @@ pub(crate) fn lines(columns: &[Column]) -> Vec<String> {
     let widths: Vec<usize> = columns.iter().map(Column::width).collect();
     let rows = columns.iter().map(|column| column.cells.len()).max().unwrap_or(0);
     let line = |cell: &dyn Fn(&Column) -> String| {
-        limits::go_on();
+        limits::checkpoint();
         let cells: Vec<String> = columns
             .iter()
             .zip(&widths)

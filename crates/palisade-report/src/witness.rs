@@ -45,13 +45,13 @@ const MAX_NOTES: usize = 12;
 /// The run as a table, with notes below it about steps that overtook stores.
 pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour: Colour) -> String {
     let cuts = if width == UNLIMITED { Cuts::Nothing } else { Cuts::ToFit };
-    let teller = Teller { evidence, story: Story::new(evidence), cuts };
-    let story = &teller.story;
+    let builder = TableBuilder { evidence, story: Story::new(evidence), cuts };
+    let story = &builder.story;
     let steps = evidence.run.steps.len();
     let shown: Vec<usize> = (0..steps)
         .filter(|&step| local == LocalSteps::Shown || step + 1 == steps || !story.is_local(step))
         .collect();
-    let columns = teller.layout(&shown, width);
+    let columns = builder.layout(&shown, width);
 
     let mut text = String::new();
     for (row, line) in table::lines(&columns).into_iter().enumerate() {
@@ -85,7 +85,7 @@ pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour:
     text
 }
 
-struct Teller<'a> {
+struct TableBuilder<'a> {
     evidence: &'a Evidence<'a>,
     story: Story<'a>,
     cuts: Cuts,
@@ -98,7 +98,7 @@ enum Cuts {
     ToFit,
 }
 
-impl Teller<'_> {
+impl TableBuilder<'_> {
     /// The first layout of columns that fits, or the narrowest.
     fn layout(&self, shown: &[usize], width: usize) -> Vec<Column> {
         let threads = self.buffered_threads();
@@ -108,7 +108,7 @@ impl Teller<'_> {
             Cuts::ToFit => (0..4, width),
         };
         for arrangement in arrangements {
-            limits::go_on();
+            limits::checkpoint();
             let mut columns = self.step_columns(shown);
             if arrangement < 2 {
                 columns.extend(threads.iter().map(|&thread| self.buffer_column(thread, shown)));
@@ -196,10 +196,10 @@ impl Teller<'_> {
 
     /// Memory by its changes. The first row shows all relevant cells that are not 0.
     fn memory_column(&self, shown: &[usize]) -> Column {
-        let tell = |state: &State, cells: &[CellId]| {
-            let told: Vec<String> =
-                cells.iter().map(|&cell| self.story.told(cell, state.memory[cell])).collect();
-            told.join(" ")
+        let assignments = |state: &State, cells: &[CellId]| {
+            let cells: Vec<String> =
+                cells.iter().map(|&cell| self.story.assignment(cell, state.memory[cell])).collect();
+            cells.join(" ")
         };
         let states = &self.evidence.replay.states;
         let nonzero: Vec<CellId> =
@@ -208,10 +208,13 @@ impl Teller<'_> {
             let (before, after) = (&states[step], &states[step + 1]);
             let changed: Vec<CellId> =
                 after.memory.ids().filter(|&cell| before.memory[cell] != after.memory[cell]).collect();
-            tell(after, &changed)
+            assignments(after, &changed)
         };
-        let first =
-            if nonzero.is_empty() { "all 0".to_owned() } else { self.fit(tell(&states[0], &nonzero), 40) };
+        let first = if nonzero.is_empty() {
+            "all 0".to_owned()
+        } else {
+            self.fit(assignments(&states[0], &nonzero), 40)
+        };
         Column::new("memory", Align::Left, std::iter::once(first).chain(shown.iter().map(changes)).collect())
     }
 
@@ -227,7 +230,7 @@ impl Teller<'_> {
             .buffer
             .iter()
             .map(|entry| match entry {
-                Pending::Store(cell, value) => self.story.told(*cell, *value),
+                Pending::Store(cell, value) => self.story.assignment(*cell, *value),
                 Pending::Barrier => "|".to_owned(),
             })
             .collect();
@@ -295,7 +298,7 @@ final P.r == 1 || Q.r == 1;
             let load = Instr::Load(RegId(0), Address::Cell(CellId(loaded)));
             let edges = vec![edge(0, store, texts[0]), edge(1, load, texts[1])];
             let mut code = Code::new(name.to_owned(), Location(0), Location(2), 3, edges);
-            code.registers = IdVec::from(vec![Register { name: "r".to_owned(), ty: int }]);
+            code.registers = IdVec::from(vec![Register::declared("r", int)]);
             code
         };
         let names = ["P", "Q"];
@@ -329,6 +332,7 @@ final P.r == 1 || Q.r == 1;
                 reads_memory: false,
                 span: span("final P.r == 1 || Q.r == 1", 0),
             }],
+            goals: Vec::new(),
         }
     }
 
@@ -344,8 +348,8 @@ final P.r == 1 || Q.r == 1;
         let run = Run { memory: vec![0, 0], steps };
         let replay = replay(machine, &run).expect("the run is a witness");
         let evidence = Evidence { source: &source, machine, run: &run, replay: &replay };
-        let told = witness(&evidence, LocalSteps::Folded, width, Colour::Never);
-        assert_eq!(told, expected, "\n{told}");
+        let table = witness(&evidence, LocalSteps::Folded, width, Colour::Never);
+        assert_eq!(table, expected, "\n{table}");
         assert_eq!(
             explain(&evidence),
             "at the end, P.r = 0 and Q.r = 0 (line 4: final P.r == 1 || Q.r == 1)"

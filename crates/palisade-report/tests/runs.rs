@@ -1,4 +1,4 @@
-//! Programs, a shortest run that breaks each, and how it is told.
+//! Programs, a shortest run that breaks each, and how it is reported.
 
 use palisade_base::Source;
 use palisade_memory::{Machine, Model, State};
@@ -38,14 +38,14 @@ fn shortest_run(machine: Machine<'_>) -> Run {
     panic!("the program is safe");
 }
 
-fn with_evidence<T>(model: Model, text: &str, tell: impl FnOnce(&Evidence<'_>) -> T) -> T {
+fn with_evidence<T>(model: Model, text: &str, report: impl FnOnce(&Evidence<'_>) -> T) -> T {
     let source = Source::new("p.pal", text);
     let program = parse(Language::Pal, &source).expect("the program is well formed").program;
     let system = lower(&program, Instantiation { any: 2, every: None });
     let machine = Machine::new(&system, model);
     let run = shortest_run(machine);
     let replay = replay(machine, &run).expect("the run is a witness");
-    tell(&Evidence { source: &source, machine, run: &run, replay: &replay })
+    report(&Evidence { source: &source, machine, run: &run, replay: &replay })
 }
 
 #[test]
@@ -67,6 +67,7 @@ fn sentences() {
         &format!("{two}forbid count(P@b) >= 3;"),
         "P(0), P(1) and P(2) are all at b (line 2: forbid count(P@b) >= 3)",
     );
+    check(&format!("{two}forbid count(P@b) == 0;"), "no process is at b (line 2: forbid count(P@b) == 0)");
     check(
         &format!("{two}forbid P(1)@b && (P(0)@b || !P(0)@a);"),
         "P(1) and P(0) are both at b (line 2: forbid P(1)@b && (P(0)@b || !P(0)@a))",
@@ -111,10 +112,10 @@ proc twice(a) -> int {
     return a + a;
 }
 ";
-    let told =
+    let table =
         with_evidence(Model::Pso, text, |evidence| witness(evidence, LocalSteps::Shown, 120, Colour::Never));
     snapbox::Assert::new().action_env(snapbox::assert::DEFAULT_ACTION_ENV).eq(
-        told,
+        table,
         str![[r#"
 step   process    line  instruction                effect            buffer Main  memory x  y  lock
    0                    (start)                                                          0  0     0
@@ -150,10 +151,10 @@ shared data, ready: 0..1;
 process Writer { data = 1; ready = 1; }
 process Reader { await ready == 1; got: assert(data == 1); }
 ";
-    let told =
+    let table =
         with_evidence(Model::Pso, text, |evidence| witness(evidence, LocalSteps::Folded, 120, Colour::Never));
     snapbox::Assert::new().action_env(snapbox::assert::DEFAULT_ACTION_ENV).eq(
-        told,
+        table,
         str![[r#"
 step   process  line  instruction         effect               buffer Writer   memory data  ready
    0                  (start)                                                            0      0
@@ -184,10 +185,10 @@ forbid P(0)@end && P(3)@end && a_variable_with_a_long_name[0] == 3;
 ";
     with_evidence(Model::Tso, text, |evidence| {
         for width in [60, 100, 120, 160] {
-            let told = witness(evidence, LocalSteps::Folded, width, Colour::Never);
-            let widest = told.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-            assert!(widest <= width.max(120), "{widest} columns:\n{told}");
-            assert!(told.lines().next().is_some_and(|heading| heading.contains("instruction")));
+            let table = witness(evidence, LocalSteps::Folded, width, Colour::Never);
+            let widest = table.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+            assert!(widest <= width.max(120), "{widest} columns:\n{table}");
+            assert!(table.lines().next().is_some_and(|heading| heading.contains("instruction")));
         }
     });
 }
@@ -206,12 +207,12 @@ process P {
 }
 ";
     with_evidence(Model::Tso, text, |evidence| {
-        let told = |width| witness(evidence, LocalSteps::Folded, width, Colour::Never);
+        let table = |width| witness(evidence, LocalSteps::Folded, width, Colour::Never);
         for width in [40, 80, 100] {
-            let told = told(width);
-            assert!(told.contains("(step 14)") && !told.contains("(store of step 1…"), "{width}:\n{told}");
+            let table = table(width);
+            assert!(table.contains("(step 14)") && !table.contains("(store of step 1…"), "{width}:\n{table}");
         }
-        let whole = told(UNLIMITED);
+        let whole = table(UNLIMITED);
         assert!(!whole.contains('…') && whole.contains("(store of step 14)"), "{whole}");
         let source = "a_variable_with_a_long_name = another_variable_with_a_long_name + another_variable_with_a_long_name + 1;";
         assert!(whole.contains(source), "{whole}");

@@ -50,10 +50,6 @@ impl Engine<Robustness> for Attacks {
 
 /// Tries one instance, two, three. This finds cycles, but proves nothing for all numbers.
 fn any_number(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdict {
-    let told = |n: u32| {
-        let plural = if n == 1 { "" } else { "s" };
-        Reason::Observed(format!("robust with up to {n} instance{plural} where any number is allowed"))
-    };
     // With two instances of each of these templates, the analysis of control flow already considers other
     // instances of the same template. So an attack that it rules out is ruled out for any number.
     let two = analysis.system(2);
@@ -73,13 +69,13 @@ fn any_number(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Ve
             Verdict::Holds => reached = Some(any),
             Verdict::Unknown(reason) => {
                 return Verdict::Unknown(match (reason.what_ran_out(), reached) {
-                    (Some(what), reached) => Reason::exhausted(what, reached.map(told)),
+                    (Some(what), reached) => Reason::exhausted(what, reached.map(Reason::RobustUpTo)),
                     _ => reason,
                 });
             }
         }
     }
-    Verdict::Unknown(told(MAX_INSTANCES))
+    Verdict::Unknown(Reason::RobustUpTo(MAX_INSTANCES))
 }
 
 /// Searches with this many instances of each template that may have any number.
@@ -181,7 +177,7 @@ fn reason(search: &Search<'_>, machine: Machine<'_>, found: AttackEnd) -> Reason
             Reason::Unsupported(format!("there are more than {most} nested calls"))
         }
         AttackEnd::Trouble(Trouble::Section) => {
-            Reason::Unsupported("an atomic section goes on for too long".to_owned())
+            Reason::Unsupported("an atomic section takes too many steps".to_owned())
         }
         AttackEnd::Cycles(_) | AttackEnd::Nothing => unreachable!("these are answers"),
     }

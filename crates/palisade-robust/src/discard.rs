@@ -6,9 +6,9 @@
 //! have entered may access the cell of the store.
 //!
 //! All sets are over-approximations:
-//! - An array access with unknown index stands for the whole array.
-//! - A pointer stands for all of memory.
-//! - A call stands for everything a thread may do.
+//! - An array access with unknown index counts as the whole array.
+//! - A pointer counts as all of memory.
+//! - A call counts as everything a thread may do.
 //! - For a thread that enters, everything it may ever do counts.
 //!
 //! A set of cells is one machine word. With more than 64 cells, several share a bit, which only makes the
@@ -41,7 +41,7 @@ fn cells(address: &Address) -> Cells {
     }
 }
 
-/// What some code may do.
+/// The effects that some code may have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 struct Footprint {
     loads: Cells,
@@ -185,7 +185,7 @@ impl Analysis<'_> {
         found
     }
 
-    /// What a thread of a role may ever do.
+    /// Everything a thread of a role may ever do.
     fn role(&self, role: RoleId) -> Footprint {
         let mut all = Footprint::default();
         for code in self.codes(role) {
@@ -240,7 +240,7 @@ impl Analysis<'_> {
         seen.forget();
         let mut open = vec![(code, location)];
         while let Some((code, location)) = open.pop() {
-            limits::go_on();
+            limits::checkpoint();
             if !seen.insert(code, location) {
                 continue;
             }

@@ -42,7 +42,8 @@
 //! which others enter. So are, under PSO, its stores that overtake s. Atomic sections are one event; the
 //! attacker cannot take one.
 //!
-//! *Invariant*: without an attack no cell is marked, no value is held back, and no thread has entered.
+//! *Invariant*: without an attack no cell is marked, no value is held back, and no thread has entered (a
+//! `debug_assert!` where states are expanded).
 
 use crate::discard::Candidates;
 use crate::sections::Passage;
@@ -66,7 +67,7 @@ pub(crate) struct TakenMove<'t> {
     pub held: bool,
 }
 
-/// Where a step led.
+/// The result of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Led<'t> {
     To(Target),
@@ -110,6 +111,7 @@ impl Expander<'_, '_> {
     pub fn expand(&self, words: &[u64], sink: &mut impl Sink, needs: &mut Vec<Need>) -> Result<(), Trouble> {
         let state = State { words, layout: self.layout };
         let attack = state.attack();
+        debug_assert!(attack.is_some() || state.is_unmarked(), "there are no marks without an attack");
         let mut next = State { words: words.to_vec(), layout: self.layout };
         let before = needs.len();
         for thread in 0..self.layout.threads {
@@ -215,7 +217,7 @@ struct Stepping<'s, 'e, 'a, S> {
     sink: &'s mut S,
 }
 
-/// What a step does with a cell.
+/// The access of a step to a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
     Loads,
@@ -234,12 +236,12 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                     !self.state.stored(cell) && self.of.rival(self.state, self.thread, cell)?.is_some();
                 for target in self.targets(code, self.way)? {
                     if races {
-                        self.tell_cycle(code, target);
+                        self.emit_cycle(code, target);
                         return Ok(());
                     }
                     if !target.mark.faults() {
                         self.begin(target.local);
-                        self.tell_plainly(code, target);
+                        self.emit_plainly(code, target);
                     }
                 }
             }
@@ -252,7 +254,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                         if let Some(write) = target.write() {
                             self.next.set_memory(cell, write);
                         }
-                        self.tell_plainly(code, target);
+                        self.emit_plainly(code, target);
                     }
                 }
             }
@@ -264,20 +266,20 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                         if attacks {
                             self.next.set_stored(cell);
                         }
-                        self.tell_plainly(0, target);
+                        self.emit_plainly(0, target);
                     }
                 }
             }
             Letter::Spawn => {
                 for target in self.targets(0, self.way)? {
                     if attacks {
-                        self.tell_cycle(0, target);
+                        self.emit_cycle(0, target);
                         return Ok(());
                     }
                     if let (false, Some(child)) = (target.mark.faults(), target.child()) {
                         self.begin(target.local);
                         self.start(child)?;
-                        self.tell_plainly(0, target);
+                        self.emit_plainly(0, target);
                     }
                 }
             }
@@ -286,7 +288,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                 for target in self.targets(0, self.way)? {
                     if !target.mark.faults() {
                         self.begin(target.local);
-                        self.tell_plainly(0, target);
+                        self.emit_plainly(0, target);
                     }
                 }
             }
@@ -296,7 +298,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
 
     /// Passes on a successor without the check for hopeless states. Successors in which the attacker is dead
     /// are dropped.
-    fn tell_plainly(&mut self, code: u32, target: Target) {
+    fn emit_plainly(&mut self, code: u32, target: Target) {
         let (thread, mv, way) = (self.thread, *self.mv, self.way);
         let attacker = self.attack.map_or(thread, |attack| attack.attacker);
         if self.next.thread(attacker) != DEAD {
@@ -363,7 +365,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         }
     }
 
-    fn tell(&mut self, code: u32, target: Target) {
+    fn emit(&mut self, code: u32, target: Target) {
         if !self.next.is_hopeless() {
             let taken = TakenMove {
                 thread: self.thread,
@@ -377,7 +379,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         }
     }
 
-    fn tell_held(&mut self, target: Target) {
+    fn emit_held(&mut self, target: Target) {
         if !self.next.is_hopeless() {
             let way = Way::Attacking;
             let taken = TakenMove {
@@ -392,7 +394,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         }
     }
 
-    fn tell_cycle(&mut self, code: u32, target: Target) {
+    fn emit_cycle(&mut self, code: u32, target: Target) {
         let taken = TakenMove {
             thread: self.thread,
             mv: *self.mv,
@@ -411,7 +413,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                 if let Some(attack) = self.attack.filter(|_| fences) {
                     self.next.set_attack(Attack { fenced: true, ..attack });
                 }
-                self.tell(0, target);
+                self.emit(0, target);
             }
         }
         Ok(())
@@ -425,7 +427,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
             if let (false, Some(child)) = (target.mark.faults(), target.child()) {
                 self.begin(target.local);
                 self.start(child)?;
-                self.tell(0, target);
+                self.emit(0, target);
             }
         }
         Ok(())
@@ -451,7 +453,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         let code = held.unwrap_or(self.state.memory(cell));
         for target in self.targets(code, self.way)? {
             if self.closes(cell) {
-                self.tell_cycle(code, target);
+                self.emit_cycle(code, target);
                 return Ok(());
             }
             if !target.mark.faults() {
@@ -459,7 +461,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                 if held.is_none() {
                     self.mark(cell, Access::Loads);
                 }
-                self.tell(code, target);
+                self.emit(code, target);
             }
         }
         Ok(())
@@ -475,7 +477,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
         for target in self.targets(0, self.way)? {
             let code = target.write().expect("a store writes");
             if self.closes(cell) {
-                self.tell_cycle(0, target);
+                self.emit_cycle(0, target);
                 return Ok(());
             }
             if target.mark.faults() {
@@ -484,11 +486,11 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
             self.begin(target.local);
             if holds {
                 self.next.hold(cell, code);
-                self.tell_held(target);
+                self.emit_held(target);
             } else {
                 self.next.set_memory(cell, code);
                 self.mark(cell, Access::Stores);
-                self.tell(0, target);
+                self.emit(0, target);
             }
         }
         let may_attack = || {
@@ -514,7 +516,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
             match self.of.question {
                 Question::Cycle => {
                     self.next.hold(cell, code);
-                    self.tell_held(target);
+                    self.emit_held(target);
                 }
                 Question::Triangle => {
                     self.next.set_memory(cell, code);
@@ -542,7 +544,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                 continue;
             }
             if self.closes(cell) {
-                self.tell_cycle(code, target);
+                self.emit_cycle(code, target);
                 return Ok(());
             }
             if !target.mark.faults() {
@@ -551,7 +553,7 @@ impl<S: Sink> Stepping<'_, '_, '_, S> {
                     self.next.set_memory(cell, write);
                 }
                 self.mark(cell, access);
-                self.tell(code, target);
+                self.emit(code, target);
             }
         }
         Ok(())

@@ -153,7 +153,7 @@ impl Running<'_, '_> {
         let roles = machine.system.instances.iter().map(|instance| instance.role);
         let locals: Vec<LocalId> = roles.map(|role| threads.start(role)).collect();
         for initial in machine.initial_states() {
-            limits::go_on();
+            limits::checkpoint();
             let mut state = State { words: vec![0; layout.words()], layout };
             for (cell, &value) in initial.memory.iter().enumerate() {
                 let cell = CellId::from_index(cell);

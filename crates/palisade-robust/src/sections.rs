@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A section is abandoned after this many steps.
 const MAX_STEPS: usize = 1 << 14;
 
-/// What an atomic section does as a whole.
+/// The effect of a whole atomic section.
 #[derive(Clone, Debug)]
 pub(crate) struct Passage {
     /// The thread state after it. `None` if it never closes.
@@ -43,7 +43,7 @@ impl Sections {
         self.bytes
     }
 
-    /// What a section can do with this memory, if known.
+    /// The possible effects of a section with this memory, if known.
     pub fn passages(&self, mv: &Move, memory: &[u32]) -> Result<&[Passage], Need> {
         debug_assert_eq!(mv.letter, Letter::Section, "the move opens a section");
         let key = (mv.number(), Box::from(memory));
@@ -90,7 +90,7 @@ impl Passing<'_, '_> {
         let start = Inside { local, reads: Vec::new(), writes: Vec::new(), roles: Vec::new() };
         self.step(&start, &[], mv.action);
         while let Some((at, steps)) = self.open.pop() {
-            limits::go_on();
+            limits::checkpoint();
             let closed = at.local.hold == Hold::Outside && at.local.fault.is_none();
             if closed {
                 self.close(at, steps);

@@ -107,6 +107,13 @@ impl<W: AsRef<[u64]>> State<W> {
         (0..self.layout.cells).map(|cell| self.memory(CellId::from_index(cell))).collect()
     }
 
+    /// Whether no cell is marked, no value is held back, and no thread has entered.
+    pub fn is_unmarked(&self) -> bool {
+        let Layout { cells, threads } = self.layout;
+        let mut cells = (0..cells).map(CellId::from_index);
+        cells.all(|cell| self.cell(cell) & !CODE == 0) && (0..threads).all(|thread| !self.entered(thread))
+    }
+
     /// Whether nothing more can happen after the attack's start: the attacker is at its end, and no other
     /// thread has entered or can enter.
     pub fn is_hopeless(&self) -> bool {

@@ -44,7 +44,7 @@ impl on_demand::Way for Way {
     }
 }
 
-/// What a step does.
+/// The effect of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Letter {
     /// A choice between local steps and others.
@@ -162,7 +162,7 @@ impl<'a> Threads<'a> {
         self.automaton.outcome(mv, code, way).ok_or_else(need)
     }
 
-    /// What a section can do with this memory, if known.
+    /// The possible effects of a section with this memory, if known.
     pub fn passages(&self, mv: &Move, memory: &[u32]) -> Result<&[Passage], Need> {
         self.sections.passages(mv, memory)
     }
@@ -247,7 +247,7 @@ impl ByEvents {
         let mut seen = FxHashSet::default();
         let mut open = vec![(local, Vec::new())];
         while let Some((local, steps)) = open.pop() {
-            limits::go_on();
+            limits::checkpoint();
             if !seen.insert(local.clone()) {
                 continue;
             }

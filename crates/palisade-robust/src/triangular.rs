@@ -48,7 +48,7 @@ impl Engine<TriangularRaces> for Triangles {
     fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome<TriangularRaces> {
         let mut stats = Stats::new();
         let answer = if analysis.task.is_parameterized() {
-            let why = "triangular races are looked for with a fixed number of processes";
+            let why = "the search for triangular races needs a fixed number of processes";
             Verdict::Unknown(Reason::Unsupported(why.to_owned()))
         } else {
             let mut system = analysis.system(1).as_ref().clone();

@@ -125,7 +125,7 @@ impl Taking<'_> {
         effect
     }
 
-    /// Takes the machine's steps that a step of the search stands for.
+    /// Takes the machine's steps that a step of the search represents.
     fn follow(&mut self, search: &mut Search<'_>, kept: &Kept) {
         let thread = ThreadId::from_index(kept.thread);
         let known = self.state.threads.len();

@@ -73,7 +73,7 @@ pub enum Expansion {
     Missing,
 }
 
-/// What the search looks for, and when it is found.
+/// The goals of a search, and when they are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finds {
     /// States, found when they are inserted.
@@ -119,7 +119,7 @@ pub trait Expand: Sync {
     /// Further counters.
     type Tally: Default + Send + Sync + AddAssign;
 
-    /// What the search looks for.
+    /// The kind of goal.
     const FINDS: Finds;
 
     /// Appends the successors of a state, and pushes the table entries missing for it.
@@ -346,7 +346,7 @@ impl<'s> Search<'s> {
         limits.check(self.counters.bytes).map_err(End::Exhausted)?;
         let supply = || {
             needs.into_iter().for_each(|need| {
-                limits::go_on();
+                limits::checkpoint();
                 expand.supply(need);
             });
         };

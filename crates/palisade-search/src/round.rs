@@ -89,7 +89,7 @@ impl<E: Expand> Outcome<E> {
     }
 }
 
-/// What one shard found.
+/// The findings of one shard.
 #[derive(Clone, Copy, Default)]
 struct Findings {
     goal: Option<StateId>,

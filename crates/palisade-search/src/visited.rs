@@ -103,6 +103,11 @@ impl Shard {
         &self.states[position * self.words..(position + 1) * self.words]
     }
 
+    /// The position of a state.
+    fn find(&self, hash: u64, state: &[u64]) -> Option<usize> {
+        self.index.find(hash, |&at| same(self.state(at as usize), state)).map(|&position| position as usize)
+    }
+
     /// Inserts a state unless it is already present.
     pub fn insert(&mut self, hash: u64, state: &[u64], parent: StateId) -> Inserted {
         let words = self.words;
@@ -173,6 +178,28 @@ impl Visited {
     /// A state by number.
     pub fn state(&self, id: StateId) -> &[u64] {
         self.shards[self.numbering.shard(id)].state(self.numbering.position(id))
+    }
+
+    /// The index of a state in the order of [`Visited::iter`], if it was visited.
+    pub fn index_of(&self, state: &[u64]) -> Option<usize> {
+        let hash = hash(state);
+        let shard = self.numbering.shard_of(hash);
+        let position = self.shards[shard].find(hash, state)?;
+        Some(self.shards[..shard].iter().map(Shard::len).sum::<usize>() + position)
+    }
+
+    /// The state with this index in the order of [`Visited::iter`].
+    ///
+    /// # Panics
+    /// If there are not that many states.
+    pub fn nth(&self, mut index: usize) -> StateId {
+        for (shard, states) in self.shards.iter().enumerate() {
+            match index.checked_sub(states.len()) {
+                None => return self.numbering.id(shard, index),
+                Some(rest) => index = rest,
+            }
+        }
+        panic!("there are not that many states")
     }
 
     fn parent(&self, id: StateId) -> Option<StateId> {

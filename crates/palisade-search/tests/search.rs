@@ -59,7 +59,7 @@ impl<const STEPS: bool> Expand for Looking<STEPS> {
         needs: &mut Vec<u64>,
     ) -> Result<Expansion, u64> {
         let number = words[0];
-        assert_eq!(words, state(number), "a state that nobody made");
+        assert_eq!(words, state(number), "only states of numbers are expanded");
         if !self.0.known.contains(&(number % ENTRIES)) {
             successors.words.extend(state(0));
             needs.push(number % ENTRIES);
@@ -132,7 +132,7 @@ fn numbers(parts: bool, goal: Option<u64>) -> Numbers {
     Numbers { known: BTreeSet::new(), parts, goal, counted: 0, weight: 0 }
 }
 
-/// Searches from 1; `choose` says which findings are wanted. The end, the visited set and what was counted.
+/// Searches from 1. `choose` selects the wanted findings. Returns the end, the visited set and the counters.
 fn search<const STEPS: bool>(
     numbers: Numbers,
     shards: Shards,
@@ -174,9 +174,9 @@ fn all_states_are_visited_at_their_least_depth() {
 }
 
 #[test]
-fn what_is_found_does_not_depend_on_jobs() {
+fn findings_do_not_depend_on_the_number_of_jobs() {
     let depths = depths();
-    let deepest = *depths.iter().max_by_key(|&(number, depth)| (depth, number)).expect("1 is there").0;
+    let deepest = *depths.iter().max_by_key(|&(number, depth)| (depth, number)).expect("1 is reachable").0;
     for goal in [1, 5, deepest] {
         for parts in [false, true] {
             let mut paths = BTreeSet::new();

@@ -6,7 +6,7 @@
 //! - The page makes its own name point here (DNS rebinding). The request's `Host` is then that name. It is
 //!   refused, because only addresses and `localhost` are accepted.
 //! - The page sends a request across sites. `Origin` is then not this server, or `Sec-Fetch-Site` says so.
-//!   Besides, a browser does not send a request with a JSON body across sites without a preflight request,
+//!   Also, a browser does not send a request with a JSON body across sites without a preflight request,
 //!   which this server never answers.
 
 use crate::http::{Method, Request, Status};

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_name_only_pages() {
+    fn pages_link_only_to_pages() {
         for (text, mark) in [(INDEX, "src=\""), (INDEX, "href=\"/")] {
             for rest in text.split(mark).skip(1) {
                 let path = rest.split('"').next().expect("an attribute ends");

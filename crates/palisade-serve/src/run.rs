@@ -35,13 +35,13 @@ const MAX_COUNTERS: usize = 3;
 pub(crate) fn run(shared: &Arc<Shared>, question: Question, connection: &TcpStream) -> io::Result<()> {
     let mut out = Patient::new(connection);
     let mut stream = Stream::begin(&mut out)?;
-    let mut told_ahead = None;
+    let mut reported_ahead = None;
     let entered = shared.pool.enter(|ahead| {
         if check_connected(connection).is_err() || shared.stop.load(Ordering::Relaxed) {
             return false;
         }
-        let news = told_ahead != Some(ahead);
-        told_ahead = Some(ahead);
+        let news = reported_ahead != Some(ahead);
+        reported_ahead = Some(ahead);
         !news || stream.line(&json!({ "event": "waiting", "ahead": ahead })).is_ok()
     });
     let permit = match entered {
@@ -219,13 +219,13 @@ impl Drop for Stoppable {
 #[derive(Default)]
 pub(crate) struct News {
     /// The lanes that have reported since the last [`News::take`], as bits.
-    heard: AtomicU32,
+    reported: AtomicU32,
     doing: Mutex<BTreeMap<usize, String>>,
 }
 
 impl News {
     pub(crate) fn take(&self) -> String {
-        self.heard.store(0, Ordering::Relaxed);
+        self.reported.store(0, Ordering::Relaxed);
         let doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner);
         doing.values().cloned().collect::<Vec<_>>().join(" | ")
     }
@@ -241,11 +241,11 @@ impl Progress for News {
     }
 
     fn report_lane(&self, lane: usize, engine: &str, doing: &str, stats: &Stats) {
-        if self.heard.load(Ordering::Relaxed) & bit(lane) != 0 {
+        if self.reported.load(Ordering::Relaxed) & bit(lane) != 0 {
             return;
         }
         if let Ok(mut news) = self.doing.try_lock() {
-            self.heard.fetch_or(bit(lane), Ordering::Relaxed);
+            self.reported.fetch_or(bit(lane), Ordering::Relaxed);
             let mut text = if engine.is_empty() { String::new() } else { format!("{engine}: ") };
             text.push_str(doing);
             for (name, value) in stats.iter().take(MAX_COUNTERS) {
@@ -257,6 +257,6 @@ impl Progress for News {
 
     fn ended(&self, lane: usize) {
         self.doing.lock().unwrap_or_else(PoisonError::into_inner).remove(&lane);
-        self.heard.fetch_and(!bit(lane), Ordering::Relaxed);
+        self.reported.fetch_and(!bit(lane), Ordering::Relaxed);
     }
 }

@@ -265,7 +265,7 @@ impl Tally<'_> {
         }
     }
 
-    /// Adds an execution. Returns false if it failed whatever the memory model.
+    /// Adds an execution. Returns false if it failed in a way that does not depend on the memory model.
     fn add(&mut self, ran: &Finished, seed: Option<u64>) -> bool {
         self.executions += 1;
         self.steps += ran.state.schedule.0.len() as u64;
@@ -307,7 +307,7 @@ impl Tally<'_> {
     fn outcome(self, session: Session, coverage: Coverage) -> Outcome {
         let mut violations: Vec<_> = self.violations.into_iter().collect();
         violations.sort_by_key(|(_, (number, ..))| *number);
-        let found =
+        let report =
             |(violation, (_, executions, schedule, seed)): (Violation, (u64, u64, Schedule, Option<u64>))| {
                 ViolationReport {
                     store: session.place(violation.store),
@@ -327,7 +327,7 @@ impl Tally<'_> {
             events: self.events,
             cut: self.cut,
             coverage,
-            violations: violations.into_iter().map(found).collect(),
+            violations: violations.into_iter().map(report).collect(),
             failed: self.failed,
             waits: session.waits.iter().map(|&instruction| session.place(instruction)).collect(),
         }
@@ -394,7 +394,7 @@ impl Runner<'_> {
             bounds.push(format!("executions of up to {} steps", limits.steps));
         }
         if broken {
-            bounds.push("what was run until the same schedule led to different steps".to_owned());
+            bounds.push("executions before the same schedule led to different steps".to_owned());
         }
         Coverage::Bounded(bounds.join(", "))
     }

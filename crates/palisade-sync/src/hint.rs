@@ -6,7 +6,7 @@ pub use std::hint::black_box;
 use std::panic::Location;
 
 /// Declares that the thread waits in a loop. In a run, an iteration of such a loop that changes nothing is
-/// not repeated again and again.
+/// not repeated over and over.
 #[track_caller]
 pub fn spin_loop() {
     waits("spin_loop");

@@ -32,7 +32,7 @@
 //! - [`test`] and [`Checker`] run a closure under random schedules, by PCT, or once per partial order
 //!   ([`Exhaustive`]), which is a proof for a test that terminates.
 //! - The closure has to use [`sync`], [`thread`] and [`hint`] instead of the standard library's modules.
-//!   Outside of a run they behave like the standard library's.
+//!   Outside a run they behave like the standard library's.
 //! - [`Outcome`] reports violations of sequential consistency by source line, panics, deadlocks, endless
 //!   loops and threads that never end, each with the schedule that leads there.
 //!

@@ -70,7 +70,7 @@ pub struct ViolationReport {
 pub struct Failed {
     /// What went wrong.
     pub failure: Failure,
-    /// The schedule, with as few switches as were found to suffice.
+    /// The schedule, with the fewest switches that were found.
     pub schedule: Schedule,
     /// The seed of the schedule that failed first.
     pub seed: Option<u64>,
@@ -106,7 +106,7 @@ impl Display for Failure {
                 write!(f, "{thread} panicked{place}: {message}")
             }
             Failure::Deadlock(threads) => {
-                write!(f, "deadlock: no thread can continue")?;
+                write!(f, "deadlock: no thread can make progress")?;
                 list(f, threads)
             }
             Failure::Spin(threads) => {
@@ -114,12 +114,12 @@ impl Display for Failure {
                 list(f, threads)
             }
             Failure::Leak(threads) => {
-                write!(f, "the test has ended, but these threads of it wait forever")?;
+                write!(f, "the test has ended, but some of its threads wait forever")?;
                 list(f, threads)
             }
             Failure::Silent(thread) => write!(
                 f,
-                "{thread} does not reach its next operation of palisade_sync: it loops without one, or waits for something that the scheduler does not know about"
+                "{thread} does not reach its next palisade_sync operation: it loops without one, or waits for something that the scheduler does not know about"
             ),
             Failure::Long(steps) => {
                 write!(f, "the test does not end within {steps} steps (`Checker::steps` sets the limit)")
@@ -141,8 +141,8 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// The source line of a call site, if its file can be found: as named, or, from a package of a workspace,
-/// further up.
+/// The source line of a call site, if its file can be found in the current folder or, for a package of a
+/// workspace, in a folder above it.
 fn line(place: &CallSite) -> Option<String> {
     let file = Path::new(place.file);
     let here = std::env::current_dir().ok()?;

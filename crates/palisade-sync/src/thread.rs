@@ -292,13 +292,13 @@ fn token(
     thread: usize,
     operation: &'static str,
     wait: Wait,
-    there: bool,
+    available: bool,
     location: &'static Location<'static>,
 ) {
     let address = State::token_address(thread);
     let footprint = touching(&[(address, 1, Mode::Write)], wait != Wait::No);
     here.step((location, operation), footprint, wait, |state, by| {
-        state.objects.insert(address, Shared::Token(there));
+        state.objects.insert(address, Shared::Token(available));
         let bytes = Bytes::new(address, 1).expect("addresses of objects are far below the maximum");
         state.event(here.thread, by, Action::Access(Access::Locked, bytes));
         state.progress(here.thread);

@@ -23,6 +23,8 @@ mod suggest {
     pub(crate) use palisade_base::nearest;
 }
 
+pub use litmus::{Asks, LitmusQuestion, LitmusTest, Shown, litmus_test};
+
 use palisade_base::{Diagnostic, Source, Span};
 use palisade_program::written::Program;
 use std::fmt;

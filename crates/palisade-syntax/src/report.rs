@@ -45,6 +45,11 @@ impl Report {
     }
 }
 
+/// A number with its noun: `1 cell`, `2 cells`.
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
 /// Sorts by position and keeps only the first [`MAX_ERRORS`] errors. A diagnostic without a position concerns
 /// the whole text and is put at its start.
 pub(crate) fn arrange(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {

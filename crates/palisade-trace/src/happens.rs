@@ -67,7 +67,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// `program order`, `starts`, `reads from`, `coherence` or `from-read`.
+    /// `program order`, `starts`, `reads-from`, `coherence` or `from-read`.
     pub fn name(self) -> &'static str {
         match self {
             Relation::ProgramOrder => "program order",
@@ -149,8 +149,8 @@ pub fn until_cycle(machine: Machine<'_>, mut run: Run) -> Run {
     };
     // A cycle remains one in every longer run, so the prefixes with a cycle are upward closed.
     let all: Vec<usize> = (0..=run.steps.len()).collect();
-    let least = all.partition_point(|&steps| !has_cycle(steps));
-    run.steps.truncate(least);
+    let shortest = all.partition_point(|&steps| !has_cycle(steps));
+    run.steps.truncate(shortest);
     run
 }
 
@@ -161,7 +161,7 @@ enum Store {
     By(usize),
 }
 
-struct Building<'a> {
+struct Builder<'a> {
     machine: Machine<'a>,
     events: Vec<Event>,
     arrows: Vec<Arrow>,
@@ -181,7 +181,7 @@ impl HappensBefore {
     /// The happens-before relation of a replayed run.
     pub fn of(machine: Machine<'_>, run: &Run, replay: &Replay) -> HappensBefore {
         let threads = replay.states.last().map_or(0, |state| state.threads.len());
-        let mut building = Building {
+        let mut builder = Builder {
             machine,
             events: Vec::new(),
             arrows: Vec::new(),
@@ -192,17 +192,17 @@ impl HappensBefore {
             section: None,
         };
         for (index, step) in run.steps.iter().enumerate() {
-            limits::go_on();
+            limits::checkpoint();
             let (before, after) = (&replay.states[index], &replay.states[index + 1]);
-            building.take(index, step.thread, step.action, replay.effects[index], before, after);
+            builder.take(index, step.thread, step.action, replay.effects[index], before, after);
         }
-        building.finish()
+        builder.finish()
     }
 
     /// A shortest cycle: one with the fewest arrows, where consecutive arrows in program order count as one.
     /// Ties go to the first cycle in the order of events.
     pub fn cycle(&self) -> Option<Cycle> {
-        let on_cycle = self.strongly_connected();
+        let on_cycle = self.on_or_between_cycles();
         let mut next: Vec<Vec<Arrow>> = vec![Vec::new(); self.events.len()];
         for arrow in self.arrows.iter().filter(|arrow| on_cycle[arrow.from] && on_cycle[arrow.to]) {
             if arrow.relation != Relation::ProgramOrder {
@@ -213,10 +213,10 @@ impl HappensBefore {
         let leaves: Vec<usize> = (0..self.events.len()).filter(|&event| !next[event].is_empty()).collect();
         let cycle_events: Vec<usize> = (0..self.events.len()).filter(|&event| on_cycle[event]).collect();
         for &from in &cycle_events {
-            limits::go_on();
-            let leaps =
+            limits::checkpoint();
+            let jumps =
                 leaves.iter().filter(|&&to| to > from && self.events[to].thread == self.events[from].thread);
-            next[from].extend(leaps.map(|&to| Arrow {
+            next[from].extend(jumps.map(|&to| Arrow {
                 from,
                 to,
                 relation: Relation::ProgramOrder,
@@ -228,7 +228,7 @@ impl HappensBefore {
     }
 
     /// For each event, whether it is on a cycle or on a path between two cycles.
-    fn strongly_connected(&self) -> Vec<bool> {
+    fn on_or_between_cycles(&self) -> Vec<bool> {
         // Repeatedly remove events without predecessors and events without successors.
         let mut alive = vec![true; self.events.len()];
         for forward in [true, false] {
@@ -242,7 +242,7 @@ impl HappensBefore {
             let mut free: Vec<usize> =
                 (0..self.events.len()).filter(|&event| alive[event] && count[event] == 0).collect();
             while let Some(event) = free.pop() {
-                limits::go_on();
+                limits::checkpoint();
                 alive[event] = false;
                 for &to in &next[event] {
                     count[to] -= 1;
@@ -261,7 +261,7 @@ fn shortest_to(next: &[Vec<Arrow>], start: usize, goal: usize) -> Option<Vec<Arr
     let mut by: Vec<Option<Arrow>> = vec![None; next.len()];
     let mut queue = VecDeque::from([start]);
     while let Some(event) = queue.pop_front() {
-        limits::go_on();
+        limits::checkpoint();
         for &arrow in &next[event] {
             if by[arrow.to].is_some() {
                 continue;
@@ -281,7 +281,7 @@ fn shortest_to(next: &[Vec<Arrow>], start: usize, goal: usize) -> Option<Vec<Arr
     None
 }
 
-impl Building<'_> {
+impl Builder<'_> {
     fn take(
         &mut self,
         index: usize,
@@ -423,7 +423,7 @@ impl Building<'_> {
             }
         };
         for (index, order) in self.order.iter().enumerate() {
-            limits::go_on();
+            limits::checkpoint();
             let cell = CellId::from_index(index);
             order.windows(2).for_each(|pair| arrow(pair[0], pair[1], Relation::Coherence, cell));
             if let Some(&last) = order.last() {
@@ -431,7 +431,7 @@ impl Building<'_> {
             }
         }
         for &(event, cell, store) in &self.reads {
-            limits::go_on();
+            limits::checkpoint();
             let order = &self.order[cell.index()];
             let place = match store {
                 Store::Initial => Some(0),
@@ -440,10 +440,10 @@ impl Building<'_> {
                     order.iter().position(|&other| other == from).map(|position| position + 1)
                 }
             };
-            // A load served by a store that is still pending. Nothing is known to overwrite that store.
+            // The load reads from a store that is still pending. Nothing is known to overwrite that store.
             let Some(mut place) = place else { continue };
-            // A locked instruction or section that overwrites the value it read. Others overwrite what it
-            // wrote.
+            // A locked instruction or section overwrites the value it read itself. Later stores overwrite
+            // what it wrote.
             while order.get(place) == Some(&event) {
                 place += 1;
             }

@@ -32,7 +32,7 @@ pub use happens::{
 };
 pub use names::process_name;
 pub use reorder::{Links, links};
-pub use replay::{Replay, ReplayError, replay, take, until_bad};
+pub use replay::{Replay, ReplayError, replay, replay_to_deadlock, take, until_bad};
 pub use settle::{Priority, settle, transfer};
 pub use shorten::{context_switches, shorten};
 pub use triangle::{NoTriangle, Triangle, triangle};

@@ -29,7 +29,7 @@ pub fn links(run: &Run, replay: &Replay) -> Links {
     // For each thread, the step of each entry of its buffer; `None` for barriers.
     let mut shadows: Vec<Vec<Option<usize>>> = Vec::new();
     for (index, (step, effect)) in run.steps.iter().zip(&replay.effects).enumerate() {
-        limits::go_on();
+        limits::checkpoint();
         let (before, after) = (&replay.states[index], &replay.states[index + 1]);
         shadows.resize(after.threads.len(), Vec::new());
         let shadow = &mut shadows[step.thread.index()];

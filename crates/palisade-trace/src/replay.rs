@@ -29,8 +29,14 @@ pub enum ReplayError {
         /// Why it is not possible.
         refusal: Refusal,
     },
+    /// All steps are possible, but the last state is not stuck.
+    #[error("the state after step {steps}, the last one, is not a deadlock")]
+    NotStuck {
+        /// The number of steps.
+        steps: usize,
+    },
     /// All steps are possible, but the last state is not bad.
-    #[error("the state after step {steps}, the last one, violates nothing")]
+    #[error("the last state, after step {steps}, violates nothing")]
     NotBad {
         /// The number of steps.
         steps: usize,
@@ -41,7 +47,7 @@ pub enum ReplayError {
 pub fn until_bad(machine: Machine<'_>, mut run: Run) -> Run {
     let Some(mut state) = machine.initial_state(&run.memory) else { return run };
     for position in 0..run.steps.len() {
-        limits::go_on();
+        limits::checkpoint();
         if machine.violation(&state).is_some() {
             run.steps.truncate(position);
             break;
@@ -63,12 +69,23 @@ pub fn replay(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
     }
 }
 
+/// Executes the steps of a run and checks that the last state is stuck. The program is lowered with
+/// [`palisade_program::lower_retrying`].
+pub fn replay_to_deadlock(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
+    let replay = take(machine, run)?;
+    if machine.is_stuck(&replay.states[run.steps.len()]) {
+        Ok(Replay { violation: Some(Violation::Deadlock), ..replay })
+    } else {
+        Err(ReplayError::NotStuck { steps: run.steps.len() })
+    }
+}
+
 /// Executes the steps of a run, whatever state they lead to.
 pub fn take(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayError> {
     let mut states = vec![machine.initial_state(&run.memory).ok_or(ReplayError::NotInitial)?];
     let mut effects = Vec::with_capacity(run.steps.len());
     for (index, &step) in run.steps.iter().enumerate() {
-        limits::go_on();
+        limits::checkpoint();
         let (next, effect) = machine
             .step(&states[index], step)
             .map_err(|refusal| ReplayError::Refused { step: index + 1, refusal })?;

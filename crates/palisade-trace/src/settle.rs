@@ -10,8 +10,8 @@
 //! directly before the next non-local step of its thread, or to the end of the run. So whatever it waits for
 //! can happen before it.
 //!
-//! Both functions identify a store by the step that issued it, because its position in the buffer depends on
-//! the stores and barriers before it.
+//! [`settle`] and [`transfer`] identify a store by the step that issued it, because its position in the
+//! buffer depends on the stores and barriers before it.
 
 use crate::shorten::follow;
 use crate::{Run, take};
@@ -25,7 +25,7 @@ const WORK: usize = 500_000;
 
 /// A step. An update identifies its store by the step that issued it.
 #[derive(Clone, Copy)]
-enum Named {
+enum StableStep {
     Execute { id: usize, step: Step },
     Update { thread: ThreadId, store: usize },
 }
@@ -53,7 +53,7 @@ fn late_locals(machine: Machine<'_>, run: &Run) -> Option<Run> {
     let mut waiting: Vec<Vec<Step>> = Vec::new();
     let mut steps = Vec::with_capacity(run.steps.len());
     for (index, &step) in run.steps.iter().enumerate() {
-        limits::go_on();
+        limits::checkpoint();
         let before = &replay.states[index];
         waiting.resize(before.threads.len(), Vec::new());
         let Action::Execute { edge, .. } = step.action else {
@@ -85,22 +85,23 @@ fn early_stores(machine: Machine<'_>, run: Run, priority: Priority, still: &dyn 
     }
     let mut work = WORK;
     for (store, thread) in stores {
-        let is_its_update = |step: &Named| matches!(step, Named::Update { store: s, .. } if *s == store);
-        let is_the_store = |step: &Named| matches!(step, Named::Execute { id, .. } if *id == store);
-        let made = steps.iter().position(is_the_store).expect("no store is left out");
+        let is_its_update =
+            |step: &StableStep| matches!(step, StableStep::Update { store: s, .. } if *s == store);
+        let is_the_store = |step: &StableStep| matches!(step, StableStep::Execute { id, .. } if *id == store);
+        let issued = steps.iter().position(is_the_store).expect("no store is left out");
         let late = steps.iter().position(is_its_update);
         let mut rest = steps.clone();
         if let Some(late) = late {
             rest.remove(late);
         }
-        for place in made + 1..late.unwrap_or(steps.len() + 1) {
-            limits::go_on();
+        for place in issued + 1..late.unwrap_or(steps.len() + 1) {
+            limits::checkpoint();
             if work < 2 * steps.len() {
                 return best;
             }
             work -= 2 * steps.len();
             let mut candidate = rest.clone();
-            candidate.insert(place, Named::Update { thread, store });
+            candidate.insert(place, StableStep::Update { thread, store });
             let taken = perform(machine, &best.memory, &candidate).filter(|run| still(run));
             if let Some(run) = taken {
                 (best, steps) = (run, candidate);
@@ -118,20 +119,20 @@ pub fn transfer(from: Machine<'_>, to: Machine<'_>, run: &Run) -> Option<Run> {
 }
 
 /// The steps of a run with their stores identified; `None` if the run cannot be replayed.
-fn named(machine: Machine<'_>, run: &Run) -> Option<Vec<Named>> {
+fn named(machine: Machine<'_>, run: &Run) -> Option<Vec<StableStep>> {
     let mut state = machine.initial_state(&run.memory)?;
     let mut shadows: Vec<Vec<Option<usize>>> = Vec::new();
     let mut steps = Vec::with_capacity(run.steps.len());
     for (id, &step) in run.steps.iter().enumerate() {
-        limits::go_on();
+        limits::checkpoint();
         let (next, _) = machine.step(&state, step).ok()?;
         shadows.resize(next.threads.len(), Vec::new());
         let shadow = &mut shadows[step.thread.index()];
         steps.push(match step.action {
-            Action::Execute { .. } => Named::Execute { id, step },
+            Action::Execute { .. } => StableStep::Execute { id, step },
             Action::Update { position } => {
                 let store = shadow[position].expect("only stores reach memory");
-                Named::Update { thread: step.thread, store }
+                StableStep::Update { thread: step.thread, store }
             }
         });
         follow(shadow, id, step.action, &next.threads[step.thread].buffer);
@@ -141,13 +142,13 @@ fn named(machine: Machine<'_>, run: &Run) -> Option<Vec<Named>> {
 }
 
 /// The steps that put a store into a buffer. Barriers do not count.
-fn stores(machine: Machine<'_>, memory: &[Value], steps: &[Named]) -> Vec<(usize, ThreadId)> {
+fn stores(machine: Machine<'_>, memory: &[Value], steps: &[StableStep]) -> Vec<(usize, ThreadId)> {
     let mut found = Vec::new();
     perform_and(machine, memory, steps, &mut |store, thread| found.push((store, thread)));
     found
 }
 
-fn perform(machine: Machine<'_>, memory: &[Value], steps: &[Named]) -> Option<Run> {
+fn perform(machine: Machine<'_>, memory: &[Value], steps: &[StableStep]) -> Option<Run> {
     perform_and(machine, memory, steps, &mut |_, _| {})
 }
 
@@ -155,18 +156,18 @@ fn perform(machine: Machine<'_>, memory: &[Value], steps: &[Named]) -> Option<Ru
 fn perform_and(
     machine: Machine<'_>,
     memory: &[Value],
-    steps: &[Named],
+    steps: &[StableStep],
     stored: &mut dyn FnMut(usize, ThreadId),
 ) -> Option<Run> {
     let mut state = machine.initial_state(memory)?;
     let mut shadows: Vec<Vec<Option<usize>>> = Vec::new();
     let mut run = Run { memory: memory.to_vec(), steps: Vec::with_capacity(steps.len()) };
     for &step in steps {
-        limits::go_on();
+        limits::checkpoint();
         shadows.resize(state.threads.len(), Vec::new());
         let (id, step) = match step {
-            Named::Execute { id, step } => (id, step),
-            Named::Update { thread, store } => {
+            StableStep::Execute { id, step } => (id, step),
+            StableStep::Update { thread, store } => {
                 let shadow = shadows.get(thread.index())?;
                 let position = shadow.iter().position(|entry| *entry == Some(store))?;
                 (store, Step { thread, action: Action::Update { position } })

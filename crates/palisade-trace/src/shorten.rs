@@ -89,7 +89,7 @@ fn to_moves(machine: Machine<'_>, run: &Run) -> Option<Vec<Move>> {
     let mut owners: Vec<Owner> = machine.system.instances.ids().map(Owner::Initial).collect();
     let mut moves = Vec::new();
     for (id, step) in run.steps.iter().enumerate() {
-        limits::go_on();
+        limits::checkpoint();
         let action = match step.action {
             Action::Execute { edge, choice } => MoveAction::Execute { edge, choice },
             Action::Update { .. } => MoveAction::Update(links.store_of[id].expect("an update has a store")),
@@ -123,7 +123,7 @@ fn perform(machine: Machine<'_>, memory: &[Value], moves: &[Move], work: &mut us
         machine.system.instances.ids().map(|thread| (Owner::Initial(thread), thread)).collect();
     let mut shadows: HashMap<Owner, Vec<Option<usize>>> = HashMap::new();
     for mv in moves {
-        limits::go_on();
+        limits::checkpoint();
         if machine.violation(&state).is_some() {
             break;
         }
@@ -213,7 +213,7 @@ impl Shortener<'_> {
     fn owners(&self) -> Vec<Owner> {
         let mut owners: Vec<Owner> = Vec::new();
         for mv in &self.best.moves {
-            limits::go_on();
+            limits::checkpoint();
             if !owners.contains(&mv.owner) {
                 owners.push(mv.owner);
             }
@@ -223,7 +223,7 @@ impl Shortener<'_> {
 
     /// Indices of the moves of a thread.
     fn indices(&self, owner: Owner, wanted: fn(MoveAction) -> bool) -> Vec<usize> {
-        limits::go_on();
+        limits::checkpoint();
         let moves = self.best.moves.iter().enumerate();
         moves.filter(|(_, mv)| mv.owner == owner && wanted(mv.action)).map(|(index, _)| index).collect()
     }
@@ -234,7 +234,7 @@ impl Shortener<'_> {
             for wanted in [|_| true, |action| matches!(action, MoveAction::Update(_))] {
                 let mut size = self.indices(owner, wanted).len();
                 while size > 0 {
-                    limits::go_on();
+                    limits::checkpoint();
                     let indices = self.indices(owner, wanted);
                     size = size.min(indices.len());
                     if size == 0 || !self.accept_without(&indices[indices.len() - size..]) {
@@ -250,7 +250,7 @@ impl Shortener<'_> {
     fn drop_common_rounds(&mut self) {
         let mut from = 0;
         while from < self.best.moves.len() && self.work > 0 {
-            limits::go_on();
+            limits::checkpoint();
             let here = self.best.places_of_all[from];
             let again = |&later: &usize| self.best.places_of_all[later] == here;
             let last = (from + 1..self.best.moves.len()).rev().find(again);
@@ -295,7 +295,7 @@ impl Shortener<'_> {
     fn drop_blocks(&mut self) {
         let mut size = self.best.moves.len() / 2;
         while size > 0 && self.work > 0 {
-            limits::go_on();
+            limits::checkpoint();
             let mut end = self.best.moves.len();
             while end >= size {
                 let block: Vec<usize> = (end - size..end).collect();
@@ -312,7 +312,7 @@ impl Shortener<'_> {
     fn gather(&mut self) {
         let mut at = 1;
         while at < self.best.moves.len() && self.work > 0 {
-            limits::go_on();
+            limits::checkpoint();
             let moves = &self.best.moves;
             let owner = moves[at - 1].owner;
             let own = |index: &usize| moves[*index].owner == owner;

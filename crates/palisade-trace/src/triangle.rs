@@ -78,7 +78,7 @@ impl Checker<'_> {
 
     /// The steps of one other thread directly before a step.
     fn others_before(&self, step: usize) -> Option<(usize, usize)> {
-        limits::go_on();
+        limits::checkpoint();
         let to = step.checked_sub(1)?;
         let thread = self.run.steps[to].thread;
         let own = self.run.steps[step].thread;
@@ -109,7 +109,7 @@ impl Checker<'_> {
     fn waiting_store(&self, step: usize, cell: Option<CellId>) -> Option<usize> {
         let thread = self.run.steps[step].thread;
         for earlier in (0..step).rev().filter(|&earlier| self.run.steps[earlier].thread == thread) {
-            limits::go_on();
+            limits::checkpoint();
             match self.replay.effects[earlier] {
                 Effect::Fenced | Effect::Locked { .. } => return None,
                 _ if self.in_section(thread, earlier) => return None,

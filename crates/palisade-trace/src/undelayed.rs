@@ -10,7 +10,7 @@ pub fn undelayed(machine: Machine<'_>, run: &Run) -> Option<Run> {
     let mut state = machine.initial_state(&run.memory)?;
     let mut steps = Vec::with_capacity(run.steps.len());
     for &step in &run.steps {
-        limits::go_on();
+        limits::checkpoint();
         let mut take = |step: Step| {
             let (next, effect) = machine.step(&state, step).ok()?;
             state = next;

@@ -25,7 +25,7 @@ use palisade_program::Instantiation;
 use palisade_program::Value;
 use palisade_program::running::PropertyKind;
 
-/// Where a run comes from: what a witness file contains besides the run itself.
+/// Where a run comes from: what a witness file contains in addition to the run itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin<'a> {
     /// The text of the program.
@@ -191,5 +191,17 @@ pub(crate) fn violation_record(
                 line: line(property.span),
             }
         }
+        Some(Violation::Deadlock) => ViolationRecord {
+            kind: ViolationKind::Deadlock,
+            message: "a deadlock is reached".to_owned(),
+            property: None,
+            line: None,
+        },
+        Some(Violation::Unreachable(index)) => ViolationRecord {
+            kind: ViolationKind::Live,
+            message: "what must stay reachable no longer is".to_owned(),
+            property: Some(index),
+            line: machine.system.goals.get(index).and_then(|goal| line(goal.span)),
+        },
     }
 }

@@ -102,14 +102,14 @@ impl<'s, B: Backward> Search<'s, B> {
         self.meet(element, None);
     }
 
-    /// Runs until the search ends, or until `go_on` returns false (`None`); it can then be called again.
-    /// `go_on` is called before each expansion.
-    pub fn run(&mut self, mut go_on: impl FnMut(&Self) -> bool) -> Option<SearchEnd> {
+    /// Runs until the search ends, or until `may_continue` returns false (`None`); it can then be called
+    /// again. `may_continue` is called before each expansion.
+    pub fn run(&mut self, mut may_continue: impl FnMut(&Self) -> bool) -> Option<SearchEnd> {
         loop {
             if let Some(initial) = self.initial {
                 return Some(SearchEnd::Initial(initial));
             }
-            if !go_on(self) {
+            if !may_continue(self) {
                 return None;
             }
             let Some(next) = self.next() else { return Some(SearchEnd::Closed) };

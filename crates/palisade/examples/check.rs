@@ -1,4 +1,4 @@
-//! Is a lock right under x86-TSO? If not, show how it breaks; if it is, have the proof checked.
+//! Is a lock correct under x86-TSO? If not, show how it breaks. If it is, check the proof.
 //!
 //! `cargo run -p palisade --example check`
 
@@ -35,7 +35,7 @@ fn main() {
         };
         match &answer.outcome.verdict {
             Verdict::Holds => {
-                println!("{name} is safe, and the proof convinces: {:?}", answer.certified);
+                println!("{name} is safe, and the proof was accepted: {:?}", answer.certified);
             }
             Verdict::Violated(_) => {
                 let evidence = answer.evidence(&input.source).expect("an unsafe answer has a run");

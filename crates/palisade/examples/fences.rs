@@ -19,7 +19,7 @@ fn robust(input: &Input) -> Result<bool, Box<dyn std::error::Error>> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let source = Source::new("sb.pal", STORE_BUFFERING);
     let input = palisade::read(source, Language::Pal, None).map_err(|refused| refused.to_string())?;
-    println!("robust as it is: {}", robust(&input)?);
+    println!("robust without fences: {}", robust(&input)?);
 
     let options = FencesOptions { which: Which::All, ..FencesOptions::default() };
     let answer = palisade::fences(&input, &options, &Limits::unlimited(2))?;

@@ -1,4 +1,4 @@
-//! What could TSO and PSO have made of an execution that was recorded?
+//! What could TSO and PSO have done with a recorded execution?
 //!
 //! `cargo run -p palisade --example monitor`
 

@@ -13,7 +13,7 @@ process P(i: 0..7) { loop { x[i] = (x[(i + 1) % 8] + x[i] + 1) % 100; } }
 forbid x[0] == 98 && x[1] == 98 && x[2] == 98 && x[3] == 98 && x[4] == 98 && x[5] == 98 && x[6] == 98;
 ";
 
-/// Shows the first lines, and has seen enough after twenty.
+/// Prints the first lines, and stops after twenty.
 struct Watcher {
     limits: Limits,
     lines: AtomicUsize,

@@ -4,11 +4,11 @@ use crate::Input;
 use crate::question::{Ask, Confirmed};
 use palisade_base::Source;
 use palisade_certificate::Certificate;
-use palisade_engine::{Certified, Outcome, Proof, Robustness, Safety, Threads, TriangularRaces};
+use palisade_engine::{Certified, Outcome, Proof, Reason, Robustness, Safety, Threads, TriangularRaces};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::Instantiation;
 use palisade_program::written::{Count, Program, Start};
-use palisade_report::Finding;
+use palisade_report::{Finding, ProgressNote};
 use palisade_trace::{Cycle, Evidence, HappensBefore, Origin, Triangle, WitnessFile, text_hash};
 use std::collections::BTreeSet;
 
@@ -33,6 +33,12 @@ pub struct Answer<Q: Ask = Safety> {
     pub proof: Option<Proved>,
     /// How the proof was checked, if that was requested.
     pub certified: Option<Certified>,
+    /// What is known about progress.
+    pub progress: Option<ProgressNote>,
+    /// Whether the run is a shortest one, if that was requested: if not known, why.
+    pub shortest: Option<Result<(), Reason>>,
+    /// Whether the program is unsafe under SC as well, if that was asked and is known.
+    pub also_under_sc: Option<bool>,
     /// The run, replayed on the trusted machine. Present if and only if there is a violation.
     pub(crate) confirmed: Option<Confirmed<Q>>,
 }
@@ -89,6 +95,9 @@ impl<Q: Ask> Answer<Q> {
             witness,
             threads: self.threads_of_any(&input.program),
             certified: self.certified,
+            progress: self.progress.as_ref(),
+            shortest: self.shortest.as_ref(),
+            also_under_sc: self.also_under_sc,
         }
     }
 

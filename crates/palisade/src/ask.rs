@@ -11,20 +11,20 @@ use palisade_engine::{
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-/// What an engine answered: the confirmed witness of a violation, or the proof of a positive answer, and how
-/// that proof was checked, if it was.
+/// An engine's answer, with the confirmed witness of a violation or the proof of a positive answer. Also
+/// records how the proof was checked, if it was.
 #[derive(Debug)]
-pub(crate) struct Said<Q: Ask> {
+pub(crate) struct EngineAnswer<Q: Ask> {
     pub(crate) outcome: Outcome<Q>,
     pub(crate) confirmed: Option<Confirmed<Q>>,
     pub(crate) proof: Option<Proof>,
     pub(crate) certified: Option<Certified>,
 }
 
-impl<Q: Ask> Said<Q> {
+impl<Q: Ask> EngineAnswer<Q> {
     /// No engine answered, and why.
-    pub(crate) fn nothing(why: Reason) -> Said<Q> {
-        Said { outcome: Outcome::unknown("auto", why), confirmed: None, proof: None, certified: None }
+    pub(crate) fn nothing(why: Reason) -> EngineAnswer<Q> {
+        EngineAnswer { outcome: Outcome::unknown("auto", why), confirmed: None, proof: None, certified: None }
     }
 
     /// The answer to the question, asked at `start`.
@@ -39,6 +39,9 @@ impl<Q: Ask> Said<Q> {
             peak_memory_bytes: peak_memory_bytes(),
             proof: None,
             certified: self.certified,
+            progress: None,
+            shortest: None,
+            also_under_sc: None,
             confirmed: self.confirmed,
         }
     }
@@ -55,8 +58,8 @@ pub(crate) fn ask<Q: Ask>(
     limits: &Limits,
     whole: &Limits,
     wanted: Wanted,
-) -> Result<Said<Q>, AskError> {
-    // The order matters: running out of a limit is not a panic.
+) -> Result<EngineAnswer<Q>, AskError> {
+    // The order matters: reaching a limit is not a panic.
     let answered = unless_it_panics(|| {
         limits.within(|| match wanted {
             Wanted::Answer => (engine.check(analysis, limits), None),
@@ -75,7 +78,7 @@ pub(crate) fn ask<Q: Ask>(
         certified = prove::checked(analysis, &mut outcome, &found, limits)?;
         proof = certified.is_some().then_some(found);
     }
-    Ok(Said { outcome, confirmed, proof, certified })
+    Ok(EngineAnswer { outcome, confirmed, proof, certified })
 }
 
 /// What an engine answers, or the message of its panic. An engine that panicked is not asked again, so the
@@ -109,7 +112,7 @@ pub(crate) fn confirm<Q: Ask>(
 }
 
 pub(crate) fn not_replayed<Q: Ask>(engine: &str, what: Exhausted) -> Verdict {
-    let found = format!("engine `{engine}` says `{}`, but its run was not replayed to its end", Q::VIOLATED);
+    let found = format!("engine `{engine}` says `{}`, but its run was not replayed to the end", Q::VIOLATED);
     Verdict::Unknown(Reason::exhausted(what, Some(Reason::Observed(found))))
 }
 
@@ -117,56 +120,40 @@ pub(crate) fn not_replayed<Q: Ask>(engine: &str, what: Exhausted) -> Verdict {
 mod tests {
     use super::*;
     use palisade_base::Source;
-    use palisade_engine::{Options, Safety, Stats, Suitability, Threads, Witness};
-    use palisade_memory::{Action, Interlocked, Model, Step};
+    use palisade_conformance::TestEngine;
+    use palisade_engine::{Safety, Suitability, Witness};
+    use palisade_memory::{Action, Model, Step};
     use palisade_program::Instantiation;
     use palisade_program::running::{EdgeId, ThreadId};
     use palisade_syntax::{Language, parse};
     use palisade_trace::Run;
 
     /// Answers `unsafe` with this run, whatever the program.
-    struct Liar(Run);
-
-    impl Engine for Liar {
-        fn name(&self) -> &'static str {
-            "liar"
-        }
-        fn suits(&self, _: &Analysis<'_>) -> Suitability {
-            Suitability::Decides
-        }
-        fn check(&self, _: &Analysis<'_>, _: &Limits) -> Outcome {
-            let witness =
-                Witness { instantiation: Instantiation { any: 1, every: None }, run: self.0.clone() };
-            Outcome::new("liar", Verdict::Violated(witness), Stats::new())
-        }
+    fn liar(run: Run) -> TestEngine {
+        let witness = Witness { instantiation: Instantiation { any: 1, every: None }, run };
+        TestEngine::new("liar", move |_, _| Verdict::Violated(witness.clone())).suiting(Suitability::Decides)
     }
 
     #[test]
-    fn a_run_that_does_not_replay_is_an_error_and_no_verdict() {
+    fn a_run_that_does_not_replay_is_an_error_not_a_verdict() {
         let source = Source::new("p", "shared x: 0..1; process P { x = 1; assert(x == 0); }");
         let program = parse(Language::Pal, &source).expect("the program is well formed").program;
-        let task = Task {
-            program: &program,
-            threads: Threads::Declared,
-            model: Model::Sc,
-            interlocked: Interlocked::default(),
-            options: Options::default(),
-        };
+        let task = Task::new(&program, Model::Sc);
         let step =
             |edge| Step { thread: ThreadId(0), action: Action::Execute { edge: EdgeId(edge), choice: None } };
         let limits = Limits::unlimited(1);
         let check = |memory: i64, steps: &[Step], expected: Result<usize, &str>| {
-            let liar = Liar(Run { memory: vec![memory], steps: steps.to_vec() });
-            let said = ask::<Safety>(&liar, &task.analysis(), &limits, &limits, Wanted::Answer);
-            match (said, expected) {
-                (Ok(Said { confirmed: Some(confirmed), .. }), Ok(steps)) => {
+            let liar = liar(Run { memory: vec![memory], steps: steps.to_vec() });
+            let answer = ask::<Safety>(&liar, &task.analysis(), &limits, &limits, Wanted::Answer);
+            match (answer, expected) {
+                (Ok(EngineAnswer { confirmed: Some(confirmed), .. }), Ok(steps)) => {
                     assert_eq!(confirmed.replay.effects.len(), steps)
                 }
                 (Err(error), Err(part)) => {
                     let error = error.to_string();
                     assert!(error.contains(part) && error.contains("This is a bug in Palisade"), "{error}");
                 }
-                (found, _) => panic!("{steps:?}: {:?}", found.map(|said| said.outcome)),
+                (found, _) => panic!("{steps:?}: {:?}", found.map(|answer| answer.outcome)),
             }
         };
         check(0, &[step(0), step(1), step(2)], Ok(3));

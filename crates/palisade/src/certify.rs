@@ -1,11 +1,11 @@
 //! Checking a certificate against its program.
 
-use palisade_certificate::{Certificate, Refusal, Summary, verify};
+use palisade_certificate::{Certificate, Refusal, Summary, verify, verify_progress};
 use palisade_engine::{Limits, Options, Task};
-use palisade_program::written::Program;
+use palisade_program::written::{Program, ProgressKind};
 
 /// Checks that a certificate proves the program safe for the question that it records. The code that checks
-/// it shares nothing with the engines.
+/// it shares nothing with the engines. What the program says must stay possible is checked too.
 pub fn certify(program: &Program, certificate: &Certificate, limits: &Limits) -> Result<Summary, Refusal> {
     let task = Task {
         program,
@@ -15,5 +15,13 @@ pub fn certify(program: &Program, certificate: &Certificate, limits: &Limits) ->
         options: Options::default(),
     };
     let verified = limits.within(|| verify(&task, &certificate.proof, limits));
-    verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what)))
+    let summary = verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what)))?;
+    if program.progress.is_empty() {
+        return Ok(summary);
+    }
+    // What must stay possible needs no data from an engine.
+    let deadlocks = program.progress.iter().any(|progress| progress.kind == ProgressKind::DeadlockFree);
+    let verified = limits.within(|| verify_progress(&task, deadlocks, limits));
+    verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what)))?;
+    Ok(summary)
 }

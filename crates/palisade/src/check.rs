@@ -1,9 +1,10 @@
 //! `check`: can a run break the program?
 
 use crate::answer::{Answer, Proved};
-use crate::ask::Said;
+use crate::ask::EngineAnswer;
 use crate::error::AskError;
-use crate::portfolio::{self, Heard};
+use crate::portfolio::{self, PortfolioAnswer};
+use crate::progress::{Deadlocks, with_progress};
 use crate::question::Wanted;
 use crate::{engines, prove};
 use palisade_engine::{Analysis, Limits, Options, Safety, Task, Threads, Verdict};
@@ -29,6 +30,8 @@ pub struct CheckOptions {
     /// Whether the proof is checked at once. If so, the answer is `safe` only with a proof that the checker
     /// accepts.
     pub certify: bool,
+    /// Whether deadlocks are looked for.
+    pub deadlocks: Deadlocks,
 }
 
 impl Default for CheckOptions {
@@ -41,6 +44,20 @@ impl Default for CheckOptions {
             options: Options::default(),
             prove: false,
             certify: false,
+            deadlocks: Deadlocks::default(),
+        }
+    }
+}
+
+impl CheckOptions {
+    /// The task of engines about a program.
+    pub(crate) fn task<'p>(&self, program: &'p Program) -> Task<'p> {
+        Task {
+            program,
+            threads: self.threads,
+            model: self.model,
+            interlocked: self.interlocked,
+            options: self.options.clone(),
         }
     }
 }
@@ -55,18 +72,35 @@ pub enum EngineChoice {
     Named(String),
 }
 
+impl From<&str> for EngineChoice {
+    /// `auto`, or the name of an engine.
+    fn from(name: &str) -> EngineChoice {
+        match name {
+            "auto" => EngineChoice::Auto,
+            name => EngineChoice::Named(name.to_owned()),
+        }
+    }
+}
+
 /// Checks a program within limits.
 ///
 /// A run that breaks the program is shortened, and replayed on the trusted machine, before it is returned.
+///
+/// If the program says what must stay possible, or deadlocks are asked about, the answer is the worst of all.
 pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Result<Answer, AskError> {
     let start = Instant::now();
-    let analysis = Analysis::new(Task {
-        program,
-        threads: options.threads,
-        model: options.model,
-        interlocked: options.interlocked,
-        options: options.options.clone(),
-    });
+    let answer = check_states(program, options, limits)?;
+    with_progress(program, options, answer, start, limits)
+}
+
+/// Checks within limits whether a run reaches a bad state.
+pub(crate) fn check_states(
+    program: &Program,
+    options: &CheckOptions,
+    limits: &Limits,
+) -> Result<Answer, AskError> {
+    let start = Instant::now();
+    let analysis = Analysis::new(options.task(program));
     let wanted = match (options.certify, options.prove) {
         (true, _) => Wanted::Checked,
         (false, true) => Wanted::Proof,
@@ -77,13 +111,13 @@ pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Resu
         Some(engine) => vec![engine],
         None => engines::suited(analysis, wanted),
     };
-    let Heard { mut said, others } = portfolio::ask_all(&suited, &analysis, limits, wanted)?;
-    let mut proof = said.proof.take().map(|proof| Proved { engine: said.outcome.engine, proof });
-    if wanted > Wanted::Answer && said.outcome.verdict == Verdict::Holds && proof.is_none() {
-        let Said { outcome, certified, .. } = &mut said;
+    let PortfolioAnswer { mut answer, others } = portfolio::ask_all(&suited, &analysis, limits, wanted)?;
+    let mut proof = answer.proof.take().map(|proof| Proved { engine: answer.outcome.engine, proof });
+    if wanted > Wanted::Answer && answer.outcome.verdict == Verdict::Holds && proof.is_none() {
+        let EngineAnswer { outcome, certified, .. } = &mut answer;
         (proof, *certified) = prove::by_another(&analysis, outcome, options, limits, wanted)?;
     }
-    Ok(Answer { proof, ..said.answer(others, &analysis.task, start) })
+    Ok(Answer { proof, ..answer.answer(others, &analysis.task, start) })
 }
 
 /// [`check()`] with every core and without limits.
@@ -102,7 +136,7 @@ mod tests {
     use palisade_syntax::{Language, parse};
 
     #[test]
-    fn engines_are_taken_by_their_name_or_not_at_all() {
+    fn engines_are_chosen_by_name_or_not_at_all() {
         let source = Source::new("p", "process P { skip; }");
         let program = parse(Language::Pal, &source).expect("the program is well formed").program;
         let options = |name: &str| CheckOptions {
@@ -110,9 +144,9 @@ mod tests {
             ..CheckOptions::default()
         };
         let limits = Limits::unlimited(1);
-        let error = check(&program, &options("magic"), &limits).expect_err("there is no magic");
+        let error = check(&program, &options("magic"), &limits).expect_err("there is no such engine");
         assert!(error.to_string().contains("explicit"), "{error}");
-        let answer = check(&program, &options("explicit"), &limits).expect("there is this one");
+        let answer = check(&program, &options("explicit"), &limits).expect("the engine exists");
         assert_eq!((answer.outcome.verdict, answer.outcome.engine), (Verdict::Holds, "explicit"));
     }
 }

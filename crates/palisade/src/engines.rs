@@ -3,7 +3,7 @@
 use crate::check::EngineChoice;
 use crate::error::AskError;
 use crate::question::{Ask, Wanted};
-use palisade_engine::{Analysis, Engine, Robustness, Suitability};
+use palisade_engine::{Analysis, DeadlockFreedom, Engine, GoalsReachable, Robustness, Suitability};
 use std::cmp::Reverse;
 
 /// All engines for safety, the preferred one first.
@@ -22,6 +22,16 @@ pub fn engines() -> &'static [&'static dyn Engine] {
 /// All engines for robustness, the preferred one first.
 pub fn robustness_engines() -> &'static [&'static dyn Engine<Robustness>] {
     &[&palisade_robust::Attacks, &palisade_monitor::ByMonitors]
+}
+
+/// All engines for deadlocks.
+pub fn deadlock_engines() -> &'static [&'static dyn Engine<DeadlockFreedom>] {
+    &[&palisade_explore::Progress]
+}
+
+/// All engines for goals that must stay reachable.
+pub fn goal_engines() -> &'static [&'static dyn Engine<GoalsReachable>] {
+    &[&palisade_explore::Progress]
 }
 
 /// Lazy reachability, with explicit search under SC.
@@ -73,37 +83,21 @@ fn best_first<'e, Q: Ask>(engines: &[&'e dyn Engine<Q>], analysis: &Analysis<'_>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_engine::{Limits, Options, Outcome, Safety, Stats, Task, Threads, Verdict};
-    use palisade_memory::{Interlocked, Model};
+    use palisade_conformance::TestEngine;
+    use palisade_engine::{Safety, Task, Verdict};
+    use palisade_memory::Model;
     use palisade_program::written::Program;
 
-    struct Fake(&'static str, Suitability);
-
-    impl Engine for Fake {
-        fn name(&self) -> &'static str {
-            self.0
-        }
-        fn suits(&self, _: &Analysis<'_>) -> Suitability {
-            self.1
-        }
-        fn check(&self, _: &Analysis<'_>, _: &Limits) -> Outcome {
-            Outcome::new(self.0, Verdict::Holds, Stats::new())
-        }
-    }
-
     #[test]
-    fn auto_asks_the_best_first() {
+    fn auto_runs_the_best_first() {
         use Suitability::{Decides, No, Reluctant, Tries};
         let program = Program::default();
-        let task = Task {
-            program: &program,
-            threads: Threads::Declared,
-            model: Model::Tso,
-            interlocked: Interlocked::WholeBuffer,
-            options: Options::default(),
-        };
+        let task = Task::new(&program, Model::Tso);
         let check = |suits: &[Suitability], expected: &[&str]| {
-            let fakes: Vec<Fake> = ["a", "b", "c"].into_iter().zip(suits).map(|(n, s)| Fake(n, *s)).collect();
+            let fake = |(name, suits): (_, &Suitability)| {
+                TestEngine::new(name, |_, _| Verdict::Holds).suiting(*suits)
+            };
+            let fakes: Vec<TestEngine> = ["a", "b", "c"].into_iter().zip(suits).map(fake).collect();
             let engines: Vec<&dyn Engine> = fakes.iter().map(|fake| fake as &dyn Engine).collect();
             let names: Vec<_> =
                 best_first(&engines, &task.analysis()).iter().map(|engine| engine.name()).collect();

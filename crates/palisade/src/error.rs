@@ -7,7 +7,7 @@ use palisade_certificate::Refusal;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AskError {
     /// No engine has that name.
-    #[error("there is no engine `{name}`{purpose}; the engines are: {}", known.join(", "))]
+    #[error("unknown engine `{name}`{purpose}; the engines are: {}", known.join(", "))]
     NoSuchEngine {
         /// The requested name.
         name: String,
@@ -71,7 +71,7 @@ pub enum Bug {
         other: &'static str,
     },
     /// Its proof was refused.
-    #[error("engine `{engine}` says `safe`, but its proof does not convince: {refusal}")]
+    #[error("engine `{engine}` says `safe`, but the checker does not accept its proof: {refusal}")]
     ProofRefused {
         /// The engine.
         engine: &'static str,

@@ -35,14 +35,18 @@ mod check;
 pub mod engines;
 mod error;
 mod fences;
+mod outcomes;
 mod portfolio;
+mod progress;
 mod property;
 mod prove;
 mod question;
 mod read;
 mod robust;
 mod scout;
+mod shortest;
 mod translate;
+mod without_buffers;
 
 pub use answer::{Answer, Proved};
 pub use certify::certify;
@@ -50,6 +54,8 @@ pub use check::{CheckOptions, EngineChoice, check, check_simply};
 pub use engines::engines;
 pub use error::{AskError, Bug};
 pub use fences::{FencesAnswer, FencesError, FencesOptions, Goal, Spot, WriteError, fences};
+pub use outcomes::{Listed, Listing, OutcomeRun, Outcomes, TestQuestion};
+pub use progress::Deadlocks;
 pub use property::no_property;
 pub use question::{Ask, Confirmed, Unconfirmed};
 pub use read::{Input, IntRange, Refused, read};
@@ -58,12 +64,12 @@ pub use translate::{translate_age, translate_rounds};
 
 pub use palisade_base::{Diagnostic, Severity, Source, Span};
 pub use palisade_engine::{
-    Bound, Certified, Limits, Note, Options, Outcome, Progress, Question, Reason, Reduction, Robustness,
-    Safety, Silent, Stats, Threads, TriangularRaces, Verdict,
+    Bound, Certified, DeadlockFreedom, GoalsReachable, Limits, Note, Options, Outcome, Progress, Question,
+    Reason, Reduction, Robustness, Safety, Silent, Stats, Threads, TriangularRaces, Verdict,
 };
 pub use palisade_fences::{Per, Placement, Which};
 pub use palisade_memory::{Interlocked, Model};
-pub use palisade_syntax::Language;
+pub use palisade_syntax::{Asks, Language};
 
 pub use palisade_certificate as certificate;
 pub use palisade_engine as engine;

@@ -6,7 +6,7 @@
 
 use crate::Input;
 use palisade_base::Diagnostic;
-use palisade_program::written::{Program, Stmt, StmtKind};
+use palisade_program::written::{Block, Program, StmtKind};
 use palisade_syntax::Language;
 
 /// A warning if the program has neither a property nor an assertion.
@@ -18,10 +18,10 @@ pub fn no_property(input: &Input) -> Option<Diagnostic> {
         Diagnostic::warning("no-property", "the program states no property: only faults were looked for");
     let robust = format!("`palisade robust {}`", input.source.name());
     Some(warning.help(match input.language {
-        Language::Trencher => format!("{robust} tells what Trencher decides"),
+        Language::Trencher => format!("{robust} answers the question that Trencher answers"),
         _ => format!(
             "faults are values outside of their domain, indices outside of arrays, divisions by 0 and overflows; \
-             say what must hold with `assert`, `forbid` or `final`, or ask {robust}"
+             state what must hold with `assert`, `forbid` or `final`, or run {robust}"
         ),
     }))
 }
@@ -29,34 +29,16 @@ pub fn no_property(input: &Input) -> Option<Diagnostic> {
 fn states_property(program: &Program) -> bool {
     let bodies = program.templates.iter().map(|template| &template.body);
     let bodies = bodies.chain(program.procedures.iter().map(|procedure| &procedure.body));
-    let mut blocks: Vec<&[Stmt]> = bodies.map(Vec::as_slice).collect();
+    let mut blocks: Vec<&Block> = bodies.collect();
     while let Some(block) = blocks.pop() {
         for stmt in block {
-            match &stmt.kind {
-                StmtKind::Assert(_) => return true,
-                StmtKind::If { then, otherwise, .. } => blocks.extend([&then[..], &otherwise[..]]),
-                StmtKind::While { body, .. }
-                | StmtKind::Loop(body)
-                | StmtKind::Atomic(body)
-                | StmtKind::Block(body) => blocks.push(body),
-                StmtKind::Choose(alternatives) => blocks.extend(alternatives.iter().map(Vec::as_slice)),
-                StmtKind::Skip
-                | StmtKind::Let { .. }
-                | StmtKind::Assign { .. }
-                | StmtKind::Eval(_)
-                | StmtKind::Fence
-                | StmtKind::StoreFence
-                | StmtKind::Assume(_)
-                | StmtKind::Await(_)
-                | StmtKind::Break
-                | StmtKind::Continue
-                | StmtKind::Goto(_)
-                | StmtKind::Return(_)
-                | StmtKind::Spawn { .. } => {}
+            if let StmtKind::Assert(_) = stmt.kind {
+                return true;
             }
+            blocks.extend(stmt.kind.blocks());
         }
     }
-    !program.properties.is_empty()
+    !program.properties.is_empty() || !program.progress.is_empty()
 }
 
 #[cfg(test)]
@@ -65,7 +47,7 @@ mod tests {
     use palisade_base::Source;
 
     #[test]
-    fn where_properties_may_stand() {
+    fn properties_may_be_anywhere() {
         let check = |text: &str, language: Language, expected: Option<&str>| {
             let input = crate::read(Source::new("p", text), language, None).expect("the program is valid");
             let found = no_property(&input);
@@ -79,6 +61,8 @@ mod tests {
         check("shared x: 0..1; process P { x = 1; }", pal, Some("`assert`"));
         check("shared x: 0..1; process P { x = 1; } forbid x == 1;", pal, None);
         check("shared x: 0..1; process P { x = 1; } final x == 1;", pal, None);
+        check("shared x: 0..1; process P { x = 1; } deadlock-free;", pal, None);
+        check("shared x: 0..1; process P { x = 1; } live end;", pal, None);
         for nested in [
             "if x == 1 { A }",
             "if x == 1 { skip; } else { A }",

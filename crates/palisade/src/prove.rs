@@ -4,11 +4,11 @@
 //! is safe. So another engine is asked for the proof. Both must agree.
 
 use crate::answer::Proved;
-use crate::ask::Said;
+use crate::ask::EngineAnswer;
 use crate::check::{CheckOptions, EngineChoice};
 use crate::engines;
 use crate::error::{AskError, Bug};
-use crate::portfolio::{self, Heard};
+use crate::portfolio::{self, PortfolioAnswer};
 use crate::question::{Ask, Wanted};
 use palisade_certificate::{Refusal, verify};
 use palisade_engine::{Analysis, Certified, Limits, Outcome, Proof, Proofs, Reason, Safety, Verdict};
@@ -33,8 +33,8 @@ pub(crate) fn by_another(
         others.retain(|engine| engine.proofs() > Proofs::None && engine.name() != safe);
         others
     };
-    let Heard { said, .. } = portfolio::ask_all(&others, analysis, limits, wanted)?;
-    let Said { outcome: other, proof, certified, .. } = said;
+    let PortfolioAnswer { answer, .. } = portfolio::ask_all(&others, analysis, limits, wanted)?;
+    let EngineAnswer { outcome: other, proof, certified, .. } = answer;
     let why = match (other.verdict, proof) {
         (Verdict::Violated(_) | Verdict::Unknown(Reason::Unshown(_)), _) => {
             return Err(disagreement::<Safety>(safe, other.engine));

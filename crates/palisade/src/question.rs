@@ -1,16 +1,19 @@
 //! The questions that can be asked, the engines that answer them, and how witnesses are confirmed.
 
-use crate::engines::{self, engines, robustness_engines};
+use crate::engines::{self, deadlock_engines, engines, goal_engines, robustness_engines};
 use crate::scout::Scout;
+use palisade_certificate::can_reach;
 use palisade_engine::{
-    Analysis, Engine, Exhausted, Limits, Robustness, Safety, Suitability, TriangularRaces, Witness,
+    Analysis, DeadlockFreedom, Engine, Exhausted, GoalsReachable, Limits, Robustness, Safety, Suitability,
+    TriangularRaces, Witness,
 };
-use palisade_memory::{Machine, Model};
-use palisade_program::lower;
-use palisade_program::running::System;
+use palisade_memory::{Machine, Model, Violation};
+use palisade_program::running::{Instr, System};
+use palisade_program::{lower, lower_retrying};
 use palisade_report::Explain;
 use palisade_trace::{
-    NoTriangle, NotViolating, Replay, ReplayError, Violating, replay, shorten, triangle, violating,
+    NoTriangle, NotViolating, Replay, ReplayError, Violating, replay, replay_to_deadlock, shorten, take,
+    triangle, violating,
 };
 
 /// What engines are asked for.
@@ -68,6 +71,9 @@ pub enum Unconfirmed {
     /// Its happens-before has no cycle.
     #[error(transparent)]
     NoCycle(NotViolating),
+    /// Every goal is reachable from its last state.
+    #[error("every goal is reachable from the last state of the run")]
+    AllReachable,
     /// It does not end with a triangular race.
     #[error(transparent)]
     NoTriangle(NoTriangle),
@@ -112,6 +118,94 @@ impl Ask for Safety {
         // Lazy reachability itself finds out whether a program is robust.
         (engines::LAZY.suits(analysis) == Suitability::No).then_some(&Scout)
     }
+}
+
+impl Ask for DeadlockFreedom {
+    const USES_ROBUSTNESS: bool = true;
+    const PURPOSE: &'static str = " for deadlocks";
+
+    fn engines() -> &'static [&'static dyn Engine<DeadlockFreedom>] {
+        deadlock_engines()
+    }
+
+    fn confirm(
+        analysis: &Analysis<'_>,
+        witness: &mut Witness,
+        limits: &Limits,
+    ) -> Result<Result<Confirmed<DeadlockFreedom>, Unconfirmed>, Exhausted> {
+        let (system, replayed) = limits.within(|| {
+            let system = lower_retrying(analysis.task.program, witness.instantiation);
+            let replayed = replay_to_deadlock(analysis.machine(&system), &witness.run);
+            (system, replayed)
+        })?;
+        Ok(replayed.map_err(Unconfirmed::Replay).map(|replay| Confirmed { system, replay, shows: () }))
+    }
+
+    fn scout(analysis: &Analysis<'_>) -> Option<&'static dyn Engine<DeadlockFreedom>> {
+        may_need_sc::<DeadlockFreedom>(analysis).then_some(&Scout)
+    }
+}
+
+impl Ask for GoalsReachable {
+    const USES_ROBUSTNESS: bool = true;
+    const PURPOSE: &'static str = " for what must stay reachable";
+
+    fn engines() -> &'static [&'static dyn Engine<GoalsReachable>] {
+        goal_engines()
+    }
+
+    /// Replays the run, and searches for a goal that is out of reach of its last state with the code that
+    /// checks certificates. If the program was found robust, that search is one under SC, which is exact then
+    /// (see `palisade-explore`): under the model there may be infinitely many states.
+    fn confirm(
+        analysis: &Analysis<'_>,
+        witness: &mut Witness,
+        limits: &Limits,
+    ) -> Result<Result<Confirmed<GoalsReachable>, Unconfirmed>, Exhausted> {
+        let (system, replayed) = limits.within(|| {
+            let system = lower_retrying(analysis.task.program, witness.instantiation);
+            let replayed = take(analysis.machine(&system), &witness.run);
+            (system, replayed)
+        })?;
+        let replay = match replayed {
+            Ok(replay) => replay,
+            Err(error) => return Ok(Err(Unconfirmed::Replay(error))),
+        };
+        let last = replay.states.last().expect("a run has a first state");
+        let drained = last.threads.iter().all(|thread| thread.buffer.is_empty());
+        let mut machine = analysis.machine(&system);
+        if analysis.facts().is_robust() && drained {
+            machine.model = Model::Sc;
+        }
+        let mut out_of_reach = None;
+        for (index, goal) in system.goals.iter().enumerate() {
+            if last.fault.is_none() && !can_reach(machine, last, goal, limits)? {
+                out_of_reach = Some(Violation::Unreachable(index));
+                break;
+            }
+        }
+        Ok(match out_of_reach {
+            None => Err(Unconfirmed::AllReachable),
+            Some(violation) => {
+                let replay = Replay { violation: Some(violation), ..replay };
+                Ok(Confirmed { system, replay, shows: () })
+            }
+        })
+    }
+
+    fn scout(analysis: &Analysis<'_>) -> Option<&'static dyn Engine<GoalsReachable>> {
+        may_need_sc::<GoalsReachable>(analysis).then_some(&Scout)
+    }
+}
+
+/// Whether no engine decides the question under the memory model in every case, and SC would do if the
+/// program is robust. `palisade-explore` has the argument, and the reason why there may be no atomic
+/// sections.
+fn may_need_sc<Q: Ask>(analysis: &Analysis<'_>) -> bool {
+    let system = analysis.system(1);
+    let mut edges = system.codes.iter().flat_map(|code| code.edges());
+    Q::engines().iter().all(|engine| engine.suits(analysis) < Suitability::Decides)
+        && !edges.any(|edge| edge.instr == Instr::AtomicBegin)
 }
 
 impl Ask for Robustness {

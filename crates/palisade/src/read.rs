@@ -69,7 +69,7 @@ impl FromStr for IntRange {
         };
         let range = IntRange { lo: number(lo)?, hi: number(hi)? };
         if range.lo > range.hi {
-            return Err(format!("{range} holds no value"));
+            return Err(format!("the range {range} is empty"));
         }
         Ok(range)
     }
@@ -96,7 +96,7 @@ pub fn read(source: Source, language: Language, int_range: Option<IntRange>) -> 
 }
 
 /// Gives this range to every variable, register, parameter and result without a declared domain.
-fn bound(program: &mut Program, range: IntRange) {
+pub(crate) fn bound(program: &mut Program, range: IntRange) {
     let bound = |ty: &mut Type| {
         if ty.domain == Domain::Int {
             *ty = Type { domain: Domain::Range { lo: range.lo, hi: range.hi }, outside: Outside::Block };
@@ -116,33 +116,10 @@ fn bound(program: &mut Program, range: IntRange) {
 /// The same for the registers declared in a block. The parsers limit how deep blocks nest.
 fn bound_block(block: &mut Block, bound: &dyn Fn(&mut Type)) {
     for statement in block {
-        match &mut statement.kind {
-            StmtKind::Let { ty, .. } => bound(ty),
-            StmtKind::If { then, otherwise, .. } => {
-                bound_block(then, bound);
-                bound_block(otherwise, bound);
-            }
-            StmtKind::While { body, .. }
-            | StmtKind::Loop(body)
-            | StmtKind::Atomic(body)
-            | StmtKind::Block(body) => bound_block(body, bound),
-            StmtKind::Choose(alternatives) => {
-                alternatives.iter_mut().for_each(|alternative| bound_block(alternative, bound));
-            }
-            StmtKind::Skip
-            | StmtKind::Assign { .. }
-            | StmtKind::Eval(_)
-            | StmtKind::Fence
-            | StmtKind::StoreFence
-            | StmtKind::Assume(_)
-            | StmtKind::Await(_)
-            | StmtKind::Assert(_)
-            | StmtKind::Break
-            | StmtKind::Continue
-            | StmtKind::Goto(_)
-            | StmtKind::Return(_)
-            | StmtKind::Spawn { .. } => {}
+        if let StmtKind::Let { ty, .. } = &mut statement.kind {
+            bound(ty);
         }
+        statement.kind.blocks_mut().into_iter().for_each(|inner| bound_block(inner, bound));
     }
 }
 
@@ -163,6 +140,6 @@ mod tests {
         check("7", Err("LO..HI"));
         check("1..x", Err("`x` is not"));
         check("0..99999999999999999999", Err("not a 64-bit integer"));
-        check("5..1", Err("holds no value"));
+        check("5..1", Err("is empty"));
     }
 }

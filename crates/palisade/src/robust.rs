@@ -4,7 +4,7 @@ use crate::answer::Answer;
 use crate::check::EngineChoice;
 use crate::engines;
 use crate::error::AskError;
-use crate::portfolio::{self, Heard};
+use crate::portfolio::{self, PortfolioAnswer};
 use crate::question::{Ask, Wanted};
 use palisade_engine::{Analysis, Limits, Options, Robustness, Task, Threads, TriangularRaces};
 use palisade_memory::{Interlocked, Model};
@@ -79,6 +79,7 @@ fn answer<Q: Ask>(task: &Task<'_>, engine: &EngineChoice, limits: &Limits) -> Re
         Some(engine) => vec![engine],
         None => engines::suited(analysis, Wanted::Answer),
     };
-    let Heard { said, others } = portfolio::ask_all(&suited, &task.analysis(), limits, Wanted::Answer)?;
-    Ok(said.answer(others, task, start))
+    let PortfolioAnswer { answer, others } =
+        portfolio::ask_all(&suited, &task.analysis(), limits, Wanted::Answer)?;
+    Ok(answer.answer(others, task, start))
 }

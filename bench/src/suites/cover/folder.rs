@@ -3,6 +3,7 @@
 
 use super::{Run, headings, parse, row};
 use crate::table::{Table, judged, thousands};
+use crate::verdict::SafetyVerdict;
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result, ensure};
 use palisade_engine::Threads;
@@ -14,7 +15,7 @@ use std::time::Duration;
 struct Known {
     name: &'static str,
     /// The verdict of those tools that give one.
-    verdict: Option<&'static str>,
+    verdict: Option<SafetyVerdict>,
     /// The number of configurations that a discarded first implementation of our search needed.
     prototype: Option<u64>,
     /// The number of configurations that Dual-TSO generates, with or without first removing registers,
@@ -24,15 +25,15 @@ struct Known {
 
 const fn known(
     name: &'static str,
-    verdict: Option<&'static str>,
+    verdict: Option<SafetyVerdict>,
     prototype: Option<u64>,
     dual_tso: Option<u64>,
 ) -> Known {
     Known { name, verdict, prototype, dual_tso }
 }
 
-const SAFE: Option<&str> = Some("safe");
-const UNSAFE: Option<&str> = Some("unsafe");
+const SAFE: Option<SafetyVerdict> = Some(SafetyVerdict::Safe);
+const UNSAFE: Option<SafetyVerdict> = Some(SafetyVerdict::Unsafe);
 
 /// The files unchanged.
 const FIXED: [Known; 41] = [
@@ -100,7 +101,7 @@ pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
     }
     files.sort();
     ensure!(!files.is_empty(), "no .rmm file below the folders");
-    say!("\nThe files as they are\n");
+    say!("\nThe unchanged files\n");
     table(&files, Threads::Declared, &FIXED, limit)?;
     say!("\nAny number of each process\n");
     files.retain(|file| ANY.iter().any(|known| known.name == stem(file)));
@@ -135,7 +136,7 @@ fn table(files: &[PathBuf], threads: Threads, known: &[Known], limit: Duration) 
         let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
         let rows = ratios.len();
         say!(
-            "\nconfigurations against the prototype, geometric mean of {rows} rows: {mean:.2}  {}",
+            "\nconfigurations relative to the prototype, geometric mean of {rows} rows: {mean:.2}  {}",
             judged(mean < 1.0)
         );
     }

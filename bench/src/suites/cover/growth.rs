@@ -9,6 +9,7 @@
 use super::{Run, headings, parse, row};
 use crate::plot::Chart;
 use crate::table::{Table, judged, thousands};
+use crate::verdict::SafetyVerdict;
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result};
 use palisade_corpus::Fences;
@@ -71,8 +72,8 @@ pub fn run(limit: Duration, plots: Option<&Path>) -> Result<()> {
     }
     let mut largest: Option<(String, Run)> = None;
     for (fences, verdict, title, name) in [
-        (Fences::None, "unsafe", "Mutual exclusion without fences: runs to be found", "runs"),
-        (Fences::Tso, "safe", "Mutual exclusion with fences: proofs", "proofs"),
+        (Fences::None, SafetyVerdict::Unsafe, "Mutual exclusion without fences: runs to be found", "runs"),
+        (Fences::Tso, SafetyVerdict::Safe, "Mutual exclusion with fences: proofs", "proofs"),
     ] {
         say!("\n{title}\n");
         let curves = algorithms(fences, verdict, limit, &mut largest)?;
@@ -99,7 +100,7 @@ fn litmus_tests(limit: Duration) -> Result<Vec<Curve>> {
     let mut table = Table::new(&headings(&["program", "of each kind"], &[""]));
     for name in ["sb", "mp", "iriw", "lb", "wrc", "rwc"] {
         let shape = SHAPES.iter().find(|shape| shape.name == name).context("the corpus has all shapes")?;
-        let expected = shape.verdicts.tso.map_or("unknown", palisade_corpus::Safety::name);
+        let expected = shape.verdicts.tso.map_or(SafetyVerdict::Unknown, SafetyVerdict::from);
         let mut saturated = None;
         let mut curve = Vec::new();
         for size in SIZES.into_iter().map(Some).chain([None]) {
@@ -150,7 +151,7 @@ fn draw(folder: &Path, name: &str, title: &str, across: &str, curves: &[Curve]) 
 
 fn algorithms(
     fences: Fences,
-    verdict: &str,
+    verdict: SafetyVerdict,
     limit: Duration,
     largest: &mut Option<(String, Run)>,
 ) -> Result<Vec<Curve>> {
@@ -168,9 +169,9 @@ fn algorithms(
             let run = Run::new(&parse(Language::Pal, algorithm.name, text)?, Threads::Declared, limit);
             let prototype = prototypes.iter().find(|(size, _)| *size == threads).map(|&(_, number)| number);
             let fits = prototype.is_none_or(|number| 10 * run.configurations <= 11 * number);
-            let behind =
+            let after =
                 vec![prototype.map_or("-".to_owned(), thousands), judged(run.verdict == verdict && fits)];
-            table.row(row(vec![algorithm.name.to_owned(), threads.to_string()], &run, behind));
+            table.row(row(vec![algorithm.name.to_owned(), threads.to_string()], &run, after));
             let decided = run.is_decided();
             curve.push((threads, run.clone()));
             if largest.as_ref().is_none_or(|(_, other)| other.configurations < run.configurations) {

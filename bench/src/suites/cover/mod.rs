@@ -6,7 +6,7 @@
 //! 2. On the published `.rmm` files, at most a tenth more configurations than a first implementation of the
 //!    same search, and fewer in the geometric mean ([`folder`]).
 //! 3. Growth with the number of threads ([`growth`]).
-//! 4. Half a million configurations per second and at most 200 bytes for each, on large searches.
+//! 4. On large searches, half a million configurations per second and at most 200 bytes for each.
 //!
 //! *How.* One run per row, in this process on one core. Configurations are those generated, before
 //! subsumption. The limit is wall-clock time. Seconds are processor time, with a resolution of 10 ms. A speed
@@ -19,11 +19,12 @@ pub mod paper;
 
 use crate::measure::{machine, timed};
 use crate::table::thousands;
+use crate::verdict::SafetyVerdict;
 use crate::watch::{say, stop};
 use anyhow::{Result, anyhow};
 use palisade_base::Source;
 use palisade_cover::Dual;
-use palisade_engine::{Engine, Limits, Options, Outcome, Task, Threads};
+use palisade_engine::{Engine, Limits, Options, Outcome, Task, Threads, Witness};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
 use palisade_syntax::Language;
@@ -49,8 +50,9 @@ const HEADINGS: [&str; 7] =
 /// The engine's answer, and what it cost.
 #[derive(Clone, Debug)]
 struct Run {
-    /// `safe`, `unsafe`, or why it is not known.
-    verdict: String,
+    verdict: SafetyVerdict,
+    /// Why the verdict is unknown, if it is.
+    reason: Option<String>,
     /// For `unsafe`, the largest number of threads in the run of a kind that may have any number of
     /// instances.
     threads: Option<u32>,
@@ -69,17 +71,11 @@ impl Run {
         let limits = Limits::unlimited(1).with_timeout(limit).with_memory(8 << 30).with_stop(stop());
         let (Outcome { verdict, stats, .. }, seconds) = timed(|| Dual.check(&task.analysis(), &limits));
         let counter = |name| stats.get(name).unwrap_or(0);
-        let (verdict, threads) = match verdict {
-            palisade_engine::Verdict::Unknown(reason) => (reason.to_string(), None),
-            palisade_engine::Verdict::Violated(witness) => {
-                let any = task.is_parameterized().then_some(witness.instantiation.any);
-                ("unsafe".to_owned(), any)
-            }
-            palisade_engine::Verdict::Holds => ("safe".to_owned(), None),
-        };
+        let any = |witness: &Witness| task.is_parameterized().then_some(witness.instantiation.any);
         Run {
-            verdict,
-            threads,
+            verdict: SafetyVerdict::from(&verdict),
+            reason: verdict.reason().map(ToString::to_string),
+            threads: verdict.witness().and_then(any),
             configurations: counter("configurations"),
             antichain: counter("antichain"),
             tests: counter("subsumption_tests"),
@@ -89,7 +85,7 @@ impl Run {
     }
 
     fn is_decided(&self) -> bool {
-        matches!(self.verdict.as_str(), "safe" | "unsafe")
+        self.verdict != SafetyVerdict::Unknown
     }
 
     /// Configurations per second, if the run was long enough to measure it.
@@ -104,9 +100,11 @@ impl Run {
 
     /// The cells under [`HEADINGS`].
     fn cells(&self) -> Vec<String> {
-        let verdict = match self.threads {
-            Some(threads) => format!("{} (up to {threads} each)", self.verdict),
-            None => self.verdict.clone(),
+        let word = self.verdict.name();
+        let verdict = match (self.threads, &self.reason) {
+            (Some(threads), _) => format!("{word} (up to {threads} each)"),
+            (None, Some(reason)) => reason.clone(),
+            (None, None) => word.to_owned(),
         };
         vec![
             verdict,
@@ -121,13 +119,13 @@ impl Run {
 }
 
 /// Headings: some before those of a run, some after.
-fn headings<'a>(before: &[&'a str], behind: &[&'a str]) -> Vec<&'a str> {
-    before.iter().chain(&HEADINGS).chain(behind).copied().collect()
+fn headings<'a>(before: &[&'a str], after: &[&'a str]) -> Vec<&'a str> {
+    before.iter().chain(&HEADINGS).chain(after).copied().collect()
 }
 
 /// Cells: some before those of a run, some after.
-fn row(before: Vec<String>, run: &Run, behind: Vec<String>) -> Vec<String> {
-    before.into_iter().chain(run.cells()).chain(behind).collect()
+fn row(before: Vec<String>, run: &Run, after: Vec<String>) -> Vec<String> {
+    before.into_iter().chain(run.cells()).chain(after).collect()
 }
 
 fn parse(language: Language, name: &str, text: String) -> Result<Program> {

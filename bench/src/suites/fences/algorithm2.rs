@@ -1,11 +1,12 @@
 //! Algorithm 2 as printed, to count its queries.
 //!
-//! *Source.* Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under TSO"
-//! (TACAS 2012), section 6. Candidates grow fence by fence: from a run that breaks a candidate, by every
-//! place between a store and a load that overtakes it (`Barrier`). The set of open candidates is a queue, so
-//! the first set found is a smallest one. The runs are the same shortened ones that our algorithm gets.
+//! *Source.* Abdulla, Atig, Chen, Leonardsson and Rezine, "Counter-example guided fence insertion under weak
+//! memory models" (TACAS 2012), section 6. Candidates grow fence by fence. A run that breaks a candidate
+//! extends it by every place between a store and a load that overtakes it (`Barrier`). The set of open
+//! candidates is a queue, so the first set found is a smallest one. The runs are the same shortened ones that
+//! our algorithm gets.
 
-use super::Asked;
+use super::TimedOracle;
 use palisade_engine::Limits;
 use palisade_engine::Verdict;
 use palisade_fences::{FenceKind, Fencing, Oracle, PlaceId, Places, passings};
@@ -16,7 +17,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// The number of queries.
 #[derive(Clone, Copy, Debug)]
-pub struct Questions {
+pub struct Queries {
     /// Until the first set was found.
     pub one: usize,
     /// Until all sets were found.
@@ -28,13 +29,13 @@ pub struct Questions {
 type Set = BTreeSet<PlaceId>;
 
 /// Runs the algorithm. `None` if the engine cannot answer a query, or there are more queries than this.
-pub fn run(places: &Places, oracle: &Asked, most: usize) -> Option<Questions> {
+pub fn run(places: &Places, oracle: &TimedOracle, most: usize) -> Option<Queries> {
     let mut open: VecDeque<Set> = VecDeque::from([Set::new()]);
     let mut complete: Vec<Set> = Vec::new();
-    let mut asked = Questions { one: 0, all: 0, sets: 0 };
+    let mut queries = Queries { one: 0, all: 0, sets: 0 };
     while let Some(set) = open.pop_front() {
-        asked.all += 1;
-        if asked.all > most {
+        queries.all += 1;
+        if queries.all > most {
             return None;
         }
         let mut fencing = places.no_fences();
@@ -42,15 +43,15 @@ pub fn run(places: &Places, oracle: &Asked, most: usize) -> Option<Questions> {
         match barrier(places, oracle, &fencing)? {
             None => {
                 complete.push(set);
-                asked.sets += 1;
-                if asked.sets == 1 {
-                    asked.one = asked.all;
+                queries.sets += 1;
+                if queries.sets == 1 {
+                    queries.one = queries.all;
                 }
             }
             Some(needed) if needed.is_empty() => {
-                asked.one = asked.all;
-                asked.sets = 0;
-                return Some(asked);
+                queries.one = queries.all;
+                queries.sets = 0;
+                return Some(queries);
             }
             Some(needed) => {
                 for place in needed {
@@ -63,11 +64,11 @@ pub fn run(places: &Places, oracle: &Asked, most: usize) -> Option<Questions> {
             }
         }
     }
-    Some(asked)
+    Some(queries)
 }
 
 /// The places demanded by the run that breaks the program with these fences; none if there is no such run.
-fn barrier(places: &Places, oracle: &Asked, fencing: &Fencing) -> Option<Option<Set>> {
+fn barrier(places: &Places, oracle: &TimedOracle, fencing: &Fencing) -> Option<Option<Set>> {
     let program = places.marked(fencing);
     let judged = oracle.judge(&program, &Limits::unlimited(1)).ok()?;
     let witness = match judged.verdict {

@@ -35,9 +35,9 @@ pub fn run(limit: Duration) -> Result<()> {
         slowest = slowest.max(instance.seconds).max(source.seconds);
         table.row(vec![
             file.to_owned(),
-            instance.told(),
+            instance.describe(),
             format!("{:.3}", instance.seconds),
-            source.told(),
+            source.describe(),
             format!("{:.3}", source.seconds),
             judged(decided(&instance) && decided(&source)),
         ]);

@@ -1,12 +1,12 @@
 //! Files that were published with other tools: Memorax's for safety, Trencher's for robustness.
 //!
 //! What is known:
-//! - Memorax 0.1.1 finds a set for burns, both Dekkers and Peterson (one locked write per process). It needs
-//!   none for sense_rev_bar and barnes1. It runs out of time (120 s) on bakery.bound2 and the other programs
-//!   of SPLASH-2.
+//! - Memorax 0.1.1 finds a set for burns, both Dekkers and Peterson (one locked write per process). It finds
+//!   that sense_rev_bar and barnes1 need none. It runs out of time (120 s) on bakery.bound2 and
+//!   the other programs of SPLASH-2.
 //! - The fences of Trencher's files are those that Trencher computes, counted over all threads.
 
-use super::{Goal, Run, read};
+use super::{Goal, Run, Sets, read};
 use crate::table::{Table, judged};
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result, ensure};
@@ -14,38 +14,38 @@ use palisade_fences::{End, Per};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A file without its extension, what is known about it, and what the other tool does.
-type Known = (&'static str, &'static str, &'static str);
+/// A file without its extension, its sets of fences if they are known, and what the other tool does.
+type Known = (&'static str, Option<Sets>, &'static str);
 
 const MEMORAX: [Known; 10] = [
-    ("bakery.bound2", "4 sets of 4", "out of time"),
-    ("barnes1", "none needed", "none needed"),
-    ("barnes2", "", "out of time"),
-    ("burns", "2", "2"),
-    ("dekker", "2", "2"),
-    ("dekker.2", "2", "2"),
-    ("peterson", "2", "2"),
-    ("radiosity", "", "out of time"),
-    ("raytrace", "", "out of time"),
-    ("sense_rev_bar", "none needed", "none needed"),
+    ("bakery.bound2", Some(Sets::several(4, 4)), "out of time"),
+    ("barnes1", Some(Sets::NoneNeeded), "none needed"),
+    ("barnes2", None, "out of time"),
+    ("burns", Some(Sets::one(2)), "2"),
+    ("dekker", Some(Sets::one(2)), "2"),
+    ("dekker.2", Some(Sets::one(2)), "2"),
+    ("peterson", Some(Sets::one(2)), "2"),
+    ("radiosity", None, "out of time"),
+    ("raytrace", None, "out of time"),
+    ("sense_rev_bar", Some(Sets::NoneNeeded), "none needed"),
 ];
 
 const TRENCHER: [Known; 15] = [
-    ("clh-lock", "none needed", "none needed"),
-    ("dekker", "4", "4"),
-    ("dekker-correct", "none needed", "none needed"),
-    ("lamport-fast-mutex-alg1", "6", "6"),
-    ("lock-free-stack", "none needed", "none needed"),
-    ("mcs-lock", "none needed", "none needed"),
-    ("nbw-w-ar-ra", "1", "1"),
-    ("nbw-w-r", "none needed", "none needed"),
-    ("nbw-w-wr", "1", "1"),
-    ("parker", "1", "1"),
-    ("parker-correct", "none needed", "none needed"),
-    ("peterson", "2", "2"),
-    ("pso", "none needed", "none needed"),
-    ("simple-dekker", "2", "2"),
-    ("trf", "none needed", "none needed"),
+    ("clh-lock", Some(Sets::NoneNeeded), "none needed"),
+    ("dekker", Some(Sets::one(4)), "4"),
+    ("dekker-correct", Some(Sets::NoneNeeded), "none needed"),
+    ("lamport-fast-mutex-alg1", Some(Sets::one(6)), "6"),
+    ("lock-free-stack", Some(Sets::NoneNeeded), "none needed"),
+    ("mcs-lock", Some(Sets::NoneNeeded), "none needed"),
+    ("nbw-w-ar-ra", Some(Sets::one(1)), "1"),
+    ("nbw-w-r", Some(Sets::NoneNeeded), "none needed"),
+    ("nbw-w-wr", Some(Sets::one(1)), "1"),
+    ("parker", Some(Sets::one(1)), "1"),
+    ("parker-correct", Some(Sets::NoneNeeded), "none needed"),
+    ("peterson", Some(Sets::one(2)), "2"),
+    ("pso", Some(Sets::NoneNeeded), "none needed"),
+    ("simple-dekker", Some(Sets::one(2)), "2"),
+    ("trf", Some(Sets::NoneNeeded), "none needed"),
 ];
 
 /// Prints a table of the `.rmm` files and one of Trencher's files.
@@ -84,14 +84,13 @@ pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
             measuring(&name)?;
             let input = read(file)?;
             let run = Run::new(&input, goal, Per::Instance, limit, true)?;
-            let told = run.told();
-            let ok = match known.map(|(_, fences, _)| *fences).filter(|fences| !fences.is_empty()) {
+            let ok = match known.and_then(|(_, sets, _)| *sets) {
                 // The other tool reports one of our sets.
-                Some(fences) => told == fences || told.ends_with(&format!("sets of {fences}")),
+                Some(sets) => run.sets().contains(sets),
                 None => known.is_none() || !matches!(run.findings.end, End::Unknown(_)),
             };
-            let mut cells = vec![name, told, run.first_set(&input).join(", ")];
-            cells.extend(run.questions());
+            let mut cells = vec![name, run.describe(), run.first_set(&input).join(", ")];
+            cells.extend(run.queries());
             cells.push(format!("{:.3}", run.seconds));
             cells.push(known.map_or("-", |(_, _, theirs)| *theirs).to_owned());
             cells.push(judged(ok && run.is_quicker()));

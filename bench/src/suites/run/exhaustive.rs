@@ -68,8 +68,8 @@ pub fn run(folder: &Folder) -> Result<()> {
     }
     table.print();
     say!(
-        "runs: how often the program was run; TSO, PSO: distinct violations; ok: complete, so that a program without violations has none in any execution of this test\n\
-         In C a loop that changes nothing ends after one round, as its whole state is seen; in Rust after two with a spin hint, three without, so that there are more executions.\n"
+        "runs: how often the program was run; TSO, PSO: distinct violations; ok: complete, so a program without violations has none in any execution of this test\n\
+         In C, a loop that changes nothing ends after one iteration, because its whole state is seen; in Rust it ends after two with a spin hint and three without, so there are more executions.\n"
     );
     Ok(())
 }

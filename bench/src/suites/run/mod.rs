@@ -10,9 +10,9 @@
 //! *How.* The C programs are compiled as `palisade cc` does and run by `palisade-harness`; the Rust programs
 //! run under `palisade-sync`. In the paper's PSO, a locked instruction waits only for stores to its own
 //! address. On x86, locked instructions wait for all stores. With these, a program has no violations under
-//! PSO either if each of its stores is followed by a locked instruction before it matters. The paper's
-//! programs and tests are not published, so the numbers are comparable only in kind: which programs have
-//! violations, and in how many of the traces.
+//! PSO either, provided that each of its stores is followed by a locked instruction before it matters. The
+//! paper's programs and tests are not published, so the numbers are comparable only in kind: which programs
+//! have violations, and in how many of the traces.
 
 #[allow(dead_code, reason = "the tests of palisade-sync use all of it")]
 #[path = "../../../../crates/palisade-sync/tests/suite/algorithms/mod.rs"]
@@ -73,7 +73,7 @@ fn cell((traces, distinct): (u64, u64)) -> String {
 
 fn random(folder: &Folder, schedules: u64) -> Result<()> {
     say!(
-        "{schedules} random executions in C without fences: traces with violations (distinct violations), beside the paper's of 1000"
+        "{schedules} random executions in C without fences: traces with violations (distinct violations), next to the paper's, out of 1000"
     );
     let mut table = Table::new(&[
         "program",
@@ -96,17 +96,17 @@ fn random(folder: &Folder, schedules: u64) -> Result<()> {
         let own = native::random(&program, schedules, Interlocked::OwnAddress)?;
         let whole = native::random(&program, schedules, Interlocked::WholeBuffer)?;
         let paper = PAPER.get(index);
-        let told = |value: Option<String>| value.unwrap_or_default();
+        let or_empty = |value: Option<String>| value.unwrap_or_default();
         table.row(vec![
             (*name).to_owned(),
             settings.threads.to_string(),
             (own.events / schedules.max(1)).to_string(),
-            told(paper.map(|paper| paper.events.to_string())),
+            or_empty(paper.map(|paper| paper.events.to_string())),
             cell(own.tso),
-            told(paper.map(|paper| cell(paper.tso))),
+            or_empty(paper.map(|paper| cell(paper.tso))),
             judged((own.tso.0 > 0) == TSO_TOO.contains(name)),
             cell(own.pso),
-            told(paper.map(|paper| cell(paper.pso))),
+            or_empty(paper.map(|paper| cell(paper.pso))),
             judged(own.pso.0 > 0),
             cell(whole.pso),
             thousands((schedules as f64 / own.seconds) as u64),
@@ -134,7 +134,7 @@ fn fenced(folder: &Folder, schedules: u64) -> Result<()> {
         judged(rest.is_empty())
     );
     if !rest.is_empty() {
-        say!("with violations nevertheless: {}\n", rest.join(", "));
+        say!("still with violations: {}\n", rest.join(", "));
     }
     Ok(())
 }

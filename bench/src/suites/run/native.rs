@@ -57,7 +57,7 @@ impl Folder {
     /// Compiles a program as `palisade cc` does.
     pub fn compile(&self, name: &str, settings: Settings) -> Result<PathBuf> {
         let (arguments, output) = self.arguments(name, settings, name);
-        let cache = Cache::in_folder(&self.0.path().join("cache")).context("no cache can be made")?;
+        let cache = Cache::in_folder(&self.0.path().join("cache")).context("cannot make a cache")?;
         let compiled = driver::compile("gcc", &arguments, &cache)
             .context("gcc is needed (Debian package gcc; `./test` installs it)")?;
         ensure!(compiled.success, "{name}.c does not compile");
@@ -84,7 +84,7 @@ pub fn session(path: &Path, interlocked: Interlocked, schedules: u64) -> Result<
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let options = Options { interlocked, schedules, jobs, ..Options::default() };
     let folder = path.parent().unwrap_or(Path::new(".")).display().to_string();
-    Session::start(&program, &options, &folder, &stop(), None).context("the program does not start")
+    Session::start(&program, &options, &folder, &stop(), None).context("the program cannot be started")
 }
 
 /// What random executions show: traces with violations, and distinct violations.
@@ -102,7 +102,12 @@ pub fn random(path: &Path, schedules: u64, interlocked: Interlocked) -> Result<N
     session.run(|_| true);
     let seconds = start.elapsed().as_secs_f64();
     let findings = &session.findings;
-    ensure!(findings.executions == schedules, "{} was lost: {:?}", path.display(), findings.lost);
+    ensure!(
+        findings.executions == schedules,
+        "{}: executions were lost: {:?}",
+        path.display(),
+        findings.lost
+    );
     ensure!(findings.failures.is_empty(), "{}: {:?}", path.display(), findings.failures[0].what);
     let distinct =
         |model| findings.violations.iter().filter(|found| found.what.model == model).count() as u64;

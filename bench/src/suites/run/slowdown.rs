@@ -19,7 +19,7 @@ const ROUNDS: usize = 15;
 const AIM: f64 = 10e6;
 
 pub fn run(folder: &Folder) -> Result<()> {
-    say!("One execution with many operations, with fences: seconds on the clock, the shortest of {ROUNDS}");
+    say!("One execution with many operations, with fences: wall-clock seconds, the shortest of {ROUNDS}");
     let mut table = Table::new(&[
         "program",
         "gcc -O0",
@@ -54,7 +54,7 @@ pub fn run(folder: &Folder) -> Result<()> {
             let start = Instant::now();
             let (execution, own) = timed(|| session.execute(&command));
             let seconds = start.elapsed().as_secs_f64();
-            let Some(execution) = execution else { bail!("{name} was lost") };
+            let Some(execution) = execution else { bail!("{name}: the execution was lost") };
             events = execution.events;
             drop(session);
             let child = before.zip(children_cpu()).map_or(seconds, |(before, after)| after - before);
@@ -79,7 +79,7 @@ pub fn run(folder: &Folder) -> Result<()> {
     }
     table.print();
     say!(
-        "ours: scheduled ({scheduling}), recorded, monitored for both models and for races; M events/s: on the clock; aim for dekker: {} million\n\
+        "ours: scheduled ({scheduling}), recorded, monitored for both models and for races; M events/s: wall-clock time; aim for dekker: {} million\n\
          program, monitors: processor time of the program with our runtime, and of the process that reads its log, which works on two threads; they run side by side",
         AIM / 1e6
     );

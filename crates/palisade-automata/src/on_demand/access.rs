@@ -1,4 +1,4 @@
-//! What a move does with memory. This is the letter for policies that need nothing more.
+//! The access of a move to memory. This is the letter for policies that need nothing more.
 
 use crate::local::StepKind;
 use palisade_program::running::CellId;
@@ -6,7 +6,7 @@ use palisade_program::running::CellId;
 /// No cell.
 const NOTHING: u32 = u32::MAX;
 
-/// What a move does with memory.
+/// The access of a move to memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
     cell: u32,

@@ -16,11 +16,12 @@
 //! *Guarantee.* Exactly the steps of the [`ThreadMachine`] are taken. The policy must argue why leaving out
 //! the places between two arrivals changes no answer.
 //!
-//! *Invariants* (checked by [`ThreadAutomaton::check_invariants`])
+//! *Invariants* (1 is checked by `debug_assert!` where tables are filled, the others by
+//! [`ThreadAutomaton::check_invariants`])
 //! 1. Numbers and tables only grow, so results of lookups stay valid.
-//! 2. Different numbers stand for different thread states. A thread state that the policy identifies with
+//! 2. Different numbers denote different thread states. A thread state that the policy identifies with
 //!    another one has that one's number.
-//! 3. Reserved numbers come first, stand for no thread state and have no moves. Number 0 is "no thread".
+//! 3. Reserved numbers come first, denote no thread state and have no moves. Number 0 is "no thread".
 //! 4. A move is listed once, with the thread state it belongs to. Its targets are numbers that exist.
 
 mod access;
@@ -305,7 +306,7 @@ impl<'a, P: Policy> ThreadAutomaton<'a, P> {
 
     /// The number of a thread state.
     fn number(&mut self, local: Local, reached: Reached<P::Note>) -> LocalId {
-        limits::go_on();
+        limits::checkpoint();
         let unmet = match self.states.find(&local) {
             Ok(id) => return id,
             Err(unmet) => unmet,

@@ -14,7 +14,7 @@ const NOTHING: u32 = u32::MAX;
 /// One move that a thread state offers.
 #[derive(Clone, Copy, Debug)]
 pub struct Move<L> {
-    /// What it does.
+    /// Its effect.
     pub letter: L,
     /// Its first step.
     pub action: Action,
@@ -31,7 +31,7 @@ impl<L> Move<L> {
     }
 }
 
-/// Where a move may lead.
+/// A possible target of a move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target<M> {
     /// The thread state.
@@ -140,6 +140,7 @@ impl<L: Copy, M: Copy, W: Way> Moves<L, M, W> {
             self.tables.extend((0..W::COUNT).map(|_| Vec::new()));
             self.bytes += (size_of::<Move<L>>() + W::COUNT * size_of::<Vec<Span>>()) as u64;
         }
+        debug_assert!(self.of(local, way).is_none(), "invariant 1: moves are set once");
         self.spans[local.index() * W::COUNT + way.index()] = Span::since(&self.moves, first);
         first as u32
     }
@@ -159,6 +160,7 @@ impl<L: Copy, M: Copy, W: Way> Moves<L, M, W> {
         if table.len() <= code as usize {
             table.resize(code as usize + 1, Span::UNKNOWN);
         }
+        debug_assert!(table[code as usize].of(&self.targets).is_none(), "invariant 1: outcomes are set once");
         table[code as usize] = span;
         self.bytes += u64::from(span.len) * size_of::<Target<M>>() as u64 + size_of::<Span>() as u64;
     }

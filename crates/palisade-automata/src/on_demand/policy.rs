@@ -36,7 +36,7 @@ impl Way for OneWay {
 pub trait Policy: Sized {
     /// The ways in which a thread can run.
     type Way: Way;
-    /// What a move does, as far as the search needs to know.
+    /// The effect of a move, as far as the search needs to know.
     type Letter: Copy + Debug;
     /// The note kept on a thread state.
     type Note: Copy + Debug;
@@ -87,7 +87,7 @@ pub trait Policy: Sized {
 pub struct Offer<L> {
     /// Its first step.
     pub action: Action,
-    /// What it does.
+    /// Its effect.
     pub letter: L,
     /// The result of the step in the way the thread runs, if it is already known. Always `None` for a step
     /// that reads.
@@ -138,7 +138,7 @@ impl<M> Arrival<M> {
     }
 }
 
-/// Where a thread waits.
+/// A place where a thread waits.
 #[derive(Clone, Debug)]
 pub enum Resting {
     /// In a thread state.
@@ -147,7 +147,7 @@ pub enum Resting {
     Reserved(LocalId),
 }
 
-/// What happens to a thread that is started.
+/// The treatment of a thread that is started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Birth {
     /// It runs on to where it first waits.

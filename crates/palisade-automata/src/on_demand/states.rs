@@ -25,7 +25,7 @@ pub(super) struct States<N> {
 pub(super) struct Unmet(u64);
 
 impl<N: Copy> States<N> {
-    /// An empty table with these notes for the numbers that stand for no thread state.
+    /// An empty table with these notes for the numbers that denote no thread state.
     pub fn new(reserved: &[N]) -> States<N> {
         States {
             locals: Vec::new(),
@@ -42,7 +42,7 @@ impl<N: Copy> States<N> {
         self.notes.len()
     }
 
-    /// How many numbers stand for no thread state.
+    /// How many numbers denote no thread state.
     pub fn reserved(&self) -> usize {
         self.reserved
     }

@@ -4,7 +4,7 @@
 //! values in the order in which they appear.
 //!
 //! *Invariant*: codes are only added, so a code stays valid, and different values of a cell have different
-//! codes.
+//! codes (a `debug_assert!` where values are encoded).
 
 use palisade_base::{Id, IdVec};
 use palisade_program::Value;
@@ -56,7 +56,7 @@ impl Values {
     /// The code of a value. A new value gets a new code.
     pub fn code(&mut self, cell: CellId, value: Value) -> u32 {
         let code = self.cells[cell].code(value);
-        debug_assert_eq!(self.value(cell, code), value, "a code stands for one value");
+        debug_assert_eq!(self.value(cell, code), value, "different values have different codes");
         code
     }
 

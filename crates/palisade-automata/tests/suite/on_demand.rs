@@ -1,4 +1,4 @@
-//! The thread automaton on demand says what the machine does, one step at a time, and keeps its invariants.
+//! The on-demand thread automaton does what the machine does, one step at a time, and keeps its invariants.
 
 use palisade_automata::on_demand::{
     Access, Arrival, Birth, Identity, LocalId, Need, Offer, OneWay, Policy, Reached, ThreadAutomaton,
@@ -11,12 +11,12 @@ use palisade_program::running::{CellId, Liveness};
 use palisade_program::{Instantiation, lower};
 use std::sync::Arc;
 
-/// Thread states that are looked at.
+/// The number of thread states to visit.
 const MAX_STATES: usize = 300;
-/// Values that are read from a cell.
+/// The number of values to read from a cell.
 const MAX_VALUES: u64 = 4;
 
-/// A thread waits after every step. Threads that have ended are no threads.
+/// A thread waits after every step. A thread that has ended becomes "no thread".
 struct EveryStep;
 
 impl Policy for EveryStep {
@@ -80,7 +80,10 @@ fn outcomes_are_steps_of_the_machine() {
             let mut next = 1;
             while next < automaton.numbers().min(MAX_STATES) {
                 let id = LocalId::from_index(next);
-                assert!(automaton.moves(id, OneWay).is_none(), "nobody has asked");
+                assert!(
+                    automaton.moves(id, OneWay).is_none(),
+                    "the moves are not computed before they are needed"
+                );
                 let local = automaton.local(id).clone();
                 for mv in automaton.work_out_moves(id, OneWay).to_vec() {
                     let read = mv.letter.reads();
@@ -91,10 +94,10 @@ fn outcomes_are_steps_of_the_machine() {
                             continue;
                         }
                         automaton.supply(Need::Outcome(mv.number(), code, OneWay));
-                        let targets = automaton.outcome(&mv, code, OneWay).expect("it was asked for");
+                        let targets = automaton.outcome(&mv, code, OneWay).expect("it was just supplied");
                         let value = read.map(|cell| (cell, automaton.values.value(cell, code)));
                         let Some(after) = machine.step(&local, mv.action, value) else {
-                            assert!(targets.is_empty(), "the machine refuses {mv:?} in {local:?}");
+                            assert!(targets.is_empty(), "the machine does not allow {mv:?} in {local:?}");
                             continue;
                         };
                         let [target] = targets else {

@@ -1,4 +1,4 @@
-//! The procedures that stand for accesses to memory, one for each kind of access and variable that occurs.
+//! The procedures that replace accesses to memory, one for each kind of access and variable that occurs.
 
 use super::build::{
     self, address, assign, call, element, equals, give, param, place, pointed, read, run, stmt, truth, var,
@@ -49,7 +49,7 @@ impl Locals {
     }
 }
 
-/// What is accessed.
+/// The target of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Target {
     /// A variable, by its number.
@@ -112,7 +112,7 @@ impl Variable {
             let distances = if buffered { queues } else { 0 };
             let mut name_all = |kind: &str| {
                 let mut name = |distance: u32, cell: u32| {
-                    limits::go_on();
+                    limits::checkpoint();
                     names.fresh(match variable.len {
                         Some(_) => format!("{kind}_{distance}_{}_{cell}", variable.name),
                         None => format!("{kind}_{distance}_{}", variable.name),
@@ -159,7 +159,7 @@ impl Variable {
             return block;
         }
         for cell in 0..self.cells() as usize {
-            limits::go_on();
+            limits::checkpoint();
             let due = assign(self.cell(Expr::int(cell as Value)), var(&self.queues[0][cell]));
             block.push(when(var(&self.masks[0][cell]), vec![due, written.clone()]));
             for distance in 0..self.masks.len() {
@@ -198,7 +198,7 @@ impl Variable {
         match self.len {
             None => code(0),
             Some(len) => (0..len)
-                .inspect(|_| limits::go_on())
+                .inspect(|_| limits::checkpoint())
                 .map(|cell| when(equals(var(index), cell.into()), code(cell as usize)))
                 .filter(|stmt| !matches!(&stmt.kind, StmtKind::If { then, .. } if then.is_empty()))
                 .collect(),

@@ -72,7 +72,7 @@ use std::collections::VecDeque;
 pub enum Bounded {
     /// The rounds of every process.
     Rounds(u32),
-    /// How many ends of rounds of its process a store may stay pending for.
+    /// The number of ends of rounds of its process for which a store may stay pending.
     Age(u32),
 }
 
@@ -90,7 +90,7 @@ impl Bounded {
 pub struct Translation {
     /// The program for SC.
     pub program: Program,
-    /// What its procedures stand for.
+    /// The roles of its procedures.
     pub(crate) roles: FxHashMap<String, Role>,
     /// The names of the versions of procedures that are called in atomic blocks.
     pub(crate) atomic: FxHashSet<String>,
@@ -98,7 +98,7 @@ pub struct Translation {
     pub(crate) delay: Option<usize>,
 }
 
-/// What a procedure of a translation stands for.
+/// The role of a procedure in a translation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// A new round begins.
@@ -136,7 +136,7 @@ pub fn translate_age(program: &Program, age: u32) -> Result<Program, Vec<Diagnos
 pub fn translate(program: &Program, bounded: Bounded) -> Result<Translation, Vec<Diagnostic>> {
     let cells: u64 = program.shared.iter().map(|variable| u64::from(variable.len.unwrap_or(1))).sum();
     if cells.saturating_mul(bounded.queues().into()) > MAX_QUEUES {
-        let message = format!("{} queues for each of {cells} cells are too many", bounded.queues());
+        let message = format!("{} queues for each of {cells} memory cells are too many", bounded.queues());
         let at = program.shared.first().map_or(Span::NONE, |variable| variable.name.span());
         return Err(vec![Diagnostic::error("too-large", message).at(at, "").help("choose a smaller bound")]);
     }
@@ -220,12 +220,12 @@ impl<'p> Translator<'p> {
         let called: Vec<_> = program.procedures.iter().map(|procedure| self.procedure(procedure)).collect();
         let mut raw = Vec::new();
         while let Some(procedure) = self.unwritten_atomic.pop_front() {
-            limits::go_on();
+            limits::checkpoint();
             raw.push(self.atomic_procedure(procedure));
         }
         let mut helpers = Vec::new();
         while let Some(helper) = self.unwritten.pop_front() {
-            limits::go_on();
+            limits::checkpoint();
             helpers.push(self.helper(helper));
         }
         let mut procedures = self.rounds();
@@ -235,8 +235,14 @@ impl<'p> Translator<'p> {
         procedures.extend(raw);
         let properties = program.properties.iter().map(|property| self.property(property)).collect();
         let delay = self.r_tso.is_some().then(|| program.privates.len() + usize::from(self.r_sc.is_some()));
-        let program =
-            Program { shared: self.shared(), privates: self.privates(), procedures, templates, properties };
+        let program = Program {
+            shared: self.shared(),
+            privates: self.privates(),
+            procedures,
+            templates,
+            properties,
+            progress: Vec::new(),
+        };
         Translation { program, roles: self.roles, atomic: self.atomic.into_values().collect(), delay }
     }
 

@@ -35,21 +35,12 @@ impl Names {
 
     fn collect(&mut self, block: &Block) {
         for stmt in block {
-            limits::go_on();
+            limits::checkpoint();
             self.taken.extend(stmt.labels.iter().map(|label| label.to_string()));
-            match &stmt.kind {
-                StmtKind::Let { name, .. } => _ = self.taken.insert(name.to_string()),
-                StmtKind::If { then, otherwise, .. } => {
-                    self.collect(then);
-                    self.collect(otherwise);
-                }
-                StmtKind::While { body, .. }
-                | StmtKind::Loop(body)
-                | StmtKind::Block(body)
-                | StmtKind::Atomic(body) => self.collect(body),
-                StmtKind::Choose(alternatives) => alternatives.iter().for_each(|block| self.collect(block)),
-                _ => {}
+            if let StmtKind::Let { name, .. } = &stmt.kind {
+                self.taken.insert(name.to_string());
             }
+            stmt.kind.blocks().into_iter().for_each(|block| self.collect(block));
         }
     }
 

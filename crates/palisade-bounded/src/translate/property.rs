@@ -17,7 +17,7 @@ use palisade_program::written::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What the properties of a program see.
+/// The parts of states that the properties of a program see.
 #[derive(Default)]
 pub(super) struct Observed<'p> {
     /// Labels by template, except those in atomic blocks, where nothing is judged.
@@ -33,7 +33,7 @@ pub(super) struct Observed<'p> {
     nothing: Set<'p>,
 }
 
-/// What one condition sees.
+/// The parts of states that one condition sees.
 #[derive(Clone, Copy, Default)]
 struct Sees {
     labels: bool,
@@ -147,7 +147,7 @@ fn sees_labels(e: &Expr) -> bool {
 
 fn labels_in_sections<'p>(block: &'p Block, inside: bool, found: &mut Set<'p>) {
     for stmt in block {
-        limits::go_on();
+        limits::checkpoint();
         if inside {
             found.extend(stmt.labels.iter().map(Name::as_str));
         }

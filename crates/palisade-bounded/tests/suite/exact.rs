@@ -1,7 +1,10 @@
-//! Theorems 1 and 2: what a translation reaches under SC at rest is what TSO reaches within the bound at the ends of rounds, no more and no less, by brute force on both sides.
+//! Theorems 1 and 2: what a translation reaches under SC at rest is exactly what TSO reaches within the bound
+//! at the ends of rounds. Both sides are computed by brute force.
 //!
-//! Compared are memory, the registers and labels of processes (a property that sees them all is put in), the labels of spawned processes, and whether there is a fault.
-//! `PALISADE_SEEDS=1000` tries more programs, `PALISADE_SEED=7` that one only.
+//! Memory, the registers and labels of processes (a property that sees all of them is added), the labels of
+//! spawned processes, and whether there is a fault are compared.
+//!
+//! `PALISADE_SEEDS=1000` tries more programs, `PALISADE_SEED=7` a single one.
 
 use palisade_base::Id;
 use palisade_bounded::{Bounded, translate};
@@ -16,25 +19,25 @@ use palisade_program::written::{
 use palisade_program::{Instantiation, Value, lower, print};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What can be seen of a state: memory, and of each thread what it runs, where it is, and its registers.
+/// What can be seen of a state: memory and, for each thread, its code, its labels and its registers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Seen {
     memory: Vec<Value>,
     threads: Vec<(String, Vec<String>, Vec<Value>)>,
 }
 
-/// What the property that is put in sees of labels.
+/// What the added property sees of labels.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Labels {
     /// Whether processes are there, and whether they are not.
     Exactly,
     /// Whether processes are there.
     Presence,
-    /// The same, and nothing of variables and registers: memory must be what it is under TSO nevertheless.
+    /// The same, but no variables or registers. Memory must still be as under TSO.
     Only,
 }
 
-/// Puts in a property that is never violated but sees all labels, registers and variables.
+/// Adds a property that is never violated but sees all labels, registers and variables.
 fn seen_by_all(program: &Program, how: Labels) -> Program {
     let mut program = program.clone();
     let mut seen = Vec::new();
@@ -108,7 +111,7 @@ fn seen(system: &System, original: &System, state: &State, how: Labels) -> Seen 
                 false => is_at(&format!("at_{label}")),
             })
             .collect();
-        let registers = own.registers.iter().filter(|register| !register.name.starts_with('%'));
+        let registers = own.registers.iter().filter(|register| !register.is_temporary());
         let registers = registers.filter(|_| number < original.instances.len() && how != Labels::Only);
         let held = |name: &str| {
             let register = code.register(name).unwrap_or_else(|| panic!("{name} is kept"));
@@ -123,7 +126,7 @@ fn seen(system: &System, original: &System, state: &State, how: Labels) -> Seen 
     }
 }
 
-/// What TSO reaches within a bound, and whether that is a fault. `None` if it is too much.
+/// What TSO reaches within a bound, and whether it reaches a fault. `None` if there are too many states.
 fn by_definition(program: &Program, bound: Bound, how: Labels) -> Option<(BTreeSet<Seen>, bool)> {
     let system = lower(program, Instantiation::declared(1));
     let all = bounded::reachable(Machine::new(&system, Model::Tso), bound, 5_000)?;
@@ -132,7 +135,7 @@ fn by_definition(program: &Program, bound: Bound, how: Labels) -> Option<(BTreeS
     Some((found, all.iter().any(|within| within.state.fault.is_some())))
 }
 
-/// The same by translation.
+/// The same, computed with the translation.
 fn by_translation(program: &Program, bounded: Bounded, how: Labels) -> Option<(BTreeSet<Seen>, bool)> {
     let translated = translate(program, bounded).expect("the program is small").program;
     let original = lower(program, Instantiation::declared(1));
@@ -151,7 +154,7 @@ fn by_translation(program: &Program, bounded: Bounded, how: Labels) -> Option<(B
     Some((found, search.states.iter().any(|state| state.fault.is_some())))
 }
 
-/// What is seen but for labels.
+/// What is seen apart from labels.
 type Rest<'a> = (&'a [Value], Vec<(&'a str, &'a [Value])>);
 
 impl Seen {
@@ -167,7 +170,7 @@ impl Seen {
     }
 }
 
-/// Something of the first set that is not in the second.
+/// An item of the first set that is not in the second.
 fn missing<'a>(of: &'a BTreeSet<Seen>, within: &BTreeSet<Seen>, how: Labels) -> Option<&'a Seen> {
     let mut alike: BTreeMap<Rest<'_>, Vec<&Seen>> = BTreeMap::new();
     if how != Labels::Exactly {
@@ -185,7 +188,7 @@ fn missing<'a>(of: &'a BTreeSet<Seen>, within: &BTreeSet<Seen>, how: Labels) -> 
 
 type Translation = fn(u32) -> (Bound, Bounded);
 
-/// For how many bounds the translation of a program could be compared; or what is wrong with it.
+/// For how many bounds the translation of a program could be compared, or what is wrong with it.
 fn compare(program: &Program, kind: Translation, how: Labels) -> Result<usize, String> {
     let program = seen_by_all(program, how);
     let mut compared = 0;

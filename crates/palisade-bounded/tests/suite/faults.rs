@@ -1,25 +1,19 @@
-//! Faults of calls and returns: runs of a translation that end in one are led back to the program.
+//! Faults of calls and returns: runs of a translation that end in one are translated back to the program.
 
 use palisade_base::Source;
 use palisade_bounded::{Age, Rounds};
-use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Task, Verdict};
 use palisade_explore::Explicit;
-use palisade_memory::{Interlocked, Model};
+use palisade_memory::Model;
 use palisade_pushdown::Pushdown;
 use palisade_syntax::{Language, parse};
 
-/// Both engines find the program unsafe, with a run of the program.
+/// Checks that both engines find the program unsafe, with a run of the program.
 fn check(text: &str) {
     let program = parse(Language::Pal, &Source::new("test.pal", text)).expect("it is well formed").program;
     let engines: [&dyn Engine; 2] = [&Rounds { sc: &Explicit, recursive: &Pushdown }, &Age { sc: &Explicit }];
     for engine in engines {
-        let task = Task {
-            program: &program,
-            threads: Threads::Declared,
-            model: Model::Tso,
-            interlocked: Interlocked::default(),
-            options: Options::default(),
-        };
+        let task = Task::new(&program, Model::Tso);
         let verdict = engine.check(&task.analysis(), &Limits::unlimited(1)).verdict;
         let Verdict::Violated(witness) = &verdict else {
             panic!("{verdict:?} by {} of\n{text}", engine.name());

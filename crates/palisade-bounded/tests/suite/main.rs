@@ -1,4 +1,4 @@
-//! Translations with a bound: one program for all tests, linked once.
+//! Bounded translations. One test binary, linked once.
 
 mod conformance;
 mod exact;

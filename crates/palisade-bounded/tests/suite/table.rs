@@ -1,10 +1,12 @@
-//! Table 1 of Atig, Bouajjani and Parlato (CAV 2011): four protocols, with loops as they are. Without fences a run is found within two rounds and with store age 2; with fences there is none within these bounds.
+//! Table 1 of Atig, Bouajjani and Parlato (CAV 2011): four protocols, with their loops unchanged. Without
+//! fences, a run is found within two rounds and with store age 2. With fences, there is no such run within
+//! these bounds.
 
 use palisade_base::Source;
 use palisade_bounded::{Age, Rounds};
-use palisade_engine::{Bound, Engine, Limits, Options, Reason, Task, Threads, Verdict};
+use palisade_engine::{Bound, Engine, Limits, Options, Reason, Task, Verdict};
 use palisade_explore::Explicit;
-use palisade_memory::{Interlocked, Model};
+use palisade_memory::Model;
 use palisade_pushdown::Pushdown;
 use palisade_syntax::{Language, parse};
 
@@ -17,11 +19,8 @@ fn check(engine: &dyn Engine, file: &str, bound: u32) -> Verdict {
     let program = parse(Language::Pal, &Source::new(file, text)).expect("the corpus is well formed").program;
     let bounds = Bound::Fixed(bound);
     let task = Task {
-        program: &program,
-        threads: Threads::Declared,
-        model: Model::Tso,
-        interlocked: Interlocked::default(),
         options: Options { rounds: bounds, age: bounds, ..Options::default() },
+        ..Task::new(&program, Model::Tso)
     };
     engine.check(&task.analysis(), &Limits::unlimited(1)).verdict
 }
@@ -40,7 +39,7 @@ fn without_fences_a_run_is_found_with_the_least_bounds() {
 }
 
 #[test]
-fn with_fences_there_is_none() {
+fn with_fences_no_run_is_found() {
     for protocol in PROTOCOLS {
         let file = format!("{protocol}.fenced.pal");
         let rounds = check(&ROUNDS, &file, 2);

@@ -1,9 +1,10 @@
-//! What translated programs look like: valid, readable, linear in size, and safe or not as TSO is within the bound.
+//! Translated programs are valid, readable and linear in size, and safe iff the program is safe under TSO
+//! within the bound.
 
 use palisade_base::{Severity, Source};
 use palisade_bounded::{Bounded, translate, translate_age, translate_rounds};
-use palisade_engine::{Engine, Limits, Options, Task, Threads};
-use palisade_memory::{Interlocked, Model};
+use palisade_engine::{Engine, Limits, Task};
+use palisade_memory::Model;
 use palisade_program::written::{Block, Program, StmtKind};
 use palisade_program::{print, validate};
 use palisade_syntax::{Language, parse};
@@ -12,19 +13,13 @@ fn read(text: &str) -> Program {
     parse(Language::Pal, &Source::new("test.pal", text)).unwrap_or_else(|e| panic!("{e:?}\n{text}")).program
 }
 
-/// What SC says about a translation, which must be a valid program that can be read again.
+/// The verdict on a translation under SC. The translation must be a valid program that can be parsed again.
 fn verdict(program: &Program) -> &'static str {
     let errors: Vec<_> = validate(program).into_iter().filter(|d| d.severity == Severity::Error).collect();
     let text = print::print(program);
     assert!(errors.is_empty(), "{errors:?}\n{text}");
     assert_eq!(read(&text), *program, "{text}");
-    let task = Task {
-        program,
-        threads: Threads::Declared,
-        model: Model::Sc,
-        interlocked: Interlocked::default(),
-        options: Options::default(),
-    };
+    let task = Task::new(program, Model::Sc);
     let outcome = palisade_explore::Explicit.check(&task.analysis(), &Limits::unlimited(1));
     outcome.word()
 }
@@ -49,15 +44,15 @@ fn store_buffering() {
         process P(i: 0..1) { flag[i] = true; if !flag[1 - i] { cs: skip; } } \
         forbid P(0)@cs && P(1)@cs;";
     check(text, [SAFE, BAD, BAD, BAD], [SAFE, BAD, BAD, BAD]);
-    // For a condition on memory the stores must have arrived, which takes a second round.
+    // For a condition on memory the stores must have reached memory, which takes a second round.
     let text = "shared x, y; process P { x = 1; let r = y; } process Q { y = 1; let r = x; } \
         final P.r == 1 || Q.r == 1;";
     check(text, [SAFE, SAFE, BAD, BAD], [SAFE, BAD, BAD, BAD]);
 }
 
 #[test]
-fn a_store_can_stay_for_as_long_as_the_bound_says_and_no_longer() {
-    // The store to `x` must be pending for two rounds of P, until Q has looked a second time.
+fn a_store_can_stay_pending_up_to_the_bound_and_no_longer() {
+    // The store to `x` must be pending for two rounds of P, until Q has read a second time.
     let text = "shared x, y, z, w; \
         process P { x = 1; if y == 0 { await z == 1; if w == 0 { seen: skip; } } } \
         process Q { y = 1; fence; if x == 0 { z = 1; fence; w = 1; fence; if x == 0 { late: skip; } } } \
@@ -67,7 +62,8 @@ fn a_store_can_stay_for_as_long_as_the_bound_says_and_no_longer() {
 
 #[test]
 fn a_round_may_end_when_stores_have_reached_memory_and_nothing_else_has_happened() {
-    // P looks at `y` before `x` arrives and after Q has seen it there: it arrives in a round of its own.
+    // P reads `y` before `x` reaches memory, and again after Q has seen `x` there. So `x` reaches memory in a
+    // round of its own.
     let text = "shared x, y; process P { x = 1; if y == 0 { if y == 2 { seen: skip; } } } \
         process Q { y = 1; fence; if x == 0 { await x == 1; y = 2; } } forbid P@seen;";
     check(text, [SAFE, SAFE, SAFE, BAD], [SAFE, BAD, BAD, BAD]);
@@ -81,7 +77,7 @@ fn nothing_else_is_reordered() {
 }
 
 #[test]
-fn a_process_that_is_stuck_or_runs_for_ever_lets_others_go_on() {
+fn a_process_that_is_stuck_or_runs_forever_lets_others_continue() {
     for end in ["assume(false);", "loop {}", "l: goto l;", "let r: 0..1 blocking = 2;", "await r0 == 1;"] {
         let text = format!(
             "shared x; process P {{ let r0; x = 1; {end} }} process Q {{ await x == 1; cs: skip; }} forbid Q@cs;"
@@ -113,7 +109,7 @@ fn arrays_pointers_procedures_and_spawned_processes() {
         process S(n: 1..2) on spawn { cs: skip; } \
         forbid count(S@cs) >= 2;";
     check(text, [SAFE, BAD, BAD, BAD], [SAFE, BAD, BAD, BAD]);
-    // No pointer leads to cells that only the translation has.
+    // No pointer leads to cells that exist only in the translation.
     for access in ["*p = 1;", "let r = *p;", "let r = xchg(*p, 1);", "atomic { *p = 1; }"] {
         let text = format!("shared x, y; process P {{ let p = any(3..4); {access} }}");
         check(&text, [SAFE, BAD, BAD, BAD], [BAD; 4]);
@@ -121,7 +117,7 @@ fn arrays_pointers_procedures_and_spawned_processes() {
 }
 
 #[test]
-fn names_of_the_program_are_left_alone() {
+fn names_of_the_program_stay_unchanged() {
     let text = "shared sim, v, i, mask_1_v: 0..1; private r_TSO; proc new_round(p) { v = p; } \
         process again { let queue_1_v; new_round(1); at_l: queue_1_v = v; l: skip; } \
         forbid again@l && again.queue_1_v == 1;";
@@ -129,7 +125,7 @@ fn names_of_the_program_are_left_alone() {
 }
 
 #[test]
-fn the_result_names_the_lines_of_the_program() {
+fn the_result_refers_to_the_lines_of_the_program() {
     let text = "shared x;\nprocess P {\n    x = 1;\n    let r = x + 1;\n    fence;\n    assert(r == 2);\n}\n";
     let translated = translate_rounds(&read(text), 2).expect("it is small");
     let spans: Vec<&str> = translated.templates[0]
@@ -141,12 +137,12 @@ fn the_result_names_the_lines_of_the_program() {
     assert_eq!(spans, ["x = 1;", "let r = x + 1;", "assert(r == 2);"]);
 }
 
-/// Statements and expressions, counted by the words of the text.
+/// The size of a program, in words of its text.
 fn size(program: &Program) -> usize {
     print::print(program).split_whitespace().count()
 }
 
-/// So many variables, and as many statements with loads and stores.
+/// A program with this many variables, and as many statements with loads and stores.
 fn large(size: usize) -> Program {
     let mut text = String::new();
     for n in 0..size {

@@ -1,4 +1,4 @@
-//! What a thread does alone: single steps of the trusted machine, and which of them are skipped.
+//! Steps of a single thread, taken by the trusted machine, and which of them are skipped.
 
 use super::unfit;
 use crate::Refusal;
@@ -37,7 +37,7 @@ pub(super) enum Does {
 pub(super) struct Alone<'a> {
     pub machine: Machine<'a>,
     liveness: Liveness,
-    /// What `forbid` looks at, by code.
+    /// The locations and registers that `forbid` properties read, by code.
     seen: Vec<Seen>,
     /// Whether there is a stop, by code and location.
     stops: Vec<Vec<bool>>,
@@ -47,7 +47,7 @@ impl<'a> Alone<'a> {
     /// The threads of a program, with the stops of a proof.
     pub fn new(task: &Task<'_>, system: &'a System, stops: &[Vec<u32>]) -> Result<Alone<'a>, Refusal> {
         if stops.len() != system.codes.len() {
-            return unfit("it has stops for other code");
+            return unfit("it has stops for the wrong number of codes");
         }
         let codes = system.codes.iter().zip(stops);
         let stops = codes.map(|(code, stops)| read_stops(code, stops)).collect::<Result<_, _>>()?;
@@ -70,7 +70,7 @@ impl<'a> Alone<'a> {
             (frame.location as usize) < code.location_count() && frame.registers.len() == code.registers.len()
         });
         if !fits {
-            return unfit("a frame");
+            return unfit("a frame that the program does not have");
         }
         let result = frame.result.map(RegId);
         Ok(Frame { code, location: Location(frame.location), registers: frame.registers.clone(), result })
@@ -95,7 +95,7 @@ impl<'a> Alone<'a> {
         passes: impl Fn(&Instr) -> bool,
     ) -> Result<Vec<Does>, Refusal> {
         if body.thread.frames.len() > MAX_DEEP || body.depth as usize > MAX_DEEP {
-            return unfit("a stack is too high");
+            return unfit("a stack is too deep");
         }
         let state = State {
             memory: memory.to_vec().into(),
@@ -137,14 +137,14 @@ impl<'a> Alone<'a> {
     fn check_sense(&self, body: &Body, instr: &Instr) -> Result<(), Refusal> {
         let frames = &body.thread.frames;
         match instr {
-            Instr::AtomicEnd if body.depth == 0 => unfit("a section is closed that is not open"),
+            Instr::AtomicEnd if body.depth == 0 => unfit("a section is closed without being open"),
             Instr::Return(_) => {
                 let Some(below) = frames.len().checked_sub(2) else {
                     return unfit("a procedure without a caller");
                 };
                 let registers = self.system().codes[frames[below].code].registers.len();
                 let result = body.thread.top().result.map_or(0, |register| register.index() + 1);
-                if result > registers { unfit("a result for a register that there is not") } else { Ok(()) }
+                if result > registers { unfit("a result for an undefined register") } else { Ok(()) }
             }
             _ => Ok(()),
         }
@@ -205,7 +205,7 @@ impl<'a> Alone<'a> {
         let mut waiting = Vec::new();
         let mut at = 0;
         while let Some(body) = found.get(at) {
-            limits::go_on();
+            limits::checkpoint();
             match passing(body)? {
                 None => waiting.push(body.clone()),
                 Some(next) => next.into_iter().for_each(|next| {
@@ -216,7 +216,7 @@ impl<'a> Alone<'a> {
             }
             at += 1;
             if found.len() > MAX_PASSED {
-                return Err(Refusal::NotInductive("local steps without end".into()));
+                return Err(Refusal::NotInductive("too many local steps in a row".into()));
             }
         }
         Ok(waiting)
@@ -229,7 +229,7 @@ fn read_stops(code: &Code, stops: &[u32]) -> Result<Vec<bool>, Refusal> {
     for &stop in stops {
         match is_stop.get_mut(stop as usize) {
             Some(location) => *location = true,
-            None => return unfit("a stop"),
+            None => return unfit("a stop at a location that does not exist"),
         }
     }
     // Locations are removed when nothing leads to them. Those that are left are in loops, or after them.

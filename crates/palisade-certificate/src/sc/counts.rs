@@ -152,18 +152,18 @@ fn value(condition: &Condition, situation: &Situation<'_>) -> Option<Range> {
         }
         Condition::Binary(BinaryOp::And, a, b) => {
             let (a, b) = (eval(a)?, eval(b));
-            let goes_on = a.may_be_true();
+            let reaches_b = a.may_be_true();
             Range::truth(
-                goes_on && b.is_some_and(Range::may_be_true),
-                a.may_be_false() || (goes_on && b.is_some_and(Range::may_be_false)),
+                reaches_b && b.is_some_and(Range::may_be_true),
+                a.may_be_false() || (reaches_b && b.is_some_and(Range::may_be_false)),
             )
         }
         Condition::Binary(BinaryOp::Or, a, b) => {
             let (a, b) = (eval(a)?, eval(b));
-            let goes_on = a.may_be_false();
+            let reaches_b = a.may_be_false();
             Range::truth(
-                a.may_be_true() || (goes_on && b.is_some_and(Range::may_be_true)),
-                goes_on && b.is_some_and(Range::may_be_false),
+                a.may_be_true() || (reaches_b && b.is_some_and(Range::may_be_true)),
+                reaches_b && b.is_some_and(Range::may_be_false),
             )
         }
         Condition::Binary(op, a, b) => {

@@ -1,6 +1,6 @@
 //! Proofs by numbers of threads, for programs that start threads without bound.
 //!
-//! An element stands for a set of states. They have its memory, its thread states for the threads that exist
+//! An element represents a set of states. They have its memory, its thread states for the threads that exist
 //! from the start, and, in each thread state, a number of started threads within bounds. A set of elements is
 //! a proof as defined in the [header](super) of this folder: it contains the initial states, every step from
 //! an element leads into one element, and no element contains a bad state.
@@ -113,7 +113,7 @@ impl Checker<'_, '_> {
         let frames = frames?;
         let code = self.alone.system().roles.get(role).map(|role| role.code);
         if code.is_none() || frames.first().map(|frame| frame.code) != code {
-            return unfit("a thread state");
+            return unfit("a thread state that the program does not have");
         }
         Ok(Body { thread: Thread { role, frames, buffer: Vec::new() }, depth: thread.depth })
     }
@@ -130,7 +130,7 @@ impl Checker<'_, '_> {
         let (Some(&memory), Some(named), Some(mut started)) =
             (memories.get(crowd.memory as usize), named, started)
         else {
-            return unfit("an element");
+            return unfit("an invalid element");
         };
         started.sort_unstable();
         let roles = named.iter().map(|&body| self.bodies.get(body).thread.role);
@@ -138,7 +138,7 @@ impl Checker<'_, '_> {
             || started.windows(2).any(|pair| pair[0].0 == pair[1].0)
             || started.iter().any(|&(_, least, most)| least > most || least == ANY)
         {
-            return unfit("an element");
+            return unfit("an invalid element");
         }
         Ok(Element { memory, named, started })
     }

@@ -55,14 +55,14 @@ use palisade_base::Interner;
 use palisade_engine::Task;
 use palisade_memory::Model;
 
-/// Such proofs are for SC, and for a known number of threads at the start.
+/// Such proofs apply only to SC, and to a fixed number of threads at the start.
 pub(crate) fn check_task(task: &Task<'_>) -> Result<(), Refusal> {
     match task.model {
         Model::Sc if task.is_parameterized() => {
-            Err(Refusal::Unsuited("such a proof is for a known number of processes at the start".into()))
+            Err(Refusal::Unsuited("such a proof needs a fixed number of initial processes".into()))
         }
         Model::Sc => Ok(()),
-        Model::Tso | Model::Pso => Err(Refusal::Unsuited("such a proof is for SC".into())),
+        Model::Tso | Model::Pso => Err(Refusal::Unsuited("such a proof applies only to SC".into())),
     }
 }
 
@@ -82,7 +82,7 @@ fn read_memories(
 ) -> Result<Vec<u32>, Refusal> {
     let read = |memory: &Vec<i64>| match memory.len() == cells {
         true => Ok(table.id(memory.clone())),
-        false => unfit("memory has other cells"),
+        false => unfit("memory has the wrong number of cells"),
     };
     memories.iter().map(read).collect()
 }

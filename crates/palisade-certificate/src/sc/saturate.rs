@@ -162,7 +162,7 @@ impl<'a> Rules<'a> {
         Ok(moves)
     }
 
-    /// What the second letter becomes when the first returns to it.
+    /// The letters that the second one can become when the first returns to it.
     fn returned(&mut self, callee: u32, caller: u32) -> Result<Rc<[u32]>, Refusal> {
         if let Some(known) = self.returns.get(&(callee, caller)) {
             return Ok(Rc::clone(known));
@@ -288,7 +288,9 @@ impl Builder<'_, '_> {
             if let Some(role) = rule.child {
                 next.started = next.started.iter().copied().chain([role]).collect();
                 if next.started.len() > self.most_started {
-                    return Err(Refusal::NotInductive("more threads are started than there are".into()));
+                    return Err(Refusal::NotInductive(
+                        "more threads are started than the proof names".into(),
+                    ));
                 }
             }
             let control = self.control(next);

@@ -1,6 +1,6 @@
 //! Proofs by sets of stacks, for recursion.
 //!
-//! A piece is a memory and a set of stacks for each thread. It stands for all states with this memory in
+//! A piece is a memory and a set of stacks for each thread. It represents all states with this memory in
 //! which each stack is in its set and no atomic section is open. Pieces are a proof if
 //! 1. for each initial state, a piece contains all ways in which its threads first wait;
 //! 2. for each piece and each thread, consider everything that the thread reaches alone
@@ -55,13 +55,14 @@ struct Checker<'a, 'b> {
     summary: Summary,
 }
 
-/// What a thread reaches alone: the automaton, and for each control the edges with a top that waits.
+/// The stacks that a thread reaches alone: the automaton, and for each control the edges with a top that
+/// waits.
 struct Reached {
     automaton: Saturated,
     waiting: Vec<Row>,
 }
 
-/// What properties see of sets of stacks.
+/// The views that properties have of sets of stacks.
 struct Looks {
     seen: Vec<Seen>,
     /// By role and set: one sample of each kind of thread that properties can distinguish.
@@ -136,19 +137,19 @@ impl Checker<'_, '_> {
 
     fn read_piece(&self, piece: &Piece, memories: &[u32]) -> Result<(u32, Threads), Refusal> {
         let system = self.rules.alone.system();
-        let Some(&memory) = memories.get(piece.memory as usize) else { return unfit("a piece") };
+        let Some(&memory) = memories.get(piece.memory as usize) else { return unfit("an invalid piece") };
         let instances = system.instances.iter().map(|instance| instance.role);
         let roles: Vec<RoleId> = piece.threads.iter().map(|&(role, _)| RoleId(role)).collect();
         if !instances.eq(roles.iter().copied().take(system.instances.len())) {
-            return unfit("the threads of a piece");
+            return unfit("a piece with the wrong threads");
         }
         for (&role, &(_, set)) in roles.iter().zip(&piece.threads) {
             let (Some(role), Some(rows)) = (system.roles.get(role), self.sets.get(set as usize)) else {
-                return unfit("a piece");
+                return unfit("an invalid piece");
             };
             let mut bottoms = rows.iter().flatten().filter(|&&(_, to)| to == END);
             if !bottoms.all(|&(letter, _)| self.rules.letters.get(letter).frame.code == role.code) {
-                return unfit("a stack without process body");
+                return unfit("a stack without a process body");
             }
         }
         Ok((memory, roles.into_iter().zip(piece.threads.iter().map(|&(_, set)| set)).collect()))
@@ -195,7 +196,8 @@ impl Checker<'_, '_> {
                 let left = Left { threads: &threads, thread, from: (set, memory), at, reached: &reached };
                 if !self.is_held(&left)? {
                     let to = self.rules.memories.get(control.memory);
-                    let to = format!("thread {thread} leaves {to:?} behind, {:?} started", control.started);
+                    let to =
+                        format!("thread {thread} leaves memory {to:?} and has started {:?}", control.started);
                     return Err(Refusal::Leaves { element: number, to: Missing::Stacks(to) });
                 }
             }
@@ -203,7 +205,7 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
-    /// What a thread with one of these stacks reaches alone.
+    /// The stacks that a thread with one of these stacks reaches alone.
     fn alone(&mut self, set: u32, memory: u32) -> Result<Rc<Reached>, Refusal> {
         if let Some(known) = self.saturated.get(&(set, memory)) {
             return Ok(Rc::clone(known));
@@ -311,11 +313,11 @@ impl Checker<'_, '_> {
 
     fn all<T>(
         &mut self,
-        things: &[T],
+        items: &[T],
         mut holds: impl FnMut(&mut Self, &T) -> Result<bool, Refusal>,
     ) -> Result<bool, Refusal> {
-        for thing in things {
-            if !holds(self, thing)? {
+        for item in items {
+            if !holds(self, item)? {
                 return Ok(false);
             }
         }
@@ -399,7 +401,7 @@ impl Checker<'_, '_> {
     }
 }
 
-/// What a thread of a piece leaves with one control.
+/// The result of a thread of a piece for one control.
 struct Left<'l> {
     threads: &'l Threads,
     thread: usize,
@@ -432,6 +434,6 @@ fn read_set(set: &StackSet, letters: &[u32]) -> Result<Vec<Row>, Refusal> {
     };
     match set.states.iter().map(row).collect::<Option<Vec<Row>>>() {
         Some(rows) if !rows.is_empty() => Ok(rows),
-        _ => unfit("a set of stacks"),
+        _ => unfit("an invalid set of stacks"),
     }
 }

@@ -229,7 +229,7 @@ fn newest_stores(edges: &[Edge]) -> (Facts, Facts) {
         }
     }
     while let Some(fact) = open.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if !seen.insert(fact) {
             continue;
         }
@@ -264,7 +264,7 @@ fn queued_stores(edges: &[Edge]) -> Facts {
         }
     }
     while let Some((state, cell, value)) = open.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if seen.insert((state, cell, value)) {
             let on = edges.iter().filter(|edge| edge.source == state && !edge.act.empties(cell));
             open.extend(on.map(|edge| (edge.target, cell, value)));
@@ -282,7 +282,7 @@ fn holds(kind: &ProcessKind, cell: u32, initial: u32) -> Vec<FxHashSet<u32>> {
         open.extend((0..initial).map(|value| (state, value, value)));
     }
     while let Some((state, last, held)) = open.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if !seen.insert((state, last, held)) {
             continue;
         }

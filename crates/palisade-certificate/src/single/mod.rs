@@ -13,8 +13,8 @@
 //!   pointer is at the end.
 //!
 //! The same states are reachable as under PSO. It is enough to look at runs in which a read sees an own store
-//! in the buffer only with a store-store fence between the two. (The argument is in the header of the engine,
-//! `palisade-cover`'s `single`.)
+//! in the buffer only with a store-store fence between the two. (The header of the engine, `palisade-cover`'s
+//! `sb`, has the argument.)
 //!
 //! # Elements
 //! An element requires

@@ -176,10 +176,10 @@ impl Undo<'_> {
     }
 
     fn effect(&self, config: Config, actor: usize, cell: u32, value: u32, give: Give<'_>) {
-        let (asked, settled) = (config.memory[cell as usize].is_some(), config.is_settled(cell));
+        let (is_required, settled) = (config.memory[cell as usize].is_some(), config.is_settled(cell));
         let state = config.processes[actor].state;
         self.at_end(config, &[(cell, value)], By::Store(actor, cell), &mut |mut config, put| {
-            if !asked && !put {
+            if !is_required && !put {
                 return;
             }
             config.memory[cell as usize] = None;
@@ -218,7 +218,7 @@ impl Undo<'_> {
                 if !effect.iter().any(|written| wanted.contains(written)) {
                     continue;
                 }
-                let asked = effect.iter().any(|&(cell, _)| element.memory[cell as usize].is_some());
+                let is_required = effect.iter().any(|&(cell, _)| element.memory[cell as usize].is_some());
                 let mut with = element.clone();
                 with.processes.push(anywhere(number));
                 for actor in 0..with.processes.len() {
@@ -229,7 +229,7 @@ impl Undo<'_> {
                     let named = actor < element.processes.len();
                     let config = if named { element.clone() } else { with.clone() };
                     self.locked(&config, actor, edge, &mut |config, put| {
-                        if asked || put {
+                        if is_required || put {
                             self.give_at(config, actor, Some(edge.source), give);
                         }
                     });
@@ -416,9 +416,9 @@ mod tests {
         let process = Viewer { state: Some(edge.target), ..anywhere(0) };
         let word = vec![Message { own: false, cell: 1, value: 0 }];
         let queues = vec![Queue { cell: 0, closed: false, values: vec![1] }];
-        let asked =
+        let variants =
             [process.clone(), Viewer { word, ..process.clone() }, Viewer { queues, ..process.clone() }];
-        let found = asked.map(|process| {
+        let found = variants.map(|process| {
             let element = Config { memory: vec![None; 2], processes: vec![process] };
             Undo { flow: &flow }.postponable(&element) == [0]
         });
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_come_to_its_start() {
+    fn instructions_of_a_process_at_its_start_are_not_postponed() {
         let program = "shared x: 0..1; process P { loop { let r = x; } }";
         let program = parse(Language::Pal, &Source::new("p", program)).expect("a program").program;
         let system = lower(&program, Instantiation { any: 1, every: None });

@@ -5,7 +5,7 @@
 //! length, and none may be bad. Nothing that the engine says is trusted, not even that there are finitely
 //! many states. If there are not, the limits are reached.
 //!
-//! One state stands for others in three cases.
+//! One state represents others in three cases.
 //!
 //! 1. *Order of threads.* The definition of the machine never uses the index of a thread, only the code it
 //!    runs. Properties use the indices of the threads that they name. If threads that no property names are
@@ -44,7 +44,9 @@ const STATES_BETWEEN_LOOKS: usize = 1024;
 /// Visits all states of the task.
 pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refusal> {
     if task.is_parameterized() {
-        return Err(Refusal::Unsuited("any number of processes has no end of states".into()));
+        return Err(Refusal::Unsuited(
+            "with any number of processes there are infinitely many states".into(),
+        ));
     }
     let system = task.lower(1);
     let machine = task.machine(&system);
@@ -55,7 +57,7 @@ pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refu
         let threads = state.threads.into_iter().map(|thread| states.parts.settled(thread));
         let threads: Vec<_> = threads.collect::<Result<_, _>>()?;
         for threads in combinations(&threads) {
-            limits::go_on();
+            limits::checkpoint();
             states.keep(Packed { memory, section: None, threads: threads.into() });
             // There may be many initial states.
             if states.visited.len().is_multiple_of(STATES_BETWEEN_LOOKS) {

@@ -38,7 +38,7 @@ pub(super) struct Parts<'m> {
     memories: Interner<MemoryId, IdVec<CellId, Value>>,
     threads: Interner<PartId, Thread>,
     /// The results of the steps of a thread.
-    changes: FxHashMap<Asked, Rc<[Change]>>,
+    changes: FxHashMap<StepKey, Rc<[Change]>>,
     /// The results of local steps, where a thread is on its own.
     settled: FxHashMap<PartId, Rc<[PartId]>>,
     /// The approximate number of bytes that all this takes.
@@ -46,9 +46,9 @@ pub(super) struct Parts<'m> {
 }
 
 /// Everything the steps of a thread depend on: the thread, memory, and the nesting depth of its open section.
-type Asked = (PartId, MemoryId, u32);
+type StepKey = (PartId, MemoryId, u32);
 
-/// What a step of a thread changes.
+/// The change made by a step of a thread.
 pub(super) struct Change {
     pub memory: MemoryId,
     /// The thread itself.
@@ -103,14 +103,14 @@ impl<'m> Parts<'m> {
 
     /// The changes by the steps of a thread. A fault is bad, whatever the rest of the state is.
     pub fn changes(&mut self, part: PartId, memory: MemoryId, depth: u32) -> Result<Rc<[Change]>, Refusal> {
-        let asked = (part, memory, depth);
-        if let Some(known) = self.changes.get(&asked) {
+        let key = (part, memory, depth);
+        if let Some(known) = self.changes.get(&key) {
             return Ok(Rc::clone(known));
         }
         let state = self.alone(part, IdVec::clone(self.memories.get(memory)), depth);
         let mut changes = Vec::new();
         for successor in self.machine.successors(&state) {
-            limits::go_on();
+            limits::checkpoint();
             let State { memory, threads, section, fault } = successor.state;
             if fault.is_some() {
                 return Err(Refusal::BadReached);
@@ -126,7 +126,7 @@ impl<'m> Parts<'m> {
         }
         self.bytes += 64 + 48 * changes.len() as u64;
         let changes: Rc<[Change]> = changes.into();
-        self.changes.insert(asked, Rc::clone(&changes));
+        self.changes.insert(key, Rc::clone(&changes));
         Ok(changes)
     }
 
@@ -139,7 +139,7 @@ impl<'m> Parts<'m> {
         let (mut met, mut settled) = (FxHashSet::from_iter([part]), Vec::new());
         let mut open = vec![part];
         while let Some(part) = open.pop() {
-            limits::go_on();
+            limits::checkpoint();
             let own = self.own_steps(part)?;
             if own.is_empty() {
                 settled.push(part);

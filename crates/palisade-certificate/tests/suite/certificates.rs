@@ -1,4 +1,4 @@
-//! Proofs of the load-buffer engine convince; proofs that lack something do not.
+//! The checker accepts the proofs of the load-buffer engine, and rejects incomplete ones.
 
 use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
@@ -24,7 +24,7 @@ fn prove(task: &Task<'_>) -> Option<LoadBuffers> {
     assert_eq!(outcome.verdict == Verdict::Holds, proof.is_some(), "{:?}", outcome.verdict);
     proof.map(|proof| match proof {
         Proof::LoadBuffers(proof) => proof,
-        _ => panic!("load buffers prove by load buffers"),
+        _ => panic!("the load-buffer engine gives load-buffer proofs"),
     })
 }
 
@@ -50,7 +50,7 @@ fn safe_programs(model: Model) -> Vec<(String, Program)> {
 }
 
 #[test]
-fn proofs_of_the_corpus_convince() {
+fn proofs_of_the_corpus_are_accepted() {
     for model in [Model::Sc, Model::Tso] {
         for (name, program) in safe_programs(model) {
             let task = task(&program, model, Threads::Declared);
@@ -73,20 +73,21 @@ fn no_element_can_be_left_out() {
         for &(part, index) in places.iter().step_by(1 + places.len() / 100) {
             let mut less = proof.clone();
             less.parts[part].elements.remove(index);
-            assert!(judge(&task, &less).is_err(), "{name}: nobody misses element {index} of part {part}");
+            assert!(judge(&task, &less).is_err(), "{name}: element {index} of part {part} is not missed");
             left_out += 1;
         }
     }
     assert!(left_out > 400, "only {left_out} elements were left out");
 }
 
-/// Where the elements of a proof are.
+/// The positions of a proof's elements: part and index.
 fn places(proof: &LoadBuffers) -> impl Iterator<Item = (usize, usize)> {
     let parts = proof.parts.iter().enumerate();
     parts.flat_map(|(part, elements)| (0..elements.elements.len()).map(move |index| (part, index)))
 }
 
-/// Ways to ask for more in an element: the set then lacks configurations. (To ask for less can make another proof of the same.)
+/// Variants of an element that require more. The set then lacks configurations. (A variant that requires less
+/// may give another valid proof.)
 fn changes(element: &Element) -> Vec<Element> {
     let mut changed = Vec::new();
     for place in 0..element.memory.len() {
@@ -121,7 +122,7 @@ fn no_element_can_be_changed() {
         let program = read(text);
         let task = task(&program, Model::Tso, Threads::Declared);
         let proof = prove(&task).expect("the program is safe");
-        judge(&task, &proof).expect("the proof convinces");
+        judge(&task, &proof).expect("the proof is accepted");
         assert!(!proof.parts[0].elements.is_empty());
         for (part, index) in places(&proof) {
             for other in changes(&proof.parts[part].elements[index]) {
@@ -134,13 +135,13 @@ fn no_element_can_be_changed() {
 }
 
 #[test]
-fn an_invariant_that_promises_too_much_is_refused() {
+fn an_invariant_that_claims_too_much_is_rejected() {
     let text =
         "shared f: 0..2; process W { f = 1; f = 2; } process R { let a = f; let b = f; assert(a <= b); }";
     let program = read(text);
     let task = task(&program, Model::Tso, Threads::Declared);
     let proof = prove(&task).expect("the program is safe");
-    judge(&task, &proof).expect("the proof convinces");
+    judge(&task, &proof).expect("the proof is accepted");
     assert!(!proof.pending.is_empty() && !proof.held.is_empty(), "{proof:?}");
     for index in 0..proof.pending.len() {
         let mut changed = proof.clone();
@@ -157,7 +158,7 @@ fn an_invariant_that_promises_too_much_is_refused() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn nonsense_is_rejected() {
     let program = read("shared x: bool; process P { x = true; assert(x); }");
     let task = task(&program, Model::Tso, Threads::Declared);
     let proof = prove(&task).expect("the program is safe");
@@ -183,7 +184,7 @@ fn nonsense_is_refused() {
     ] {
         check(&|proof| proof.parts[0].elements.push(wrong.clone()));
     }
-    // What is just beyond the last one, twice there, or too often.
+    // Numbers just past the last valid one, duplicates, and too many processes.
     let own = |cell, value| Message { own: true, cell, value };
     let classes = proof.classes[0].iter().max().expect("there is a class") + 1;
     for wrong in [
@@ -205,7 +206,10 @@ fn nonsense_is_refused() {
     }
     let mut many = proof.clone();
     many.parts[0].elements.push(Element { memory: vec![], processes: vec![process(0, 0, vec![]); 1024] });
-    assert!(judge(&task, &many).is_ok(), "an element with more processes than there are holds nothing");
+    assert!(
+        judge(&task, &many).is_ok(),
+        "an element with more processes than the program has contains nothing"
+    );
     for states in [0, classes as usize - 1, classes as usize + 1] {
         let mut changed = proof.clone();
         changed.held = vec![Held { cell: 0, kind: 0, values: vec![vec![0, 1]; states] }];
@@ -216,7 +220,7 @@ fn nonsense_is_refused() {
     changed.held = vec![Held { cell: 1, kind: 0, values: vec![vec![0]; classes as usize] }];
     let refusal = judge(&task, &changed).expect_err("there is one cell").to_string();
     assert!(refusal.contains("there is no such cell"), "{refusal}");
-    // Elements are numbered through all parts.
+    // Elements are numbered across all parts.
     let mut changed = proof.clone();
     let start = Element { memory: vec![], processes: vec![] };
     changed.parts.push(Part { tracked: None, elements: vec![start] });
@@ -227,12 +231,12 @@ fn nonsense_is_refused() {
     assert!(matches!(judge(&wrong_model, &proof), Err(Refusal::Unsuited(_))));
 }
 
-/// Every proof for a random program convinces, under both models, for declared and for any number of threads; and what proves a program right under SC convinces under TSO only if
-/// it is right there.
+/// Every proof for a random program is accepted, under both models, for declared and for any number of
+/// threads. A proof for SC is accepted under TSO only if the program is safe there.
 #[test]
-fn proofs_for_random_programs_convince() {
+fn proofs_for_random_programs_are_accepted() {
     let seeds = seeds(150).starting_at(1);
-    let (mut convinced, mut refused) = (0, 0);
+    let (mut accepted, mut refused) = (0, 0);
     for seed in &seeds {
         for profile in Profile::ALL {
             let program = generate(profile, seed);
@@ -244,14 +248,14 @@ fn proofs_for_random_programs_convince() {
                     if let Err(refusal) = judge(&task, &proof) {
                         panic!("seed {seed}, {profile:?}, {}: {refusal}", model.name());
                     }
-                    convinced += 1;
+                    accepted += 1;
                     proofs.push(proof);
                 }
                 if model == Model::Tso && matches!(outcome.verdict, Verdict::Violated(_)) {
                     for proof in &proofs {
                         assert!(
                             judge(&task, proof).is_err(),
-                            "seed {seed}, {profile:?}: a proof for SC convinces under TSO"
+                            "seed {seed}, {profile:?}: a proof for SC is accepted under TSO"
                         );
                         refused += 1;
                     }
@@ -259,12 +263,12 @@ fn proofs_for_random_programs_convince() {
             }
         }
     }
-    println!("{convinced} proofs convinced, {refused} were refused under TSO");
-    assert!(convinced > 0 && refused > 0 || !seeds.suffice());
+    println!("{accepted} proofs were accepted, {refused} were rejected under TSO");
+    assert!(accepted > 0 && refused > 0 || !seeds.suffice());
 }
 
 #[test]
-fn files_hold_the_proof_and_notice_changes() {
+fn files_contain_the_proof_and_detect_changes() {
     let program = read("shared x: bool; process P { x = true; assert(x); }");
     let task = task(&program, Model::Tso, Threads::Each(2));
     let proof = Proof::LoadBuffers(prove(&task).expect("the program is safe"));
@@ -290,7 +294,7 @@ fn files_hold_the_proof_and_notice_changes() {
     check("\"schema_version\":2", "\"schema_version\":1", "does not seal what it proves");
     check("load-buffers", "tea-leaves", "tea-leaves");
     check("{", "[", "not a certificate");
-    // What is asked is sealed as well as what is answered.
+    // The question is sealed along with the answer.
     for (from, to) in [
         ("\"parts\":[", "\"parts\":[{\"elements\":[]},"),
         ("\"p.pal\"", "\"q.pal\""),
@@ -308,9 +312,9 @@ fn files_hold_the_proof_and_notice_changes() {
     }
 }
 
-/// What is not written as Palisade writes it is not read, whatever its digest.
+/// A file in any form other than the one Palisade writes is rejected, whatever its digest.
 #[test]
-fn files_with_other_forms_of_a_question_are_refused() {
+fn files_with_other_forms_of_a_question_are_rejected() {
     let certificate = Certificate {
         file: "p.pal".into(),
         language: "pal".into(),
@@ -369,13 +373,13 @@ fn files_with_other_forms_of_a_question_are_refused() {
     ] {
         assert!(text.contains(from), "{text}");
         let changed = text.replacen(from, to, 1);
-        // With the digest that would be right, as far as there is one.
+        // With a matching digest, where there is one.
         let error = Certificate::from_json(&resealed(&changed)).expect_err(to).to_string();
         assert!(!error.contains("was changed"), "{to}: {error}");
     }
 }
 
-/// The file with the digest of what it says now.
+/// The file with the digest of its current content.
 fn resealed(text: &str) -> String {
     let from = text.find("\"digest\":\"").expect("there is a digest") + 10;
     let to = from + text[from..].find('"').expect("it ends");
@@ -407,5 +411,5 @@ fn a_file_that_is_sealed_again_is_read() {
     assert_eq!(Certificate::from_json(&one).expect("the digest is right").int_range, Some((3, 3)));
     let other = resealed(&text.replace("\"load-buffers\"", "\"single-buffer\""));
     let error = Certificate::from_json(&other).expect_err("it is of another kind").to_string();
-    assert!(error.contains("`single-buffer`, but it is of the kind `load-buffers`"), "{error}");
+    assert!(error.contains("`single-buffer`, but contains one of kind `load-buffers`"), "{error}");
 }

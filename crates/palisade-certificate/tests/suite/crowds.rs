@@ -1,4 +1,5 @@
-//! Numbers of threads, rule by rule: a set that is closed step by step convinces if the program is safe, and comes to a bad state if it is not. Then proofs that were forged by hand.
+//! Proofs by numbers of threads, rule by rule. A set that is closed step by step is accepted if the program
+//! is safe, and reaches a bad state if it is not. Then proofs that were forged by hand.
 
 use crate::rules::{PROGRAMS, judge, read, task};
 use palisade_base::Id;
@@ -8,11 +9,11 @@ use palisade_engine::{Proof, Task};
 use palisade_memory::{Model, Thread};
 use palisade_program::running::{Instr, System};
 
-/// Where local steps are not passed over.
+/// Where local steps are not skipped.
 #[derive(Clone, Copy, Debug)]
 enum Stops {
     Everywhere,
-    /// At the start, and where loops come back.
+    /// At the start, and at the heads of loops.
     AtLoops,
 }
 
@@ -52,7 +53,7 @@ fn initial(task: &Task<'_>, which: Stops) -> Crowds {
     proof
 }
 
-/// Adds what is missing until nothing is, or something else is wrong.
+/// Adds missing elements until none is missing, or until the checker finds another problem.
 fn close(task: &Task<'_>, which: Stops) -> (Crowds, Result<(), Refusal>) {
     let mut proof = initial(task, which);
     loop {
@@ -72,7 +73,7 @@ fn close(task: &Task<'_>, which: Stops) -> (Crowds, Result<(), Refusal>) {
     }
 }
 
-/// Programs that start threads, or compute for themselves, and whether they are unsafe.
+/// Programs that start threads or take local steps, and whether they are unsafe.
 const MORE: &[(&str, bool)] = &[
     // Threads are counted at their end as well.
     (
@@ -83,7 +84,7 @@ const MORE: &[(&str, bool)] = &[
         "shared x: 0..1; process Main { spawn W; spawn W; } process W on spawn { x = 1; } forbid count(W@end) >= 3;",
         false,
     ),
-    // Final states: with all threads at their end, however many.
+    // Final states: all threads have ended, however many there are.
     ("shared x: 0..1; process Main { spawn W; } process W on spawn { x = 1; } final x == 1;", false),
     ("shared x: 0..1; process Main { spawn W; } process W on spawn { x = 1; } final x == 0;", true),
     ("shared x: 0..1; process Main { spawn W; } process W on spawn { loop { x = 1; } } final x == 2;", false),
@@ -96,13 +97,13 @@ const MORE: &[(&str, bool)] = &[
         "shared x: 0..1; process Main { spawn W; x = 1; x = 0; } process W on spawn { let r = x; assert(r == 0); }",
         true,
     ),
-    // What no `forbid` sees is passed over, and nothing else.
+    // Steps that no `forbid` sees are skipped, and no others.
     ("process P { let r: 0..2; r = 1; r = 2; r = 0; } forbid P.r == 2;", true),
     ("process P { let r: 0..2; r = 1; r = 2; r = 0; } forbid P.r > 2;", false),
     ("process P { skip; here: skip; skip; } forbid P@here;", true),
     ("shared x: 0..1; process P { x = 1; loop { skip; } } process Q { let r = x; assert(r == 0); }", true),
     ("shared x: 0..1; process P { x = 1; loop { skip; } } process Q { let r = x; assert(r < 2); }", false),
-    // Procedures, and what they return.
+    // Procedures and their results.
     (
         "shared x: 0..2; proc f(a: 0..1) -> 0..2 { x = a; return x + 1; } process P { let r = f(1); assert(r == 2); }",
         false,
@@ -114,7 +115,7 @@ const MORE: &[(&str, bool)] = &[
 ];
 
 #[test]
-fn sets_that_are_closed_step_by_step_come_to_what_is_bad() {
+fn sets_closed_step_by_step_reach_the_bad_states() {
     let known = PROGRAMS.iter().map(|&(text, breaks)| (text, breaks.contains(&Model::Sc)));
     for (text, is_unsafe) in known.chain(MORE.iter().copied()) {
         let program = read(text);
@@ -132,7 +133,7 @@ fn sets_that_are_closed_step_by_step_come_to_what_is_bad() {
     }
 }
 
-/// The thread state of a role that is at a label's location, or after it.
+/// A thread state of the named process that fits.
 fn find(task: &Task<'_>, proof: &Crowds, name: &str, fits: impl Fn(&ThreadState) -> bool) -> ThreadState {
     let system = task.lower(1);
     let is_named = |thread: &&ThreadState| {
@@ -142,7 +143,8 @@ fn find(task: &Task<'_>, proof: &Crowds, name: &str, fits: impl Fn(&ThreadState)
     proof.threads.iter().find(is_named).expect("there is such a thread state").clone()
 }
 
-/// While a section is open only its holder runs. A section that may be open, or open twice, would keep the others from running.
+/// While a section is open only its holder runs. A section that may be open, or open twice, would keep the
+/// others from running.
 #[test]
 fn a_section_is_held_by_exactly_one() {
     let program = read(
@@ -182,7 +184,8 @@ fn a_section_is_held_by_exactly_one() {
     }
 }
 
-/// A thread that takes a step is no longer where it was: a set in which one always stays there leaves out the bad state, in which none does.
+/// A thread that takes a step leaves its old thread state. A set in which one thread always stays there would
+/// miss the bad state, in which none does.
 #[test]
 fn a_thread_that_moves_leaves_its_place() {
     let program = read(
@@ -205,9 +208,9 @@ fn a_thread_that_moves_leaves_its_place() {
     assert!(matches!(judged, Err(Refusal::Leaves { .. })), "{judged:?}");
 }
 
-/// Thread states that no program has are refused, without a panic.
+/// Thread states that do not exist in the program are rejected, without a panic.
 #[test]
-fn thread_states_that_no_program_has() {
+fn thread_states_that_do_not_exist() {
     let program = read(
         "shared x: 0..2; proc f(a: 0..1) -> 0..2 { x = a; return 1; }
          process Main { spawn W; } process W on spawn { let r = f(1); atomic { x = r; } }",
@@ -215,7 +218,7 @@ fn thread_states_that_no_program_has() {
     let task = task(&program, Model::Sc);
     let (proof, judged) = close(&task, Stops::Everywhere);
     assert_eq!(judged, Ok(()));
-    // The first element has the thread that is changed, and is looked at first.
+    // The first element contains the changed thread, and is checked first.
     let refusals = |change: &dyn Fn(&mut ThreadState)| -> Vec<String> {
         let changed = proof.elements.iter().flat_map(|element| {
             (0..element.started.len()).filter_map(|at| {
@@ -246,38 +249,38 @@ fn thread_states_that_no_program_has() {
     let system = task.lower(1);
     let locations = |code: u32| system.codes[palisade_program::running::CodeId(code)].location_count() as u32;
     all(&|thread| thread.frames[0].location = locations(thread.frames[0].code), "a frame");
-    some(&|thread| thread.depth = 0, "a section is closed that is not open");
+    some(&|thread| thread.depth = 0, "a section is closed without being open");
     let callee = |thread: &mut ThreadState, result: u32| {
         if let [_, frame] = &mut thread.frames[..] {
             frame.result = Some(result);
         }
     };
-    some(&|thread| callee(thread, 1), "a result for a register that there is not");
-    some(&|thread| callee(thread, u32::MAX), "a result for a register that there is not");
-    let is_high = "a stack is too high";
-    some(&|thread| thread.depth = if thread.depth > 0 { 4097 } else { 0 }, is_high);
+    some(&|thread| callee(thread, 1), "a result for an undefined register");
+    some(&|thread| callee(thread, u32::MAX), "a result for an undefined register");
+    let too_deep = "a stack is too deep";
+    some(&|thread| thread.depth = if thread.depth > 0 { 4097 } else { 0 }, too_deep);
     let deep = |thread: &mut ThreadState, frames: usize| {
         if let [_, frame] = &thread.frames[..] {
             thread.frames.resize(frames, frame.clone());
         }
     };
-    some(&|thread| deep(thread, 4097), is_high);
+    some(&|thread| deep(thread, 4097), too_deep);
     for refusal in refusals(&|thread| deep(thread, 4096)) {
-        assert!(!refusal.contains(is_high), "{refusal}");
+        assert!(!refusal.contains(too_deep), "{refusal}");
     }
     for refusal in refusals(&|thread| thread.depth = if thread.depth > 0 { 4096 } else { 0 }) {
-        assert!(!refusal.contains(is_high), "{refusal}");
+        assert!(!refusal.contains(too_deep), "{refusal}");
     }
 }
 
-/// That there are none of a kind says nothing.
+/// An entry that allows no threads in a thread state adds nothing.
 #[test]
 fn no_threads_of_a_kind() {
     let program = read("shared x: 0..1; process Main { spawn W; } process W on spawn { x = 1; x = 0; }");
     let task = task(&program, Model::Sc);
     let (mut proof, judged) = close(&task, Stops::Everywhere);
     assert_eq!(judged, Ok(()));
-    // By what they are: a thread state may be in the table more than once.
+    // Compared by content, because a thread state may be in the table more than once.
     let threads = proof.threads.clone();
     let others: Vec<u32> = (0..threads.len() as u32)
         .filter(|&thread| threads[..thread as usize].iter().all(|other| other != &threads[thread as usize]))

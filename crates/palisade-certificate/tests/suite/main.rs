@@ -1,4 +1,4 @@
-//! Proofs that convince, and such that do not: one program for all tests, linked once.
+//! Proofs that are accepted, and proofs that are rejected. One test binary, linked once.
 
 mod certificates;
 mod crowds;

@@ -1,5 +1,6 @@
-//! Rule by rule: for small programs that need it, a proof that is closed step by step ends at an initial state if the program is unsafe, and convinces if it is safe. A checker that leaves out a rule
-//! would believe one of the unsafe ones.
+//! Rule by rule, on small programs that need each rule. A proof is closed step by step. It ends at an initial
+//! state if the program is unsafe, and is accepted if the program is safe. A checker that leaves out a rule
+//! would accept one of the unsafe programs.
 
 use palisade_base::Source;
 use palisade_certificate::{Missing, Refusal, verify};
@@ -27,7 +28,7 @@ pub(crate) fn judge(task: &Task<'_>, proof: &Proof) -> Result<(), Refusal> {
     verify(task, proof, &Limits::unlimited(1)).map(|_| ())
 }
 
-/// The number of states of each automaton and of cells, as refusals tell them.
+/// The number of states of each automaton, and the number of cells.
 fn shape(task: &Task<'_>) -> (Vec<usize>, u32) {
     let system = task.lower(1);
     let population = |role| match task.is_parameterized() {
@@ -45,12 +46,12 @@ fn numbers(message: &str) -> Vec<u32> {
     digits.filter_map(|part| part.parse().ok()).collect()
 }
 
-/// Adds what is missing until nothing is, or something else is wrong.
+/// Adds what is missing until nothing is, or until the checker finds another problem.
 fn close_load_buffers(task: &Task<'_>, with_held: bool) -> (LoadBuffers, Result<(), Refusal>) {
     close_tracked(task, with_held, None)
 }
 
-/// The same for a set that follows some processes only.
+/// The same for a set that follows only some processes.
 fn close_tracked(
     task: &Task<'_>,
     with_held: bool,
@@ -78,7 +79,7 @@ fn close_tracked(
                 | Refusal::NotClosed { predecessor: Missing::LoadBuffers(element), .. },
             ) => {
                 if proof.parts[0].elements.contains(&element) {
-                    // It names more processes than are followed, so that it holds nothing.
+                    // It names more processes than are followed, so it contains nothing.
                     assert!(proof.parts[0].tracked.is_some(), "{element:?} is missing again");
                     return (proof, Err(Refusal::BadMissing(Missing::LoadBuffers(element))));
                 }
@@ -92,7 +93,7 @@ fn close_tracked(
                 }
                 _ => panic!("{message}"),
             },
-            // The claims are looked at in order: the first about this cell is wrong.
+            // Claims are checked in order, so the first one about this cell is wrong.
             Err(Refusal::Unfit(message)) if message.contains("other writers") => {
                 let cell = numbers(&message)[0];
                 let wrong = proof
@@ -129,7 +130,7 @@ const NONE: &[Model] = &[];
 
 /// Programs, and the models under which they are unsafe.
 pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
-    // Store buffering: plain, with fences, with one, and with reads of one's own stores.
+    // Store buffering: plain, with fences, with one fence, and with reads of own stores.
     (
         "shared x, y: bool; process P { x = true; if !y { cs: skip; } } process Q { y = true; if !x { cs: skip; } } forbid P@cs && Q@cs;",
         TSO,
@@ -159,7 +160,7 @@ pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
         "shared x, y, z: bool; process P { x = true; let r = z; if x { if !y { cs: skip; } } } process Q { y = true; let r = z; if y { if !x { cs: skip; } } } forbid P@cs && Q@cs;",
         TSO,
     ),
-    // Messages: stores may change places under PSO only.
+    // Message passing: stores may be reordered only under PSO.
     (
         "shared x, y: bool; process W { x = true; y = true; } process R { let a = y; let b = x; assert(!a || b); }",
         PSO,
@@ -172,7 +173,7 @@ pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
         "shared x, y: bool; process W { x = true; y = true; } process R { let a = x; let b = y; assert(!a || b); }",
         SC,
     ),
-    // One cell: in order, and one's own stores.
+    // One cell: stores stay in order, and a process sees its own.
     ("shared x: 0..2; process P { x = 1; x = 2; } process Q { let a = x; let b = x; assert(a <= b); }", NONE),
     ("shared x: 0..2; process P { x = 1; x = 2; } process Q { let a = x; let b = x; assert(a >= b); }", SC),
     ("shared x: 0..1; process P { x = 1; let a = x; assert(a == 1); }", NONE),
@@ -237,11 +238,11 @@ pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
     ("process P[2] { a: skip; } process Q[2] { skip; b: skip; } forbid count(P@a) - count(Q@b) == 1;", SC),
     ("process P[2] { a: skip; } process Q { skip; b: skip; } forbid count(P@a) == 1 && Q@b;", SC),
     ("process P { a: skip; } process Q[*] { b: skip; } forbid P@a && count(Q@b) >= 1;", SC),
-    // Exactly one: at least one is no reason.
+    // Exactly one. A state with at least one is reachable.
     ("shared x: 0..1; process P[2] { a: let r = xchg(x, 1); } forbid count(P@a) == 1 && x == 0;", NONE),
-    // Nobody is judged within a section.
+    // Properties are not evaluated inside a section.
     ("shared x: 0..1; process P[2] { atomic { x = 1; a: await x == 0; } } forbid count(P@a) >= 1;", NONE),
-    // Counts beside something else, with any number of threads.
+    // Counts combined with another condition, with any number of threads.
     ("shared x: 0..1; process P[*] { a: skip; x = 1; } forbid count(P@a) >= 1 && x == 1;", SC),
     ("shared x: 0..1; process P[*] { x = 1; a: skip; } forbid x == 1 && 2 <= count(P@a);", SC),
     // Either of two conditions.
@@ -253,7 +254,7 @@ pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
         SC,
     ),
     ("shared x: 0..1; process P { let r = x; } process Q { x = 1; loop { skip; } } final P.r == 0;", NONE),
-    // A cell that nobody writes.
+    // A cell that is never written.
     ("shared x, z: 0..1; process P { x = 1; } forbid z == 0 && x == 1;", SC),
     // One writer, which reads another cell or its own.
     (
@@ -262,7 +263,7 @@ pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
     ),
     ("shared x: 0..1; process P { await x == 0; cs: skip; x = 1; } forbid P@cs && x == 0;", SC),
     ("shared x: 0..1; process P { x = 1; fence; cs: skip; } forbid P@cs && x == 0;", NONE),
-    // One's own store is read twice.
+    // An own store is read twice.
     (
         "shared x, y: bool; process P { x = true; if x { if x { if !y { cs: skip; } } } } process Q { y = true; if y { if y { if !x { cs: skip; } } } } forbid P@cs && Q@cs;",
         TSO,
@@ -311,7 +312,8 @@ pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
         NONE,
     ),
     ("shared x: 0..2; process P { x = 1; let r = xchg(x, 2); assert(r == 1); }", NONE),
-    // Stores that wait while others see the cell: an own read in between, two of them, and effects in the other order.
+    // Pending stores while others read the cell: with a read of the own store in between, with two stores,
+    // and with effects in the other order.
     (
         "shared x, y: 0..1; process P { x = 1; if x == 1 { y = 1; } } process Q { await y == 1; if x == 0 { cs: skip; } } forbid Q@cs;",
         PSO,
@@ -332,14 +334,14 @@ pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
         "shared x, y, z: 0..1; process P { x = 1; sfence; if z == 0 { if x == 1 { if y == 0 { cs: skip; } } } } process Q { y = 1; sfence; if z == 0 { if y == 1 { if x == 0 { cs: skip; } } } } forbid P@cs && Q@cs;",
         TSO,
     ),
-    // A cell with two writers of one kind; locked instructions beside a store, and with two effects.
+    // A cell with two writers of one kind, a locked instruction after a store, and one with two effects.
     (
         "shared x: 0..1; process P[2] { x = 1; fence; x = 0; fence; cs: skip; } forbid count(P@cs) >= 1 && x == 1;",
         SC,
     ),
     ("shared x, y: 0..1; process P { x = 1; atomic { await y == 0; } cs: skip; } forbid P@cs && x == 1;", SC),
     ("shared x, y: 0..1; process S { atomic { x = 1; y = 1; } } forbid x == 1;", SC),
-    // Each of these needs a condition of the checker that no program above does.
+    // Each of these needs a condition of the checker that no program above needs.
     (
         "shared x: 0..1; process P { let a = cas(x, 0, 1); } process Q { let b = cas(x, 0, 0); } final x == 1;",
         NONE,
@@ -407,7 +409,8 @@ pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
     ),
 ];
 
-/// Locked instructions that wait for the stores to their own address only: what is unsafe then is not proved.
+/// Locked instructions that wait only for the stores to their own address: programs that are unsafe then are
+/// not proved safe.
 #[test]
 fn locked_instructions_that_wait_for_their_own_address() {
     let mut differ = 0;
@@ -426,7 +429,7 @@ fn locked_instructions_that_wait_for_their_own_address() {
     assert_eq!(differ, 3);
 }
 
-/// More processes than are looked up by their places. The first has to take a step.
+/// More processes than the index looks up by their places. The first has to take a step.
 #[test]
 fn many_processes_in_one_element() {
     let step = |number: usize| if number == 0 { "x = 1;" } else { "" };
@@ -438,9 +441,10 @@ fn many_processes_in_one_element() {
     assert!(matches!(judged, Err(Refusal::Initial(_))), "{judged:?}");
 }
 
-/// Properties that such sets say nothing about: those that name and count the same threads; the end of any number of threads, and arithmetic with that number.
+/// Properties that such proofs do not support: naming and counting the same threads, and, for any number of
+/// threads, `final` conditions and arithmetic with counts.
 #[test]
-fn some_properties_are_not_proved() {
+fn some_properties_are_not_supported() {
     let texts = [
         "shared x: 0..1; process P(i: 0..1) { if i == 1 { await x == 1; } a: skip; } forbid P(0)@a && count(P@a) >= 1;",
         "shared x: 0..1 = *; process P[*] { let r = x; } final x == 0;",
@@ -469,7 +473,7 @@ fn some_properties_are_not_proved() {
 }
 
 #[test]
-fn sets_that_are_closed_step_by_step_end_at_an_initial_state_of_what_is_unsafe() {
+fn sets_closed_step_by_step_reach_an_initial_state_of_unsafe_programs() {
     for &(text, breaks) in PROGRAMS {
         let program = read(text);
         for model in Model::ALL {
@@ -503,7 +507,7 @@ fn sets_that_are_closed_step_by_step_end_at_an_initial_state_of_what_is_unsafe()
     }
 }
 
-/// However few processes are followed, what is unsafe is not proved. Some of what is safe is.
+/// However few processes are followed, no unsafe program is proved safe. Some safe programs are.
 #[test]
 fn sets_that_follow_some_processes_prove_nothing_unsafe() {
     let mut proved = 0;
@@ -520,7 +524,7 @@ fn sets_that_follow_some_processes_prove_nothing_unsafe() {
             }
         }
     }
-    // Exactly so many: fewer if a rule asked for more than it has to.
+    // An exact count. It is lower if a rule requires more than it has to.
     assert_eq!(proved, 332);
 }
 
@@ -554,7 +558,7 @@ fn claims_that_are_needed_cannot_be_left_out() {
     assert!(left_out.iter().all(|&left_out| left_out > 20), "{left_out:?}");
 }
 
-/// A proof that has no classes for an automaton would leave its processes out.
+/// A proof without classes for an automaton would leave out its processes.
 #[test]
 fn an_automaton_cannot_be_left_out() {
     let program = read("shared x: 0..1; process P { let a = x; assert(a == 0); } process R { x = 1; }");
@@ -574,9 +578,9 @@ fn an_automaton_cannot_be_left_out() {
     }
 }
 
-/// Sets without stacks are closed under everything, but hold no initial state.
+/// Sets without stacks are closed under everything, but contain no initial state.
 #[test]
-fn pieces_without_stacks_hold_no_initial_state() {
+fn pieces_without_stacks_contain_no_initial_state() {
     let program = read(
         "shared x: 0..1; proc f() { choose { f(); } or { x = 1; } } process P { f(); assert(x == 0); } process Q { f(); }",
     );
@@ -595,11 +599,11 @@ fn pieces_without_stacks_hold_no_initial_state() {
     assert_eq!(judge(&task, &Proof::Stacks(forged.clone())), Err(Refusal::InitialMissing));
     let nothing = Stacks { pieces: Vec::new(), ..forged };
     assert_eq!(judge(&task, &Proof::Stacks(nothing)), Err(Refusal::InitialMissing));
-    let nobody = Crowds { stops: every, ..Crowds::default() };
-    assert_eq!(judge(&task, &Proof::Crowds(nobody)), Err(Refusal::InitialMissing));
+    let empty = Crowds { stops: every, ..Crowds::default() };
+    assert_eq!(judge(&task, &Proof::Crowds(empty)), Err(Refusal::InitialMissing));
 }
 
-/// No piece, and no edge at the top of a set that holds the start of a process, can be left out.
+/// No piece, and no edge at the top of a set that contains the start of a process, can be left out.
 #[test]
 fn stacks_at_the_start_cannot_be_left_out() {
     let program = read(
@@ -607,7 +611,7 @@ fn stacks_at_the_start_cannot_be_left_out() {
     );
     let task = task(&program, Model::Sc);
     let (_, Some(Proof::Stacks(proof))) = Pushdown.prove(&task.analysis(), &Limits::unlimited(1)) else {
-        panic!("it is proved by sets of stacks");
+        panic!("expected a proof by sets of stacks");
     };
     assert_eq!(judge(&task, &Proof::Stacks(proof.clone())), Ok(()));
     let mut empty = proof.clone();
@@ -618,7 +622,7 @@ fn stacks_at_the_start_cannot_be_left_out() {
     assert_eq!(judge(&task, &Proof::Stacks(none)), Err(Refusal::InitialMissing));
 }
 
-/// The table of what has to be right names all files, and its counts are about right.
+/// The table of the trusted code in the docs has a row for each folder, and its counts are about right.
 #[test]
 fn the_trusted_base_is_as_large_as_the_docs_say() {
     fn count(folder: &Path, files: &mut usize, lines: &mut usize) {

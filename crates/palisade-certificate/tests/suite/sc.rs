@@ -1,4 +1,5 @@
-//! Proofs for SC by numbers of threads and by sets of stacks: they convince wherever the engine says `safe`, and never for a program that is not.
+//! Proofs for SC by numbers of threads and by sets of stacks. They are accepted wherever the engine says
+//! `safe`, and never for an unsafe program.
 
 use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, verify};
@@ -38,7 +39,7 @@ fn judge(task: &Task<'_>, proof: &Proof) -> Result<(), Refusal> {
     verify(task, proof, &limits).map(|_| ())
 }
 
-/// The proof as it comes back from a file.
+/// The proof, written to a file and read back.
 fn from_file(proof: Proof) -> Proof {
     let certificate = Certificate {
         file: "p.pal".into(),
@@ -57,9 +58,9 @@ fn from_file(proof: Proof) -> Proof {
 }
 
 #[test]
-fn proofs_of_the_corpus_convince() {
+fn proofs_of_the_corpus_are_accepted() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    let mut convinced = 0;
+    let mut accepted = 0;
     for folder in ["recursive", "spawning"] {
         for entry in std::fs::read_dir(corpus.join(folder)).expect("the corpus is complete") {
             let path = entry.expect("a file").path();
@@ -69,14 +70,14 @@ fn proofs_of_the_corpus_convince() {
             assert_eq!(verdict == Verdict::Holds, proof.is_some(), "{}", path.display());
             if let Some(proof) = proof {
                 assert_eq!(judge(&task, &from_file(proof)), Ok(()), "{}", path.display());
-                convinced += 1;
+                accepted += 1;
             }
         }
     }
-    assert_eq!(convinced, 8);
+    assert_eq!(accepted, 8);
 }
 
-/// All kinds of programs, by number.
+/// One program of each kind for a seed.
 fn programs(seed: u64) -> [(&'static str, Program); 5] {
     [
         ("bounded recursion", generate_recursive(Recursion::Bounded, 700_000 + seed)),
@@ -88,17 +89,17 @@ fn programs(seed: u64) -> [(&'static str, Program); 5] {
 }
 
 #[test]
-fn proofs_of_random_programs_convince() {
+fn proofs_of_random_programs_are_accepted() {
     let (mut crowds, mut stacks) = (0, 0);
     let seeds = seeds(60);
     for seed in &seeds {
         for (kind, program) in programs(seed) {
-            let asked = [
+            let options = [
                 (Reduction::Full, Bound::Auto),
                 (Reduction::None, Bound::Auto),
                 (Reduction::Full, Bound::Fixed(2)),
             ];
-            for (reduction, rounds) in asked {
+            for (reduction, rounds) in options {
                 let mut task = task(&program, reduction);
                 task.options.rounds = rounds;
                 let (verdict, proof) = prove(&task);
@@ -119,7 +120,7 @@ fn proofs_of_random_programs_convince() {
     assert!(crowds > 0 && stacks > 0 || !seeds.suffice());
 }
 
-/// Takes something out of a proof, or changes a number in it.
+/// Removes something from a proof, or changes a number in it.
 fn spoil(proof: &mut Proof, random: &mut Random) {
     let pick = |length: usize, random: &mut Random| random.below(length.max(1));
     let change = |values: &mut Vec<i64>, random: &mut Random| {
@@ -181,11 +182,11 @@ fn spoil(proof: &mut Proof, random: &mut Random) {
                 proof.stops[at].pop();
             }
         },
-        _ => panic!("the engine gives no such proofs"),
+        _ => panic!("the engine gives no other proofs"),
     }
 }
 
-/// The program with one digit changed, one after the other.
+/// All variants of the program with one digit changed.
 fn variants(program: &Program) -> impl Iterator<Item = Program> {
     let text = print::print(program);
     let digits: Vec<usize> = (0..text.len()).filter(|&at| text.as_bytes()[at].is_ascii_digit()).collect();
@@ -195,7 +196,8 @@ fn variants(program: &Program) -> impl Iterator<Item = Program> {
     })
 }
 
-/// A spoiled proof may still be one of the same program. Of a program that is not safe nothing is: not the proof of a safe one that looks much like it, spoiled or not.
+/// A spoiled proof may still prove the same program. But no proof is accepted for an unsafe program, not even
+/// that of a similar safe program, spoiled or not.
 #[test]
 fn spoiled_proofs_and_proofs_of_other_programs() {
     let (mut spoiled, mut refused, mut other) = (0, 0, 0);
@@ -227,11 +229,11 @@ fn spoiled_proofs_and_proofs_of_other_programs() {
             }
         }
     }
-    eprintln!("{refused} of {spoiled} spoiled proofs are refused; {other} programs that are not safe");
+    eprintln!("{refused} of {spoiled} spoiled proofs were rejected; {other} unsafe programs");
     assert!(refused * 2 > spoiled && other > 10 || !seeds.suffice());
 }
 
-/// The proof of the first program does not prove the second, for this reason.
+/// Checks that the proof of the first program is rejected for the second, for this reason.
 pub(crate) fn check_refusal(safe: &str, other: &str, expected: &str) {
     let (safe, other) = (read(safe), read(other));
     let (verdict, proof) = prove(&task(&safe, Reduction::Full));
@@ -243,7 +245,7 @@ pub(crate) fn check_refusal(safe: &str, other: &str, expected: &str) {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn refusals_say_what_is_wrong() {
     let workers = |least: u32| {
         format!(
             "shared lock: bool; process Main {{ loop {{ spawn W; }} }}
@@ -258,7 +260,7 @@ fn what_is_wrong_is_told() {
              process W on spawn {{ let r = x; assert(r == {init}); x = {stored}; }}"
         )
     };
-    check_refusal(&same(0, 0), &same(1, 1), "an initial state is in no element");
+    check_refusal(&same(0, 0), &same(1, 1), "an initial state is not in any element");
     check_refusal(&same(0, 0), &same(0, 1), "leads out of the set");
     let climb = |bad: &str, init: &str| {
         format!(
@@ -268,7 +270,11 @@ fn what_is_wrong_is_told() {
         )
     };
     check_refusal(&climb("u == d", "false"), &climb("u == 0", "false"), "leads to a bad state");
-    check_refusal(&climb("u == d", "true"), &climb("u == d", "false"), "an initial state is in no element");
+    check_refusal(
+        &climb("u == d", "true"),
+        &climb("u == d", "false"),
+        "an initial state is not in any element",
+    );
     let store = |value: u32| {
         format!(
             "shared x: 0..3; proc down() {{ choose {{ down(); }} or {{ x = {value}; }} }}
@@ -290,7 +296,8 @@ fn other_models_are_not_proved() {
     }
 }
 
-/// A thread that takes local steps without end is not passed over: others would never be looked at together with it.
+/// A thread that takes local steps forever is not skipped. Otherwise the others would never be checked
+/// together with it.
 #[test]
 fn loops_have_stops() {
     let program = read(
@@ -298,13 +305,13 @@ fn loops_have_stops() {
     );
     let task = task(&program, Reduction::Full);
     let (_, proof) = prove(&task);
-    let Some(Proof::Crowds(mut proof)) = proof else { panic!("it is proved by numbers of threads") };
+    let Some(Proof::Crowds(mut proof)) = proof else { panic!("expected a proof by numbers of threads") };
     proof.stops.iter_mut().for_each(Vec::clear);
     let judged = judge(&task, &Proof::Crowds(proof));
     assert!(matches!(judged, Err(Refusal::NotInductive(_))), "{judged:?}");
 }
 
-/// Proofs that are needed as they are, by numbers of threads.
+/// Programs whose proofs by numbers of threads need every part.
 const CROWDS: &[&str] = &[
     "shared lock: bool; process Main { loop { spawn W; } }
      process W on spawn { while xchg(lock, true) {} cs: skip; lock = false; } forbid count(W@cs) >= 2;",
@@ -315,13 +322,15 @@ const CROWDS: &[&str] = &[
     "shared x: 0..1; process Main { spawn W; spawn W; } process W on spawn { x = 1; a: skip; } forbid count(W@a) >= 3;",
 ];
 
-/// No element can be left out, and none can ask for fewer threads, or for many.
+/// No element can be left out, and no bound on a number of threads can be tightened.
 #[test]
 fn numbers_of_threads_cannot_be_changed() {
     for text in CROWDS {
         let program = read(text);
         let task = task(&program, Reduction::Full);
-        let (_, Some(Proof::Crowds(proof))) = prove(&task) else { panic!("it is proved by numbers: {text}") };
+        let (_, Some(Proof::Crowds(proof))) = prove(&task) else {
+            panic!("expected a proof by numbers of threads: {text}")
+        };
         assert_eq!(judge(&task, &Proof::Crowds(proof.clone())), Ok(()), "{text}");
         let mut reversed = proof.clone();
         reversed.elements.iter_mut().for_each(|element| element.started.reverse());
@@ -345,10 +354,12 @@ fn numbers_of_threads_cannot_be_changed() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn nonsense_is_rejected() {
     let program = read(CROWDS[1]);
     let task_of = task(&program, Reduction::Full);
-    let (_, Some(Proof::Crowds(proof))) = prove(&task_of) else { panic!("it is proved by numbers") };
+    let (_, Some(Proof::Crowds(proof))) = prove(&task_of) else {
+        panic!("expected a proof by numbers of threads")
+    };
     let at = proof.elements.iter().position(|element| !element.started.is_empty()).expect("threads start");
     let unfit = |change: &dyn Fn(&mut Crowds)| {
         let mut changed = proof.clone();
@@ -386,7 +397,9 @@ fn nonsense_is_refused() {
         "shared x: 0..1; proc f() { choose { f(); } or { x = 1; } } process P { f(); assert(x == 1); } process Q { f(); let r = x; }",
     );
     let task_of = task(&program, Reduction::Full);
-    let (_, Some(Proof::Stacks(proof))) = prove(&task_of) else { panic!("it is proved by sets of stacks") };
+    let (_, Some(Proof::Stacks(proof))) = prove(&task_of) else {
+        panic!("expected a proof by sets of stacks")
+    };
     let unfit = |change: &dyn Fn(&mut Stacks)| {
         let mut changed = proof.clone();
         change(&mut changed);
@@ -413,12 +426,14 @@ fn nonsense_is_refused() {
     unfit(&|proof| proof.pieces[0].threads.push((99, 0)));
 }
 
-/// Every way in which the threads can begin has to be in the set.
+/// Every way in which the threads can start has to be in the set.
 #[test]
 fn each_choice_at_the_start_is_needed() {
     let program = read(CROWDS[1]);
     let task = task(&program, Reduction::Full);
-    let (_, Some(Proof::Crowds(proof))) = prove(&task) else { panic!("it is proved by numbers") };
+    let (_, Some(Proof::Crowds(proof))) = prove(&task) else {
+        panic!("expected a proof by numbers of threads")
+    };
     for value in 0..2 {
         let mut less = proof.clone();
         let threads = &proof.threads;
@@ -431,7 +446,7 @@ fn each_choice_at_the_start_is_needed() {
     }
 }
 
-/// All combinations of what the threads of a piece look like are judged.
+/// All combinations of views that the threads of a piece offer are judged.
 #[test]
 fn states_of_sets_of_stacks_are_judged_one_by_one() {
     let text = |bad: &str| {
@@ -448,7 +463,7 @@ fn states_of_sets_of_stacks_are_judged_one_by_one() {
     }
 }
 
-/// The sets of a thread cannot be replaced by one without stacks, with any memory, whoever leaves that memory behind.
+/// The set of a thread cannot be replaced by an empty one, whatever the memory and whichever thread left it.
 #[test]
 fn the_sets_of_the_other_threads_matter() {
     let texts = [
@@ -458,7 +473,9 @@ fn the_sets_of_the_other_threads_matter() {
     for text in texts {
         let program = read(text);
         let task = task(&program, Reduction::Full);
-        let (_, Some(Proof::Stacks(proof))) = prove(&task) else { panic!("it is proved by sets of stacks") };
+        let (_, Some(Proof::Stacks(proof))) = prove(&task) else {
+            panic!("expected a proof by sets of stacks")
+        };
         for memory in 0..proof.memories.len() as u32 {
             for thread in 0..2 {
                 let mut other = proof.clone();
@@ -477,7 +494,7 @@ fn the_sets_of_the_other_threads_matter() {
     }
 }
 
-/// Registers of a process body are seen while procedures run above it.
+/// Properties see the registers of a process body while procedures run above it.
 #[test]
 fn callers_are_seen() {
     let text = |value: u32| {

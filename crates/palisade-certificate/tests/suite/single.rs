@@ -1,4 +1,4 @@
-//! Proofs of the single-buffer engine convince, under every model; proofs that lack something do not.
+//! The checker accepts the proofs of the single-buffer engine under every model, and rejects incomplete ones.
 
 use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
@@ -48,13 +48,13 @@ fn safe_programs() -> Vec<(String, Program)> {
 }
 
 #[test]
-fn proofs_of_the_corpus_convince() {
+fn proofs_of_the_corpus_are_accepted() {
     for (name, program) in safe_programs() {
         for model in Model::ALL {
             let task = task(&program, model, Interlocked::WholeBuffer);
             let (outcome, proof) = Sb.prove(&task.analysis(), &Limits::unlimited(1));
             assert_eq!(outcome.verdict, Verdict::Holds, "{name} under {}", model.name());
-            if let Err(refusal) = judge(&task, &proof.expect("what is safe is proved")) {
+            if let Err(refusal) = judge(&task, &proof.expect("a safe program has a proof")) {
                 panic!("{name} under {}: {refusal}", model.name());
             }
         }
@@ -75,11 +75,12 @@ fn elements_cannot_be_left_out() {
             missed += usize::from(judge(&task, &Proof::SingleBuffer(less)).is_err());
         }
     }
-    // The checker may find another process whose instructions suffice, and then needs less than the engine did.
+    // The checker may find another process whose instructions suffice, and then needs less than the engine
+    // did.
     assert!(left_out > 100 && 20 * missed > 19 * left_out, "{missed} of {left_out} elements were missed");
 }
 
-/// Ways to ask for more or something else in an element: the set then lacks configurations.
+/// Variants of an element with more or other requirements. The set then lacks configurations.
 fn changes(element: &Snapshot) -> Vec<Snapshot> {
     let mut changed = Vec::new();
     let mut change = |change: &dyn Fn(&mut Snapshot)| {
@@ -123,7 +124,7 @@ fn no_element_can_be_changed() {
         let program = read(text);
         let task = task(&program, Model::Pso, Interlocked::WholeBuffer);
         let proof = prove(&task);
-        judge(&task, &Proof::SingleBuffer(proof.clone())).expect("the proof convinces");
+        judge(&task, &Proof::SingleBuffer(proof.clone())).expect("the proof is accepted");
         assert!(!proof.elements.is_empty());
         for index in 0..proof.elements.len() {
             for other in changes(&proof.elements[index]) {
@@ -137,7 +138,7 @@ fn no_element_can_be_changed() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn nonsense_is_rejected() {
     let program = read("shared x: bool; process P { x = true; assert(x); }");
     let task = task(&program, Model::Pso, Interlocked::WholeBuffer);
     let proof = prove(&task);
@@ -159,7 +160,7 @@ fn nonsense_is_refused() {
         changed.elements.push(Snapshot { memory: Vec::new(), processes: vec![process.clone()] });
         assert!(judge(&task, &Proof::SingleBuffer(changed)).is_err(), "{process:?}");
     }
-    // What is just beyond the last one, twice there, or too often.
+    // Numbers just past the last valid one, duplicates, and too many processes.
     let states = (0..).find(|&state| {
         let mut changed = proof.clone();
         changed.elements.push(Snapshot { memory: Vec::new(), processes: vec![viewer(0, Some(state))] });
@@ -189,8 +190,8 @@ fn nonsense_is_refused() {
     }
     let mut many = proof.clone();
     many.elements.push(Snapshot { memory: Vec::new(), processes: vec![viewer(0, Some(0)); 1024] });
-    assert!(judge(&task, &Proof::SingleBuffer(many)).is_ok(), "more processes than there are hold nothing");
-    // An own letter is the newest store: none of the cell is older.
+    assert!(judge(&task, &Proof::SingleBuffer(many)).is_ok(), "an element with too many processes is empty");
+    // An own letter is the newest store to its cell, so no letter on that cell is older.
     let two = read("shared x, y: bool; process P { x = true; y = true; assert(x); }");
     let word = vec![letter(false, 1, 1), letter(false, 0, 1), letter(true, 0, 1)];
     let wrong = Snapshot { memory: Vec::new(), processes: vec![Viewer { word, ..viewer(0, Some(0)) }] };
@@ -210,11 +211,11 @@ fn nonsense_is_refused() {
     }
 }
 
-/// Every proof for a random program convinces, under all models and whatever locked instructions wait for.
+/// Every proof for a random program is accepted, under all models and whatever locked instructions wait for.
 #[test]
-fn proofs_for_random_programs_convince() {
+fn proofs_for_random_programs_are_accepted() {
     let seeds = seeds(60).starting_at(1);
-    let (mut convinced, mut refused) = (0, 0);
+    let (mut accepted, mut refused) = (0, 0);
     for (seed, profile) in seeds.range().flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
         let program = generate(profile, seed);
         let mut whole = None;
@@ -231,24 +232,24 @@ fn proofs_for_random_programs_convince() {
                 if let Err(refusal) = judge(&task, &proof) {
                     panic!("seed {seed}, {profile:?}, {}, {interlocked:?}: {refusal}", model.name());
                 }
-                convinced += 1;
+                accepted += 1;
                 whole = (model == Model::Pso).then_some(proof);
             } else if let (Verdict::Violated(_), Some(proof)) = (&outcome.verdict, &whole) {
-                // What is right with locked instructions that wait for everything, and wrong with others.
+                // Safe if locked instructions wait for the whole buffer, and unsafe if they do not.
                 assert!(
                     judge(&task, proof).is_err(),
-                    "seed {seed}, {profile:?}: a proof of something wrong convinces"
+                    "seed {seed}, {profile:?}: a proof is accepted for an unsafe program"
                 );
                 refused += 1;
             }
         }
     }
-    println!("{convinced} proofs convinced, {refused} of something wrong were refused");
-    assert!(convinced > 0 || !seeds.suffice());
+    println!("{accepted} proofs were accepted, {refused} were rejected for unsafe programs");
+    assert!(accepted > 0 || !seeds.suffice());
 }
 
 #[test]
-fn files_hold_the_proof() {
+fn files_contain_the_proof() {
     let program = read(
         "shared x, y: bool; process W { x = true; sfence; y = true; } process R { let a = y; let b = x; assert(!a || b); }",
     );

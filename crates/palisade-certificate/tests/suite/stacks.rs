@@ -1,4 +1,4 @@
-//! Sets of stacks: proofs of programs that look much alike, and proofs that lack something.
+//! Proofs by sets of stacks: proofs of similar programs, and incomplete proofs.
 
 use crate::rules::{judge, read, task};
 use crate::sc::check_refusal;
@@ -11,11 +11,11 @@ use palisade_pushdown::Pushdown;
 fn prove(task: &Task<'_>) -> Stacks {
     match Pushdown.prove(&task.analysis(), &Limits::unlimited(1)).1 {
         Some(Proof::Stacks(proof)) => proof,
-        other => panic!("it is proved by sets of stacks, not by {other:?}"),
+        other => panic!("expected a proof by sets of stacks, not {other:?}"),
     }
 }
 
-/// What one thread does within a procedure the others see.
+/// Other threads see what a thread does inside a procedure.
 #[test]
 fn procedures_are_interrupted() {
     let text = |value: u32| {
@@ -39,7 +39,7 @@ fn waiting_threads_return() {
     check_refusal(&text(0), &text(1), "leads out of the set");
 }
 
-/// A thread that has ended is not taken for one that waits in the same way.
+/// A thread that has ended is not confused with one that waits in the same way.
 #[test]
 fn final_states_are_judged() {
     let text = |most: u32| {
@@ -61,7 +61,7 @@ fn started_threads_are_followed() {
     let proof = prove(&task);
     assert_eq!(judge(&task, &Proof::Stacks(proof.clone())), Ok(()));
     assert!(proof.pieces.iter().any(|piece| piece.threads.len() == 3));
-    // Without the pieces that have the thread that is started.
+    // Without the pieces that contain the started thread.
     let mut less = proof.clone();
     less.pieces.retain(|piece| piece.threads.len() == 2);
     let judged = judge(&task, &Proof::Stacks(less));
@@ -75,7 +75,7 @@ fn started_threads_are_followed() {
     assert!(matches!(judged, Err(Refusal::Leaves { .. })), "{judged:?}");
 }
 
-/// Nor can its place be taken by pieces without it, in which the others have gone on.
+/// Pieces without the started thread, in which the others continue, do not replace those with it.
 #[test]
 fn a_thread_that_starts_another_is_not_alone() {
     let program = read(STARTING);
@@ -86,7 +86,8 @@ fn a_thread_that_starts_another_is_not_alone() {
     assert!(matches!(judged, Err(Refusal::Leaves { .. })), "{judged:?}");
 }
 
-/// Whatever is called, waits and returns has to be in the sets: without any one of its frames a proof does not convince.
+/// Every frame that is called, waits or returns has to be in the sets. A proof that lacks one of its frames
+/// is rejected.
 #[test]
 fn no_frame_can_be_left_out() {
     let texts = [
@@ -95,7 +96,7 @@ fn no_frame_can_be_left_out() {
          proc f() -> 0..1 { choose { let s = f(); return s; } or { ready = 1; await go == 1; return 1; } }
          process P { let r = f(); x = r; r = f(); x = 1 - r; }
          process Q { await ready == 1; go = 1; let r = x; assert(r < 2); }",
-        // In a section nobody waits: f returns to two places, one after the other.
+        // No thread waits inside a section: f returns to two places, one after the other.
         "shared x: 0..1; proc f() { choose { f(); } or { skip; } }
          process P { atomic { f(); f(); x = 1; } x = 0; } process Q { let r = x; assert(r < 2); }",
     ];
@@ -114,21 +115,21 @@ fn no_frame_can_be_left_out() {
     }
 }
 
-/// A proof names all threads that are ever there; more are not started.
+/// A proof names all threads that ever exist, so no more may be started.
 #[test]
-fn no_more_threads_are_started_than_there_are() {
+fn no_more_threads_are_started_than_the_proof_names() {
     let text = |least: u32| {
         format!(
             "shared x: 0..2; proc f() {{ choose {{ f(); }} or {{ skip; }} }}
              process P {{ f(); loop {{ if x >= {least} {{ spawn W; }} }} }} process W on spawn {{ f(); }}"
         )
     };
-    check_refusal(&text(1), &text(0), "more threads are started than there are");
+    check_refusal(&text(1), &text(0), "more threads are started than the proof names");
 }
 
-/// Pieces with a set that is empty stand for no state: whatever the other sets hold, nothing is bad about them.
+/// A piece with an empty set contains no state. Whatever its other sets contain, it is not bad.
 #[test]
-fn pieces_that_stand_for_nothing() {
+fn pieces_without_states() {
     let program = read(STARTING);
     let task = task(&program, Model::Sc);
     let proof = prove(&task);
@@ -136,7 +137,7 @@ fn pieces_that_stand_for_nothing() {
         let mut more = proof.clone();
         let empty = more.sets.len() as u32;
         more.sets.push(StackSet { states: vec![Vec::new()] });
-        // The other thread goes on, with the same set beside it.
+        // The other thread continues, with the same set for the first.
         let mut pieces = proof.pieces.clone();
         for piece in &mut pieces {
             piece.threads[thread].1 = empty;
@@ -146,7 +147,7 @@ fn pieces_that_stand_for_nothing() {
     }
 }
 
-/// With any number of threads at the start, a proof for one of each is none.
+/// With any number of threads at the start, a proof for one of each proves nothing.
 #[test]
 fn any_number_of_threads_is_not_proved() {
     let program = read("shared x: 0..1; proc f() { choose { f(); } or { x = 1; } } process P { f(); }");

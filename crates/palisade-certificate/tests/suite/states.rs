@@ -1,4 +1,5 @@
-//! Proofs by visiting all states: they convince where the program is safe and has finitely many states, and nowhere else.
+//! Proofs by visiting all states: accepted where the program is safe and has finitely many states, and
+//! nowhere else.
 
 use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, verify};
@@ -19,9 +20,9 @@ fn task(program: &Program, model: Model) -> Task<'_> {
 }
 
 #[test]
-fn they_convince_exactly_where_brute_force_finds_nothing() {
+fn they_are_accepted_exactly_where_brute_force_finds_nothing() {
     let seeds = seeds(25);
-    let (mut convinced, mut refused) = (0, 0);
+    let (mut accepted, mut refused) = (0, 0);
     for seed in &seeds {
         for profile in Profile::ALL {
             let program = generate(profile, seed);
@@ -34,7 +35,7 @@ fn they_convince_exactly_where_brute_force_finds_nothing() {
                 match expected {
                     Answer::Safe => {
                         assert!(judged.is_ok(), "{profile:?} {seed} {}: {judged:?}", model.name());
-                        convinced += 1;
+                        accepted += 1;
                     }
                     Answer::Unsafe(_) => {
                         assert_eq!(judged, Err(Refusal::BadReached), "{profile:?} {seed} {}", model.name());
@@ -46,11 +47,11 @@ fn they_convince_exactly_where_brute_force_finds_nothing() {
             }
         }
     }
-    let enough = convinced > seeds.count() && refused > seeds.count();
-    assert!(enough || !seeds.suffice(), "{convinced} {refused}");
+    let enough = accepted > seeds.count() && refused > seeds.count();
+    assert!(enough || !seeds.suffice(), "{accepted} {refused}");
 }
 
-/// Whether the proof convinces, and after how many states.
+/// Whether the proof is accepted, and after how many states.
 fn judge(text: &str, model: Model) -> Result<usize, Refusal> {
     let program = read(text);
     let judged = verify(&task(&program, model), &Proof::AllStates, &Limits::unlimited(1));
@@ -66,9 +67,9 @@ fn threads_that_no_property_names_are_interchangeable() {
         judge(&text, Model::Sc).expect("it is safe")
     };
     let (all, named) = (visited("forbid count(P@done) > 3;"), visited("forbid P[0]@done && P[0].r > 3;"));
-    // Exactly so many: more if they were not sorted, or not told apart where they have to be.
+    // Exact counts. They change if threads are not sorted, or not distinguished where they have to be.
     assert_eq!((all, named), (88, 289));
-    // What a property says of one of them may hold for another.
+    // A property that names one of them may hold for another.
     let text = "shared x: 0..1; process P[2] { let r: 0..1; r = xchg(x, 1); done: skip; }";
     let by_one = |process: usize| format!("{text} forbid P[{process}]@done && P[{process}].r == 1;");
     for process in [0, 1] {
@@ -77,8 +78,8 @@ fn threads_that_no_property_names_are_interchangeable() {
 }
 
 #[test]
-fn a_section_goes_with_its_holder() {
-    // Both hold the section in turn; whoever is second in it sees what the first has left.
+fn a_section_moves_with_its_holder() {
+    // Both hold the section in turn. The second one sees what the first has written.
     let text = |most: u32| {
         format!(
             "shared x: 0..2; process P[2] {{ atomic {{ let r = x; x = r + 1; assert(r < {most}); }} x = x; }}"
@@ -105,7 +106,7 @@ fn a_section_goes_with_its_holder() {
     for model in Model::ALL {
         assert!(judge(text, model).is_ok());
     }
-    // Q comes before P once P has taken a step.
+    // Q is sorted before P once P has taken a step.
     let text = "shared x: 0..1; process P { atomic { x = 1; let r = x; assert(r == 0); } } process Q { await x == 1; }";
     for model in Model::ALL {
         assert_eq!(judge(text, model), Err(Refusal::BadReached));
@@ -113,13 +114,14 @@ fn a_section_goes_with_its_holder() {
 }
 
 #[test]
-fn what_a_property_sees_is_not_passed_over() {
+fn steps_that_a_property_sees_are_not_skipped() {
     let refused = |text: &str| {
         for model in Model::ALL {
             assert_eq!(judge(text, model), Err(Refusal::BadReached), "{text}");
         }
     };
-    // A label between local steps, a register that is overwritten at once, the end, and loops that nobody leaves.
+    // A label between local steps, a register that is overwritten at once, the end, and loops that are never
+    // left.
     refused("process P { skip; here: skip; skip; } forbid P@here;");
     refused(
         "process P { let r: 0..1; r = 1; here: assume(r == 0); } process Q { there: skip; } forbid Q@there && !P@here;",
@@ -141,7 +143,7 @@ fn what_a_property_sees_is_not_passed_over() {
 }
 
 #[test]
-fn local_steps_are_one() {
+fn local_steps_count_as_one() {
     // Each process has one state before its store and one after it, however much it computes.
     let text = |steps: &str| {
         format!("shared x: 0..1; process P {{ let r: 0..9; {steps} x = 1; {steps} }} process Q {{ x = 0; }}")
@@ -151,7 +153,7 @@ fn local_steps_are_one() {
 }
 
 #[test]
-fn endless_states_and_any_number_of_processes_are_not_accepted() {
+fn infinitely_many_states_and_any_number_of_processes_are_rejected() {
     let limits = Limits::unlimited(1).with_memory(1 << 22);
     let endless = read("shared x: 0..1; process P { loop { x = 1; } }");
     let judged = verify(&task(&endless, Model::Tso), &Proof::AllStates, &limits);
@@ -176,7 +178,7 @@ fn recursion_and_started_processes_are_fine() {
 }
 
 #[test]
-fn they_are_kept_in_files() {
+fn they_can_be_written_to_files_and_read_back() {
     let certificate = Certificate {
         file: "p.pal".into(),
         language: "pal".into(),

@@ -34,12 +34,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_offered_where_they_are_taken() {
+    fn options_are_offered_where_they_are_accepted() {
         let mut command = command();
         command.build();
         let mut help = |words: &[&str]| {
             let command = words.iter().fold(&mut command, |command, word| {
-                command.find_subcommand_mut(word).expect("there is this command")
+                command.find_subcommand_mut(word).expect("the command exists")
             });
             command.render_long_help().to_string()
         };

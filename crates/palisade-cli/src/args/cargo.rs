@@ -8,10 +8,10 @@ Examples:
   palisade cargo run --bin queue_test           build one and run it under `palisade run`
   palisade run --strategy exhaustive -- target/palisade/HOST/debug/queue_test
 
-All arguments go to cargo. What is built is kept apart, in target/palisade (or
-$CARGO_TARGET_DIR/palisade). `palisade doctor` tells whether this rustc can do it. In tests, the
-crate palisade-sync does without: docs/rust-tests.md.
-Exit codes: 0 built, 2 not built; where cargo runs a program, those of `palisade run`.";
+All arguments go to cargo. The results are kept apart, in target/palisade (or
+$CARGO_TARGET_DIR/palisade). `palisade doctor` shows whether this rustc can do it. Tests can use the
+crate palisade-sync instead, which needs no instrumentation: docs/rust-tests.md.
+Exit codes: 0 built, 2 not built; if cargo runs a program, those of `palisade run`.";
 
 /// `palisade cargo`
 #[derive(Debug, Args)]

@@ -6,9 +6,11 @@ const CHECK_EXAMPLES: &str = "\
 Examples:
   palisade check peterson.pal                   under TSO, by all engines that suit it
   palisade check peterson.pal --model sc        under sequential consistency
+  palisade check locks.pal --deadlock           can all processes get stuck?
+  palisade check peterson.pal --model all       SC, TSO and PSO in one table
   palisade check lock.pal --threads 3           three instances of every process
   palisade check tests/ --model tso --expect expected.tsv --tsv verdicts.tsv
-  palisade check counter.txt --int-range 0..7   bound integers that would grow for ever
+  palisade check counter.txt --int-range 0..7   bound integers that would grow forever
 
 The first word of each line is the verdict: safe, unsafe or unknown.
 Exit codes: 0 safe, 1 unsafe, 2 usage or input error, 3 unknown; with --expect, 0 if all
@@ -21,21 +23,21 @@ pub struct CheckArgs {
     /// Programs, or folders with programs (- for standard input)
     #[arg(required = true, value_name = "FILE|DIR")]
     pub paths: Vec<PathBuf>,
-    /// Memory model
-    #[arg(long, value_name = "MODEL", default_value = "tso", value_parser = models())]
-    pub model: Model,
+    /// Memory model, or all of them in one table
+    #[arg(long, value_name = "MODEL", default_value = "tso", value_parser = model_choices())]
+    pub model: ModelChoice,
     /// Engine to use; auto runs all that suit the program, and the first answer wins
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = engines())]
     pub engine: String,
+    /// If the program is unsafe, show a shortest run
+    #[arg(long)]
+    pub shortest: bool,
     /// Longest store buffers that explicit search tries where they can grow without bound
     #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
     pub max_buffer: usize,
-    /// Instances of every process: a number, or any
-    #[arg(long, value_name = "any|N", value_parser = threads)]
-    pub threads: Option<Threads>,
-    /// What a locked instruction waits for under PSO
-    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
-    pub interlocked: InterlockedArg,
+    /// Processes, and their locked instructions.
+    #[command(flatten)]
+    pub machine: MachineArgs,
     /// Which states explicit search leaves out
     #[arg(long, value_name = "LEVEL", default_value = "full")]
     pub reduction: ReductionArg,
@@ -48,19 +50,19 @@ pub struct CheckArgs {
     /// Rounds that stores may stay in their buffers for the engine age; auto adds rounds one by one
     #[arg(long, value_name = "K|auto", default_value = "2", value_parser = bound)]
     pub age: Bound,
-    /// Bound integers that have no declared domain
-    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
-    pub int_range: Option<IntRange>,
-    /// Input language, regardless of the file's extension
-    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
-    pub input: Option<Language>,
+    /// How programs are read.
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    /// Also look for deadlocks: states in which some process waits and no process can ever move again
+    #[arg(long)]
+    pub deadlock: bool,
     /// Write the run that breaks the program to a file, for palisade replay
     #[arg(long, value_name = "FILE")]
     pub witness: Option<PathBuf>,
     /// Write the proof that the program is safe to a file, for palisade certify
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
-    /// Check the proof at once: no safe without a proof that was checked
+    /// Check the proof at once, and answer safe only if it is accepted
     #[arg(long)]
     pub certify: bool,
     /// Write the answers to a file as a web page, with runs to step through

@@ -11,7 +11,7 @@ Examples:
   palisade fences lock.pal --never 12 --never P@cs    but not there
   palisade fences lock.pal --loop-weight 10           a fence in a loop costs as much as ten
   palisade fences lock.pal --threads any              for any number of threads
-  palisade fences mcs.pal --goal robustness           no behaviour but that of SC
+  palisade fences mcs.pal --goal robustness           no behaviour beyond that of SC
 
 A PLACE is a line, LINE-LINE, a label or a process; or PROCESS@LINE, PROCESS@LABEL.
 
@@ -64,18 +64,12 @@ pub struct FencesArgs {
     /// Longest store buffers that explicit search tries where they can grow without bound
     #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
     pub max_buffer: usize,
-    /// Instances of every process: a number, or any
-    #[arg(long, value_name = "any|N", value_parser = threads)]
-    pub threads: Option<Threads>,
-    /// What a locked instruction waits for under PSO
-    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
-    pub interlocked: InterlockedArg,
-    /// Bound integers that have no declared domain
-    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
-    pub int_range: Option<IntRange>,
-    /// Input language, regardless of the file's extension
-    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
-    pub input: Option<Language>,
+    /// Processes, and their locked instructions.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// How programs are read.
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }
 
 /// What fences are for.

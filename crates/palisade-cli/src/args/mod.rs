@@ -8,6 +8,7 @@ mod certify;
 mod check;
 mod fences;
 mod monitor;
+mod outcomes;
 mod replay;
 mod robust;
 mod run;
@@ -23,6 +24,7 @@ pub use certify::CertifyArgs;
 pub use check::CheckArgs;
 pub use fences::{FencesArgs, GoalArg, PerArg, PlacementArg};
 pub use monitor::MonitorArgs;
+pub use outcomes::OutcomesArgs;
 pub use replay::ReplayArgs;
 pub use robust::RobustArgs;
 pub use run::{RunArgs, SchedulingArg, StrategyArg};
@@ -51,12 +53,12 @@ Examples:
   palisade show test.litmus --as pal           any input language as .pal
 
 Exit codes: 0 safe or done, 1 unsafe, 2 usage or input error, 3 unknown;
-of palisade run also 4 the program fails by itself, 5 data races.
-Of several files the worst counts, in the order 2, 1, 3, 0.";
+palisade run also has 4 the program fails by itself, 5 data races.
+With several files, the worst one counts, in the order 2, 1, 3, 0.";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
-  palisade doctor                   what `palisade run` needs, what is there, what to install
+  palisade doctor                   what `palisade run` needs, what is installed, what is missing
   palisade doctor --format json     for scripts
 
 Exit codes: 0 ready to run C programs, 3 something is missing.";
@@ -89,7 +91,7 @@ pub struct Common {
     /// Threads to use [default: one per core]
     #[arg(long, global = true, hide_short_help = true, value_name = "N", value_parser = jobs, help_heading = "Everywhere")]
     pub jobs: Option<u32>,
-    /// Seed of what is chosen at random, such as the schedules of palisade run
+    /// Seed of random choices, such as the schedules of palisade run
     #[arg(
         long,
         global = true,
@@ -105,6 +107,28 @@ pub struct Common {
     /// Print all steps of a run and all counters
     #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub verbose: bool,
+}
+
+/// Options about processes and their locked instructions.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct MachineArgs {
+    /// Instances of every process: a number, or any
+    #[arg(long, value_name = "any|N", value_parser = threads)]
+    pub threads: Option<Threads>,
+    /// What a locked instruction waits for under PSO
+    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
+    pub interlocked: InterlockedArg,
+}
+
+/// Options about reading programs.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ReadingArgs {
+    /// Bound integers that have no declared domain
+    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
+    pub int_range: Option<IntRange>,
+    /// Input language, regardless of the file's extension
+    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
+    pub input: Option<Language>,
 }
 
 /// Reads the command line. If there is no command to run, returns what to print instead: help, the version,
@@ -138,6 +162,8 @@ pub enum Format {
 pub enum Command {
     /// Is a program safe? If not, show a run that breaks it
     Check(CheckArgs),
+    /// All values that a program can end with, per memory model
+    Outcomes(OutcomesArgs),
     /// Replay the run of a witness file, step by step
     Replay(ReplayArgs),
     /// Check the proof of a certificate file
@@ -148,7 +174,7 @@ pub enum Command {
     Fences(FencesArgs),
     /// Read a recorded execution and report what TSO and PSO could have done with it
     Monitor(MonitorArgs),
-    /// A web page on this machine to write and check programs in
+    /// Serve a web page on this machine for writing and checking programs
     Serve(ServeArgs),
     /// Run a real program under many schedules and report what TSO and PSO could do with it
     Run(RunArgs),
@@ -179,6 +205,7 @@ impl Command {
     pub fn name(&self) -> &'static str {
         match self {
             Command::Check(_) => "check",
+            Command::Outcomes(_) => "outcomes",
             Command::Replay(_) => "replay",
             Command::Certify(_) => "certify",
             Command::Robust(_) => "robust",
@@ -235,9 +262,30 @@ impl From<InterlockedArg> for Interlocked {
     }
 }
 
-fn models() -> impl TypedValueParser<Value = Model> {
-    PossibleValuesParser::new(Model::ALL.map(Model::name))
-        .map(|name| Model::ALL.into_iter().find(|model| model.name() == name).expect("a possible value"))
+/// One memory model, or all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ModelChoice {
+    /// This one.
+    One(Model),
+    /// SC, TSO and PSO, one by one.
+    All,
+}
+
+impl ModelChoice {
+    /// The models, strongest first.
+    pub fn models(self) -> Vec<Model> {
+        match self {
+            ModelChoice::One(model) => vec![model],
+            ModelChoice::All => Model::ALL.to_vec(),
+        }
+    }
+}
+
+fn model_choices() -> impl TypedValueParser<Value = ModelChoice> {
+    PossibleValuesParser::new(Model::ALL.map(Model::name).into_iter().chain(["all"])).map(|name| {
+        let model = Model::ALL.into_iter().find(|model| model.name() == name);
+        model.map_or(ModelChoice::All, ModelChoice::One)
+    })
 }
 
 fn languages() -> impl TypedValueParser<Value = Language> {
@@ -325,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_has_examples_and_those_with_a_verdict_tell_their_exit_codes() {
+    fn every_command_has_examples_and_those_with_a_verdict_list_their_exit_codes() {
         for command in Palisade::command().get_subcommands() {
             let name = command.get_name();
             let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();

@@ -5,7 +5,7 @@ use super::*;
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   palisade check mutex.pal --witness run.json         keep the run,
-  palisade replay run.json                            and take it again later
+  palisade replay run.json                            and replay it later
   palisade replay run.json --html run.html            as a web page to step through
   palisade replay run.json --program moved/mutex.pal  the program is elsewhere now
 

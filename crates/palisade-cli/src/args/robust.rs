@@ -4,7 +4,7 @@ use super::*;
 
 const ROBUST_EXAMPLES: &str = "\
 Examples:
-  palisade robust mcs.pal                       robust under TSO, or a run that no SC run is like
+  palisade robust mcs.pal                       robust under TSO, or a run unlike any SC run
   palisade robust mcs.pal --model pso           under PSO
   palisade robust dekker.txt --dot cycle.dot    the cycle as a graph for Graphviz
 
@@ -27,18 +27,12 @@ pub struct RobustArgs {
     /// Look for triangular races instead: without any, a program is robust under TSO
     #[arg(long, conflicts_with_all = ["model", "engine", "interlocked", "dot", "witness"])]
     pub triangular: bool,
-    /// Instances of every process: a number, or any
-    #[arg(long, value_name = "any|N", value_parser = threads)]
-    pub threads: Option<Threads>,
-    /// What a locked instruction waits for under PSO
-    #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
-    pub interlocked: InterlockedArg,
-    /// Bound integers that have no declared domain
-    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
-    pub int_range: Option<IntRange>,
-    /// Input language, regardless of the file's extension
-    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
-    pub input: Option<Language>,
+    /// Processes, and their locked instructions.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// How programs are read.
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// Write the cycle to a file, as a graph for Graphviz
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,

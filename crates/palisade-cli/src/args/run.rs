@@ -7,7 +7,7 @@ Examples:
   palisade cc -o queue_test queue_test.c             compile it first, or with palisade c++
   palisade run -- ./queue_test                       1000 random schedules
   palisade run --strategy pct --depth 3 -- ./t       schedules with few switches
-  palisade run --strategy exhaustive -- ./t          every partial order: decides what ends
+  palisade run --strategy exhaustive -- ./t          every partial order, for programs that end
   palisade run --replay t.schedule --shorten         a schedule again, and with fewer switches
   palisade run --sarif out.sarif -- ./t              for code scanning
 
@@ -44,10 +44,10 @@ pub struct RunArgs {
     /// Keep the schedule of the first finding in this file [default: PROGRAM.schedule]
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Keep no schedule
+    /// Do not keep a schedule
     #[arg(long, conflicts_with = "save")]
     pub no_save: bool,
-    /// Look for a schedule with fewer switches before it is kept
+    /// Look for a schedule with fewer switches before keeping it
     #[arg(long)]
     pub shorten: bool,
     /// Stop at the first finding
@@ -78,7 +78,7 @@ pub struct RunArgs {
 pub enum StrategyArg {
     /// Any thread that can run, with the same probability
     Random,
-    /// Random priorities, changed at some places
+    /// Random priorities, changed at a few random steps
     Pct,
     /// All partial orders, each once
     Exhaustive,

@@ -12,7 +12,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = COMPLETIONS_EXAMPLES)]
 pub struct CompletionsArgs {
-    /// For which shell
+    /// The shell
     pub shell: clap_complete::Shell,
 }
 
@@ -25,7 +25,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_long_help = MAN_EXAMPLES)]
 pub struct ManArgs {
-    /// Write a page for every command to this folder, instead of printing the first one
+    /// Write a page for every command to this folder, instead of printing the main one
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
 }

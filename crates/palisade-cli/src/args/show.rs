@@ -15,7 +15,7 @@ Exit codes: 0 done, 2 usage or input error, 3 unknown: time or memory ran out.";
 pub struct ShowArgs {
     /// The program (- for standard input)
     pub file: PathBuf,
-    /// In which form
+    /// The form to print
     #[arg(long = "as", value_name = "FORM")]
     pub form: Form,
     /// Input language, regardless of the file's extension

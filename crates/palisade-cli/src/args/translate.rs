@@ -4,14 +4,14 @@ use super::*;
 
 const TRANSLATE_EXAMPLES: &str = "\
 Examples:
-  palisade translate peterson.pal --rounds 1 --to pal                to be read
+  palisade translate peterson.pal --rounds 1 --to pal                for reading
   palisade translate peterson.pal --rounds 1 --to promela -o p.pml   for Spin:
   spin -run -safety -E -m1000000 p.pml
   palisade translate peterson.pal --age 1 --to c -o p.c              for CBMC; or run it:
   gcc -pthread p.c -o p && ./p 42
   palisade translate test.litmus --as-is --to promela                without store buffers
 
-What is printed is a program for sequential consistency: it can go wrong exactly if the original
+The result is a program for sequential consistency. It can go wrong exactly if the original
 can go wrong under TSO within the bound.
 Exit codes: 0 done, 2 usage or input error, 3 unknown: time or memory ran out.";
 
@@ -40,12 +40,9 @@ pub struct TranslateArgs {
     /// Instances of every process, for c and promela
     #[arg(long, value_name = "N", value_parser = instances)]
     pub threads: Option<u32>,
-    /// Bound integers that have no declared domain
-    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
-    pub int_range: Option<IntRange>,
-    /// Input language, regardless of the file's extension
-    #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
-    pub input: Option<Language>,
+    /// How programs are read.
+    #[command(flatten)]
+    pub reading: ReadingArgs,
 }
 
 /// Languages to write.
@@ -53,7 +50,7 @@ pub struct TranslateArgs {
 pub enum TargetArg {
     /// Palisade's own language
     Pal,
-    /// C11 with POSIX threads, for verifiers and to be run
+    /// C11 with POSIX threads, for verifiers or to run
     C,
     /// Spin's language
     Promela,

@@ -1,17 +1,17 @@
-//! Output for other programs, besides standard output: JUnit's XML for continuous integration, SARIF for code
-//! scanning.
+//! Output for other programs, in addition to standard output: JUnit's XML for continuous integration, SARIF
+//! for code scanning.
 
 use super::one::{Answered, Checked, failure, panicked};
 use crate::args::CheckArgs;
 use crate::files;
 use crate::output::Output;
-use palisade::report::{self, Problem, Scanned, TestCase, TestResult};
+use palisade::report::{self, FileVerdict, Problem, Scanned, TestCase, TestResult};
 use palisade::{Diagnostic, Model, Source, Verdict};
 use std::path::Path;
 
 /// The result for one file, for other programs.
 pub(super) struct Remark {
-    verdict: &'static str,
+    verdict: FileVerdict,
     message: String,
     /// The run as a table.
     story: String,
@@ -24,16 +24,16 @@ pub(super) struct Entry<'a> {
     pub(super) file: &'a str,
     pub(super) seconds: f64,
     pub(super) remark: &'a Remark,
-    pub(super) expected: Expected<'a>,
+    pub(super) expected: Expected,
 }
 
 /// The expectation for a file.
 #[derive(Clone, Copy)]
-pub(super) enum Expected<'a> {
+pub(super) enum Expected {
     /// That it is safe, because there are no expectations.
     Safe,
     /// This verdict.
-    Verdict(&'a str),
+    Verdict(FileVerdict),
     /// Nothing: the table of expectations has no entry for it.
     Nothing,
 }
@@ -50,7 +50,7 @@ impl Remark {
             Checked::Refused(refused) => Some(Remark::refused(&refused.source, &refused.diagnostics)),
             Checked::Skipped => None,
             Checked::RanOut(_, what) => Some(Remark {
-                verdict: "unknown",
+                verdict: FileVerdict::Unknown,
                 message: what.to_string(),
                 story: String::new(),
                 place: None,
@@ -66,11 +66,11 @@ impl Remark {
     /// A file that was expected but does not exist.
     pub(super) fn missing() -> Remark {
         let message = "there is no such file".to_owned();
-        Remark { verdict: "missing", message, story: String::new(), place: None, run: Vec::new() }
+        Remark { verdict: FileVerdict::Missing, message, story: String::new(), place: None, run: Vec::new() }
     }
 
     fn answered(answered: &Answered) -> Remark {
-        let verdict = answered.answer.outcome.word();
+        let verdict = FileVerdict::from(&answered.answer.outcome.verdict);
         let message = match &answered.answer.outcome.verdict {
             Verdict::Unknown(reason) => reason.to_string(),
             _ => answered.violation().unwrap_or_default(),
@@ -97,7 +97,7 @@ impl Remark {
         let error = diagnostics.iter().find(|diagnostic| diagnostic.is_error()).or(diagnostics.first());
         let position = error.and_then(|error| source.position(error.span()));
         Remark {
-            verdict: "error",
+            verdict: FileVerdict::Error,
             message: error.map_or_else(String::new, |error| error.message.clone()),
             story: String::new(),
             place: position.map(|position| (position.line, position.column)),
@@ -106,28 +106,28 @@ impl Remark {
     }
 
     /// The result as a test. Failures correspond to exit code 1, and errors to exit code 2.
-    fn result(&self, expected: Expected<'_>) -> TestResult {
+    fn result(&self, expected: Expected) -> TestResult {
         match (self.verdict, expected) {
-            ("error", _) => TestResult::Error(self.message.clone()),
-            (_, Expected::Nothing) => TestResult::Skipped("nothing is expected of this file".to_owned()),
+            (FileVerdict::Error, _) => TestResult::Error(self.message.clone()),
+            (_, Expected::Nothing) => TestResult::Skipped("there is no expectation for this file".to_owned()),
             (verdict, Expected::Verdict(expected)) if verdict == expected => TestResult::Passed,
             (verdict, Expected::Verdict(expected)) => {
-                let message = format!("expected {expected}, got {verdict}");
+                let message = format!("expected {}, got {}", expected.name(), verdict.name());
                 let why = if self.message.is_empty() { String::new() } else { format!(": {}", self.message) };
                 TestResult::Failed(message + &why, self.story.clone())
             }
-            ("safe", Expected::Safe) => TestResult::Passed,
-            ("unknown", Expected::Safe) => TestResult::Skipped(self.message.clone()),
+            (FileVerdict::Safe, Expected::Safe) => TestResult::Passed,
+            (FileVerdict::Unknown, Expected::Safe) => TestResult::Skipped(self.message.clone()),
             (_, Expected::Safe) => TestResult::Failed(self.message.clone(), self.story.clone()),
         }
     }
 
     fn scanned(&self, file: &str) -> Option<Scanned> {
         let problem = match self.verdict {
-            "safe" | "missing" => return None,
-            "unsafe" => Problem::Unsafe,
-            "unknown" => Problem::Unknown,
-            _ => Problem::Refused,
+            FileVerdict::Safe | FileVerdict::Missing => return None,
+            FileVerdict::Unsafe => Problem::Unsafe,
+            FileVerdict::Unknown => Problem::Unknown,
+            FileVerdict::Error => Problem::Refused,
         };
         Some(Scanned {
             file: file.to_owned(),
@@ -148,7 +148,8 @@ pub(super) fn write(args: &CheckArgs, entries: &[Entry<'_>], seconds: f64, outpu
             false
         }
     };
-    let junit = args.junit.as_deref().is_none_or(|path| keep(path, junit(entries, args.model, seconds)));
+    let junit =
+        args.junit.as_deref().is_none_or(|path| keep(path, junit(entries, super::model(args), seconds)));
     let sarif = args.sarif.as_deref().is_none_or(|path| {
         let scanned: Vec<Scanned> =
             entries.iter().filter_map(|entry| entry.remark.scanned(entry.file)).collect();

@@ -3,9 +3,9 @@
 //! Files are handed to workers one by one. The results are put back in order before they are printed, so that
 //! the output does not depend on timing.
 
-use super::Asked;
+use super::Request;
 use super::machine::{self, Expected, Remark};
-use super::one::{Checked, Tell, check, failure, panicked};
+use super::one::{Checked, Portion, check, failure, panicked};
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::expect::Expectations;
@@ -14,7 +14,7 @@ use crate::html::Page;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use palisade::report::html::{self, Entry, Subject};
-use palisade::report::{self, Compared, Disagreement, FileResult};
+use palisade::report::{self, Compared, Disagreement, FileResult, FileVerdict};
 use palisade::{Diagnostic, Language, Source};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,7 +35,7 @@ struct Line {
     /// Its part of the output for other programs, if any was requested.
     remark: Option<Remark>,
     /// `None` for a file that is not a program and was not meant to be one.
-    verdict: Option<&'static str>,
+    verdict: Option<FileVerdict>,
     seconds: f64,
     /// Whether the program states no property, and that matters.
     is_without_property: bool,
@@ -44,7 +44,7 @@ struct Line {
 /// Checks many files.
 pub(super) fn run(
     found: &[InputFile],
-    asked: &Asked<'_>,
+    request: &Request<'_>,
     expectations: Option<&Expectations>,
     output: &Output,
 ) -> Exit {
@@ -56,10 +56,10 @@ pub(super) fn run(
         added: 0,
         results: Vec::new(),
         remarks: Vec::new(),
-        page: Page::new(asked.args.html.as_deref()),
+        page: Page::new(request.args.html.as_deref()),
         exit: Exit::Fine,
     };
-    let workers = asked.limits.jobs.clamp(1, found.len().max(1));
+    let workers = request.limits.jobs.clamp(1, found.len().max(1));
     let meter = Meter::new(output.detail == Detail::Quiet);
     let next = AtomicUsize::new(0);
     let (sender, lines) = mpsc::channel();
@@ -69,11 +69,11 @@ pub(super) fn run(
             let work = move || {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= found.len() || asked.limits.stop.load(Ordering::Relaxed) {
+                    if index >= found.len() || request.limits.stop.load(Ordering::Relaxed) {
                         break;
                     }
                     // The receiver goes away only when the output is no longer read.
-                    if sender.send((index, look(index, &found[index], asked, workers, output))).is_err() {
+                    if sender.send((index, look(index, &found[index], request, workers, output))).is_err() {
                         break;
                     }
                 }
@@ -93,7 +93,7 @@ pub(super) fn run(
                 meter.files(tally.done, found.len());
             }
             if output.is_closed() {
-                asked.limits.stop.store(true, Ordering::Relaxed);
+                request.limits.stop.store(true, Ordering::Relaxed);
             }
         }
         // Stopped early: the known results of later files are reported as well.
@@ -103,58 +103,58 @@ pub(super) fn run(
         }
     });
     drop(meter);
-    tally.finish(asked, expectations, start)
+    tally.finish(request, expectations, start)
 }
 
 /// Reads and checks one file, and puts the result into words.
-fn look(index: usize, found: &InputFile, asked: &Asked<'_>, workers: usize, output: &Output) -> Line {
+fn look(index: usize, found: &InputFile, request: &Request<'_>, workers: usize, output: &Output) -> Line {
     let start = Instant::now();
     let (mut out, mut err) = (String::new(), String::new());
     let mut page = None;
     let refused_page = |source: &Source, diagnostics: &[Diagnostic]| {
-        let language = asked.args.input.map_or("", Language::name);
-        asked.args.html.as_ref().map(|_| html::refused(Subject { source, language }, diagnostics))
+        let language = request.args.reading.input.map_or("", Language::name);
+        request.args.html.as_ref().map(|_| html::refused(Subject { source, language }, diagnostics))
     };
-    let tell = if output.detail == Detail::Verbose { Tell::Everything } else { Tell::Headline };
-    let limits = asked.limits.per_file(workers);
+    let portion = if output.detail == Detail::Verbose { Portion::Everything } else { Portion::Headline };
+    let limits = request.limits.per_file(workers);
     // A bug triggered by one file must not cost the answers for all others.
-    let checked = catch_unwind(AssertUnwindSafe(|| check(found, asked, &limits, output)));
+    let checked = catch_unwind(AssertUnwindSafe(|| check(found, request, &limits, output)));
     let checked = checked.unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
-    let remark = Remark::wanted(&checked, asked.args);
+    let remark = Remark::wanted(&checked, request.args);
     let is_without_property = matches!(&checked, Checked::Answered(answered) if !answered.has_property);
     let (exit, verdict) = match checked {
         Checked::Answered(answered) => {
-            out = answered.told(tell, &limits, output);
+            out = answered.rendered(portion, &limits, output);
             if output.detail == Detail::Verbose {
                 err = output.diagnostics(&answered.input.source, &answered.input.warnings);
             }
-            page = asked.args.html.as_ref().map(|_| answered.html(&[], index));
-            (answered.exit(), Some(answered.answer.outcome.word()))
+            page = request.args.html.as_ref().map(|_| answered.html(&[], index));
+            (answered.exit(), Some(FileVerdict::from(&answered.answer.outcome.verdict)))
         }
         Checked::Refused(refused) => {
             err = output.diagnostics(&refused.source, &refused.diagnostics);
             out = output.refused(&refused.source, &refused.diagnostics);
             page = refused_page(&refused.source, &refused.diagnostics);
-            (Exit::Error, Some("error"))
+            (Exit::Error, Some(FileVerdict::Error))
         }
         Checked::Skipped => (Exit::Fine, None),
         Checked::RanOut(last_words, what) => {
             out = last_words.say(what);
-            (Exit::Unknown, Some("unknown"))
+            (Exit::Unknown, Some(FileVerdict::Unknown))
         }
         Checked::Failed(name, error) => {
             let source = Source::new(name, "");
             err = output.diagnostics(&source, &[failure(&error)]);
             out = output.refused(&source, &[failure(&error)]);
             page = refused_page(&source, &[failure(&error)]);
-            (Exit::Error, Some("error"))
+            (Exit::Error, Some(FileVerdict::Error))
         }
         Checked::Panicked(name) => {
             let source = Source::new(name, "");
             err = output.diagnostics(&source, &[panicked()]);
             out = output.refused(&source, &[panicked()]);
             page = refused_page(&source, &[panicked()]);
-            (Exit::Error, Some("error"))
+            (Exit::Error, Some(FileVerdict::Error))
         }
     };
     Line {
@@ -204,17 +204,16 @@ impl Tally<'_> {
     }
 
     /// Compares, prints the summary, writes the table, and returns the exit of the command.
-    fn finish(mut self, asked: &Asked<'_>, expectations: Option<&Expectations>, start: Instant) -> Exit {
-        let stopped = asked.limits.stop.load(Ordering::Relaxed);
+    fn finish(mut self, request: &Request<'_>, expectations: Option<&Expectations>, start: Instant) -> Exit {
+        let stopped = request.limits.stop.load(Ordering::Relaxed);
         let left = self.found.len() - self.added;
         if left > 0 {
             self.exit = self.exit.worst(Exit::Unknown);
         }
-        if let Some(path) = &asked.args.tsv {
-            let rows = self
-                .results
-                .iter()
-                .map(|(index, r)| format!("{}\t{}\n", report::visible(&self.found[*index].key), r.verdict));
+        if let Some(path) = &request.args.tsv {
+            let rows = self.results.iter().map(|(index, r)| {
+                format!("{}\t{}\n", report::visible(&self.found[*index].key), r.verdict.name())
+            });
             let table = "file\tverdict\n".to_owned() + &rows.collect::<String>();
             if let Err(error) = files::write(path, &table) {
                 self.output.complain_about(&path.display().to_string(), error);
@@ -223,7 +222,7 @@ impl Tally<'_> {
         }
         let compared = expectations.map(|expectations| self.compare(expectations, stopped));
         if !self.page.write(self.output)
-            || !self.write_for_machines(asked, expectations, compared.as_ref(), start)
+            || !self.write_for_machines(request, expectations, compared.as_ref(), start)
         {
             return Exit::Error;
         }
@@ -241,8 +240,8 @@ impl Tally<'_> {
                 self.output.complain(&format!(
                     "{}: expected {}, got {}\n",
                     report::visible(&d.file),
-                    d.expected,
-                    d.verdict
+                    d.expected.name(),
+                    d.verdict.name()
                 ));
             }
             self.output.complain(&format!("{}\n", compared.in_words()));
@@ -253,7 +252,7 @@ impl Tally<'_> {
     /// Writes the output for other programs. Returns false if it cannot be written.
     fn write_for_machines(
         &self,
-        asked: &Asked<'_>,
+        request: &Request<'_>,
         expectations: Option<&Expectations>,
         compared: Option<&Compared>,
         start: Instant,
@@ -277,13 +276,15 @@ impl Tally<'_> {
         // A file that does not exist is not as expected.
         let missing = Remark::missing();
         let disagreements = compared.map_or(&[][..], |compared| &compared.disagreements);
-        entries.extend(disagreements.iter().filter(|d| d.verdict == MISSING).map(|d| machine::Entry {
-            file: &d.file,
-            seconds: 0.0,
-            remark: &missing,
-            expected: Expected::Verdict(&d.expected),
+        entries.extend(disagreements.iter().filter(|d| d.verdict == FileVerdict::Missing).map(|d| {
+            machine::Entry {
+                file: &d.file,
+                seconds: 0.0,
+                remark: &missing,
+                expected: Expected::Verdict(d.expected),
+            }
         }));
-        machine::write(asked.args, &entries, start.elapsed().as_secs_f64(), self.output)
+        machine::write(request.args, &entries, start.elapsed().as_secs_f64(), self.output)
     }
 
     /// The name of a file in tables of expectations.
@@ -294,22 +295,18 @@ impl Tally<'_> {
     /// Which expectations were not met. A file that was expected but does not exist does not meet its
     /// expectation either, unless the check was stopped.
     fn compare(&self, expectations: &Expectations, stopped: bool) -> Compared {
-        let verdicts: BTreeMap<&str, &'static str> =
+        let verdicts: BTreeMap<&str, FileVerdict> =
             self.results.iter().map(|(index, result)| (self.key(*index), result.verdict)).collect();
         let mut compared = Compared::default();
         for (file, expected) in expectations.iter() {
             let verdict = match verdicts.get(file) {
-                Some(verdict) => verdict,
+                Some(&verdict) => verdict,
                 None if stopped => continue,
-                None => MISSING,
+                None => FileVerdict::Missing,
             };
             compared.expectations += 1;
             if verdict != expected {
-                compared.disagreements.push(Disagreement {
-                    file: file.to_owned(),
-                    expected: expected.to_owned(),
-                    verdict: verdict.to_owned(),
-                });
+                compared.disagreements.push(Disagreement { file: file.to_owned(), expected, verdict });
             }
         }
         let unexpected = |(index, _): &&(usize, FileResult)| expectations.of(self.key(*index)).is_none();
@@ -317,6 +314,3 @@ impl Tally<'_> {
         compared
     }
 }
-
-/// The verdict of a file that does not exist.
-const MISSING: &str = "missing";

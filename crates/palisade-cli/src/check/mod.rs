@@ -1,21 +1,25 @@
 //! `palisade check`: one file with full details, or many files with a line each.
 
+mod all;
 mod machine;
 mod many;
 mod one;
 
-use crate::args::{CheckArgs, Common};
+use crate::args::{CheckArgs, Common, ModelChoice};
 use crate::exit::Exit;
 use crate::expect::Expectations;
 use crate::files;
 use crate::limits::UserLimits;
 use crate::output::Output;
 use crate::paths::keep_apart;
-use palisade::{CheckOptions, Diagnostic, EngineChoice, Options, Refused, Source};
+use palisade::{CheckOptions, Deadlocks, Diagnostic, EngineChoice, Model, Options, Refused, Source};
 use std::path::Path;
 
 /// Runs the command.
 pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
+    if let Some(exit) = (args.model == ModelChoice::All).then(|| all::refused(args, output)).flatten() {
+        return exit;
+    }
     let expectations = match &args.expect {
         None => None,
         Some(path) => match expectations(path, args, output) {
@@ -23,7 +27,7 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
             None => return Exit::Error,
         },
     };
-    let found = match files::find(&args.paths, args.input) {
+    let found = match files::find(&args.paths, args.reading.input) {
         Ok(found) => found,
         Err(problems) => return output.refuse_all(problems),
     };
@@ -39,10 +43,13 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
     if let Err(exit) = keep_apart(inputs, &outputs, output) {
         return exit;
     }
-    let asked = Asked { args, options: options(args), limits: UserLimits::new(common) };
+    let request = Request { args, options: options(args), limits: UserLimits::new(common) };
+    if args.model == ModelChoice::All {
+        return all::run(&found, &request, output);
+    }
     let single = expectations.is_none() && args.tsv.is_none() && !args.paths[0].is_dir();
     match found.as_slice() {
-        [found] if single => one::run(found, &asked, output),
+        [found] if single => one::run(found, &request, output),
         _ if args.witness.is_some() => {
             let error = Diagnostic::error("witness-of-many", "--witness takes the run of one program only")
                 .help("check one file at a time, or use --format json, which has every run in it");
@@ -53,12 +60,12 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
             let error = Diagnostic::error("certificate-of-many", message).help("check one file at a time");
             output.refuse_about("--certificate", error)
         }
-        _ => many::run(&found, &asked, expectations.as_ref(), output),
+        _ => many::run(&found, &request, expectations.as_ref(), output),
     }
 }
 
 /// The user's request.
-struct Asked<'a> {
+struct Request<'a> {
     args: &'a CheckArgs,
     options: CheckOptions,
     limits: UserLimits,
@@ -68,21 +75,25 @@ fn options(args: &CheckArgs) -> CheckOptions {
     CheckOptions {
         prove: args.certificate.is_some(),
         certify: args.certify,
-        model: args.model,
-        interlocked: args.interlocked.into(),
-        threads: args.threads.unwrap_or_default(),
-        engine: match args.engine.as_str() {
-            "auto" => EngineChoice::Auto,
-            name => EngineChoice::Named(name.to_owned()),
-        },
+        model: model(args),
+        interlocked: args.machine.interlocked.into(),
+        threads: args.machine.threads.unwrap_or_default(),
+        engine: EngineChoice::from(args.engine.as_str()),
         options: Options {
             max_buffer: args.max_buffer,
             reduction: args.reduction.into(),
             unroll: args.unroll,
             rounds: args.rounds,
             age: args.age,
+            ..Options::default()
         },
+        deadlocks: if args.deadlock { Deadlocks::Asked } else { Deadlocks::IfStated },
     }
+}
+
+/// The memory model, or the first one if all are asked about.
+fn model(args: &CheckArgs) -> Model {
+    args.model.models()[0]
 }
 
 /// The table of expected verdicts. Reports what is wrong with it.
@@ -96,7 +107,7 @@ fn expectations(path: &Path, args: &CheckArgs, output: &Output) -> Option<Expect
         }
     };
     let source = Source::new(name, text);
-    match Expectations::parse(&source, args.model) {
+    match Expectations::parse(&source, model(args)) {
         Ok(expectations) => Some(expectations),
         Err(diagnostics) => {
             output.refuse(&Refused { source, diagnostics });

@@ -1,6 +1,6 @@
 //! One file: the verdict, the run, and how the answer was found.
 
-use super::Asked;
+use super::Request;
 use super::machine::{self, Expected, Remark};
 use crate::args::Format;
 use crate::exit::Exit;
@@ -38,34 +38,46 @@ pub(super) enum Checked {
 pub(super) struct Answered {
     pub(super) input: Input,
     pub(super) answer: Answer,
-    /// Whether the program states a property, so that more than faults can go wrong, as far as that matters
-    /// for the answer.
+    /// Whether the program states a property, as far as that matters for the answer. Without one, only faults
+    /// can go wrong.
     pub(super) has_property: bool,
     witness: Option<WitnessFile>,
     limits: Option<String>,
 }
 
 /// Reads and checks a file within limits.
-pub(super) fn check(found: &InputFile, asked: &Asked<'_>, limits: &Limits, output: &Output) -> Checked {
-    let last_words = output.last_words(&found.path, Question::Check(asked.options.model));
-    let checked = limits.within(|| check_within(found, asked, limits));
+pub(super) fn check(found: &InputFile, request: &Request<'_>, limits: &Limits, output: &Output) -> Checked {
+    let last_words = output.last_words(&found.path, Question::Check(request.options.model));
+    let checked = limits.within(|| check_within(found, request, limits));
     checked.unwrap_or_else(|what| Checked::RanOut(last_words, what))
 }
 
-fn check_within(found: &InputFile, asked: &Asked<'_>, limits: &Limits) -> Checked {
-    let mut input = match files::read(found, asked.args.input, asked.args.int_range) {
+fn check_within(found: &InputFile, request: &Request<'_>, limits: &Limits) -> Checked {
+    let mut input = match files::read(found, request.args.reading) {
         Reading::Program(input) => *input,
         Reading::Refused(refused) => return Checked::Refused(refused),
         Reading::Skipped => return Checked::Skipped,
     };
-    let answer = match palisade::check(&input.program, &asked.options, limits) {
+    let answer = match palisade::check(&input.program, &request.options, limits) {
         Ok(answer) => answer,
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
+    };
+    let answer = match answer.compared_with_sc(&input.program, &request.options, limits) {
+        Ok(answer) => answer,
+        Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
+    };
+    let answer = match request.args.shortest {
+        true => match answer.with_shortest_run(&input.program, &request.options, limits) {
+            Ok(answer) => answer,
+            Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
+        },
+        false => answer,
     };
     // If a run breaks the program, a remark about missing properties is not needed.
     let graced = limits.clone().with_grace();
     let no_property = match answer.outcome.verdict {
         Verdict::Violated(_) => None,
+        _ if request.args.deadlock => None,
         // If there is no time for the remark, it is left out: the answer is worth more.
         _ => graced.within(|| palisade::no_property(&input)).unwrap_or(None),
     };
@@ -78,7 +90,7 @@ fn check_within(found: &InputFile, asked: &Asked<'_>, limits: &Limits) -> Checke
 
 /// How much is printed about a file on standard output.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tell {
+pub(super) enum Portion {
     /// The first line.
     Headline,
     /// The first line, the run, the counters.
@@ -86,7 +98,7 @@ pub(super) enum Tell {
 }
 
 impl Answered {
-    fn finding(&self) -> Finding<'_> {
+    pub(super) fn finding(&self) -> Finding<'_> {
         self.answer.finding(&self.input, self.limits.as_deref(), self.witness.as_ref())
     }
 
@@ -98,19 +110,19 @@ impl Answered {
     /// The text for standard output.
     ///
     /// If the limits are reached while a run is being put into words, the run is left out.
-    pub(super) fn told(&self, tell: Tell, limits: &Limits, output: &Output) -> String {
-        let told = limits.clone().with_grace().within(|| self.told_of(self.finding(), tell, output));
-        told.unwrap_or_else(|what| {
-            if output.format == Format::Text && tell == Tell::Everything {
+    pub(super) fn rendered(&self, portion: Portion, limits: &Limits, output: &Output) -> String {
+        let rendered = limits.clone().with_grace().within(|| self.render(self.finding(), portion, output));
+        rendered.unwrap_or_else(|what| {
+            if output.format == Format::Text && portion == Portion::Everything {
                 output.complain(&format!("the run is not shown: {what}\n"));
             }
-            self.told_of(self.finding().without_run(), tell, output)
+            self.render(self.finding().without_run(), portion, output)
         })
     }
 
-    fn told_of(&self, finding: Finding<'_>, tell: Tell, output: &Output) -> String {
-        match (output.format, tell) {
-            (Format::Text, Tell::Headline) => {
+    fn render(&self, finding: Finding<'_>, portion: Portion, output: &Output) -> String {
+        match (output.format, portion) {
+            (Format::Text, Portion::Headline) => {
                 finding.headline(output.colour)
                     + "
 "
@@ -143,31 +155,31 @@ impl Answered {
 }
 
 /// Checks one file.
-pub(super) fn run(found: &InputFile, asked: &Asked<'_>, output: &Output) -> Exit {
+pub(super) fn run(found: &InputFile, request: &Request<'_>, output: &Output) -> Exit {
     let start = Instant::now();
-    let limits = asked.limits.per_file(1);
-    let last_words = output.last_words(&found.path, Question::Check(asked.options.model));
-    let backstop = Backstop::new(&asked.limits, last_words);
+    let limits = request.limits.per_file(1);
+    let last_words = output.last_words(&found.path, Question::Check(request.options.model));
+    let backstop = Backstop::new(&request.limits, last_words);
     let meter = Meter::new(output.detail == Detail::Quiet);
     let check =
-        AssertUnwindSafe(|| check(found, asked, &limits.clone().with_progress(meter.progress()), output));
+        AssertUnwindSafe(|| check(found, request, &limits.clone().with_progress(meter.progress()), output));
     let checked = catch_unwind(check).unwrap_or_else(|_| Checked::Panicked(found.path.display().to_string()));
     let notes = meter.notes();
     drop(meter);
-    let remark = Remark::wanted(&checked, asked.args);
+    let remark = Remark::wanted(&checked, request.args);
     if let Some(remark) = &remark {
         let (file, seconds) = (found.path.display().to_string(), start.elapsed().as_secs_f64());
         let entry = machine::Entry { file: &file, seconds, remark, expected: Expected::Safe };
-        if !machine::write(asked.args, &[entry], seconds, output) {
+        if !machine::write(request.args, &[entry], seconds, output) {
             return Exit::Error;
         }
     }
     match checked {
         Checked::Answered(answered) => {
             output.warn(&answered.input);
-            let told = answered.told(Tell::Everything, &limits, output);
+            let rendered = answered.rendered(Portion::Everything, &limits, output);
             drop(backstop);
-            output.print(&told);
+            output.print(&rendered);
             if output.detail == Detail::Verbose && output.format == Format::Text {
                 output.print(&report::notes(&answered.input.source, &notes));
             }
@@ -175,12 +187,12 @@ pub(super) fn run(found: &InputFile, asked: &Asked<'_>, output: &Output) -> Exit
             let no_run = "there is no run to keep".to_owned();
             let certificate = answered.answer.certificate(&answered.input).map(|proof| proof.to_json());
             let no_proof = match answered.answer.outcome.verdict {
-                Verdict::Holds => "no engine gives a proof".to_owned(),
+                Verdict::Holds => "no engine provided a proof".to_owned(),
                 _ => "there is no proof to keep".to_owned(),
             };
-            let kept = keep(asked.args.witness.as_deref(), witness, &no_run, output)
-                && keep(asked.args.certificate.as_deref(), certificate, &no_proof, output);
-            let mut page = Page::new(asked.args.html.as_deref());
+            let kept = keep(request.args.witness.as_deref(), witness, &no_run, output)
+                && keep(request.args.certificate.as_deref(), certificate, &no_proof, output);
+            let mut page = Page::new(request.args.html.as_deref());
             page.add(|number| answered.html(&notes, number));
             if !page.write(output) || !kept {
                 return Exit::Error;
@@ -188,7 +200,7 @@ pub(super) fn run(found: &InputFile, asked: &Asked<'_>, output: &Output) -> Exit
             answered.exit()
         }
         Checked::Refused(refused) => {
-            let mut page = Page::new(asked.args.html.as_deref());
+            let mut page = Page::new(request.args.html.as_deref());
             page.refuse(&refused.source, &refused.diagnostics);
             page.write(output);
             output.refuse(&refused)

@@ -6,7 +6,7 @@ use common::{STORE_BUFFERING, Scratch};
 use snapbox::str;
 
 #[test]
-fn files_that_are_not_there_or_not_files() {
+fn missing_files_and_folders() {
     let scratch =
         Scratch::new("bad_files").file("a.pal", STORE_BUFFERING).file("none/readme.md", "# nothing\n");
     scratch.run(&["check", "missing.pal"]).exits(2).prints("").complains(str![[r#"
@@ -20,9 +20,9 @@ error[unreadable-file]: a.pal/b.pal: cannot be read: Not a directory (os error 2
 
 "#]]);
     scratch.run(&["check", "none"]).exits(2).prints("").complains(str![[r#"
-error[no-input-files]: none: the folder holds no programs
+error[no-input-files]: none: the folder contains no programs
  |
- = help: known extensions are .pal, .rmm, .litmus, .trencher and .txt (Trencher's); --input LANGUAGE says what else it is
+ = help: known extensions are .pal, .rmm, .litmus, .trencher and .txt (Trencher's); for other files, use --input LANGUAGE
 
 "#]]);
     scratch.run(&["show", "none", "--as", "pal"]).exits(2).prints("").complains(str![[r#"
@@ -31,9 +31,9 @@ error[is-a-folder]: none: this is a folder, not a file
 
 "#]]);
     scratch.run(&["check", "none/readme.md"]).exits(2).prints("").complains(str![[r#"
-error[unknown-language]: none/readme.md: the file's name does not tell its language
+error[unknown-language]: none/readme.md: the file's name does not show its language
  |
- = help: known extensions are .pal, .rmm, .litmus, .trencher and .txt (Trencher's); --input LANGUAGE says what else it is
+ = help: known extensions are .pal, .rmm, .litmus, .trencher and .txt (Trencher's); for other files, use --input LANGUAGE
 
 
 "#]]);
@@ -87,7 +87,7 @@ half.pal: 2 errors
 }
 
 #[test]
-fn everything_wrong_is_told_at_once() {
+fn all_errors_are_reported_at_once() {
     let program = "\
 shared x, x: 0..1;
 process P { goto nowhere; }
@@ -148,7 +148,7 @@ a.pal: 6 errors
 }
 
 #[test]
-fn large_inputs_are_refused_or_read_in_the_end() {
+fn large_inputs_are_refused_or_read() {
     let nested = |open: &str, close: &str| {
         format!("process P {{ let r = {}1{}; }}\n", open.repeat(200_000), close.repeat(200_000))
     };
@@ -214,7 +214,7 @@ fn colour_only_on_a_terminal() {
 
 #[test]
 #[cfg(unix)]
-fn names_that_are_no_text() {
+fn names_that_are_not_text() {
     use std::os::unix::ffi::OsStrExt;
     let scratch = Scratch::new("bad_names");
     let name = std::ffi::OsStr::from_bytes(b"\xff.pal");

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 #[test]
-fn alone_it_tells_which_suites_there_are() {
+fn without_arguments_it_lists_the_suites() {
     let ran = Scratch::new("bench_alone").run(&["bench"]).exits(2);
     for suite in ["auto", "cover", "monitor", "parse"] {
         let listed = ran.stderr.lines().any(|line| line.trim_start().starts_with(suite));
@@ -20,7 +20,7 @@ fn alone_it_tells_which_suites_there_are() {
 }
 
 #[test]
-fn options_that_it_does_not_take_are_refused() {
+fn options_that_it_does_not_accept_are_refused() {
     let scratch = Scratch::new("bench_refused");
     for option in [&["--timeout", "3"][..], &["--memory", "1"], &["--jobs", "1"], &["-v"]] {
         let ran = scratch.run(&[&["bench", "robust"], option].concat()).exits(2);
@@ -33,7 +33,7 @@ fn rows_as_objects() {
     let ran = Scratch::new("bench_json").run(&["bench", "robust", "-q", "--format", "json"]).exits(0);
     assert_eq!(ran.stderr, "");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema/output.schema.json");
-    let schema = std::fs::read_to_string(path).expect("the schema is there");
+    let schema = std::fs::read_to_string(path).expect("the schema exists");
     let (mut schemas, mut compiler) = (Schemas::new(), Compiler::new());
     let schema = serde_json::from_str(&schema).expect("it is JSON");
     compiler.add_resource("output.json", schema).expect("it is a resource");

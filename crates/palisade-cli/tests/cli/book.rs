@@ -1,7 +1,7 @@
 //! Runs every command in the book and compares its output.
 //!
 //! A block marked `console` holds commands after `$ `, each followed by its output (standard output, then
-//! standard error). In the output, `[..]` stands for any text within a line and `...` for any lines. The
+//! standard error). In the output, `[..]` matches any text within a line and `...` matches any lines. The
 //! commands of a page run in order, in one folder that looks like the repository.
 
 use crate::common;
@@ -47,7 +47,7 @@ fn commands(text: &str) -> Vec<Shown> {
         } else if let Some(command) = line.strip_prefix("$ ").filter(|_| inside) {
             found.push(Shown { command: command.to_owned(), output: String::new() });
         } else if line.starts_with("$ ") {
-            panic!("commands stand in blocks marked `console`: {line}");
+            panic!("commands must be in blocks marked `console`: {line}");
         } else if inside {
             let last =
                 found.last_mut().unwrap_or_else(|| panic!("a console block begins with a command: {line}"));
@@ -126,7 +126,9 @@ impl Copy {
             .spawn()
             .expect("a shell can be started");
         let mut line = String::new();
-        BufReader::new(server.stdout.take().expect("piped")).read_line(&mut line).expect("it says something");
+        BufReader::new(server.stdout.take().expect("piped"))
+            .read_line(&mut line)
+            .expect("it prints something");
         server.kill().expect("it runs until it is killed");
         server.wait().expect("it ends");
         let (start, port) = line.trim_end().rsplit_once(':').expect("an address has a port");

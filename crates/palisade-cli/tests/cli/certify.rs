@@ -34,8 +34,11 @@ fn other_models_and_engines() {
         let scratch = Scratch::new("certify_models").file("sb.pal", FENCED);
         scratch.run(&[&["check", "-q", "sb.pal", "--certificate", "proof.json"], options].concat()).exits(0);
         assert!(scratch.read("proof.json").contains(kind), "{options:?}");
-        let said = scratch.run(&["certify", "proof.json"]).exits(0).complains("").stdout;
-        assert!(said.starts_with(&format!("valid  proof.json: sb.pal is safe under {model}")), "{said}");
+        let printed = scratch.run(&["certify", "proof.json"]).exits(0).complains("").stdout;
+        assert!(
+            printed.starts_with(&format!("valid  proof.json: sb.pal is safe under {model}")),
+            "{printed}"
+        );
     };
     check(&["--model", "pso"], "PSO", "single-buffer");
     check(&["--model", "pso", "--interlocked", "own-address"], "PSO", "own-address");
@@ -44,7 +47,7 @@ fn other_models_and_engines() {
 }
 
 #[test]
-fn recursion_and_processes_without_end() {
+fn recursion_and_unbounded_processes() {
     let check = |text: &str, kind: &str| {
         let scratch = Scratch::new("certify_sc").file("p.pal", text);
         let options = ["--model", "sc", "--engine", "pushdown", "--certificate", "proof.json"];
@@ -77,7 +80,7 @@ fn a_program_that_was_changed() {
         .run(&["certify", "proof.json"])
         .exits(1)
         .complains(str![[r#"
-warning[program-changed]: proof.json: sb.pal was changed since the proof was found
+warning[program-changed]: proof.json: sb.pal has changed since the proof was found
 
 "#]])
         .prints(str![[r#"
@@ -89,7 +92,7 @@ invalid  proof.json: [..]
 }
 
 #[test]
-fn a_program_that_is_another_one() {
+fn a_different_program() {
     let scratch = scratch("certify_another").file("other.pal", STORE_BUFFERING);
     scratch.run(&["certify", "proof.json", "--program", "other.pal"]).exits(1).complains(str![[r#"
 warning[another-program]: proof.json: other.pal is not the program that the proof was found for
@@ -111,12 +114,12 @@ unknown  proof.json: the check did not finish: out of time (0.2 s)
 
 /// A certificate states what it proves: for how many threads, for which integers, under which model, and how.
 #[test]
-fn the_question_is_repeated() {
-    let check = |name: &str, text: &str, options: &[&str], said: &str, json: &[&str]| {
+fn the_question_is_stated() {
+    let check = |name: &str, text: &str, options: &[&str], printed: &str, json: &[&str]| {
         let scratch = Scratch::new("certify_question").file(name, text);
         scratch.run(&[&["check", "-q", name, "--certificate", "proof.json"], options].concat()).exits(0);
         let valid = scratch.run(&["certify", "proof.json"]).exits(0).complains("").stdout;
-        assert!(valid.starts_with(&format!("valid  proof.json: {name} is safe under {said}")), "{valid}");
+        assert!(valid.starts_with(&format!("valid  proof.json: {name} is safe under {printed}")), "{valid}");
         let record = scratch.run(&["certify", "proof.json", "--format", "json"]).exits(0).stdout;
         for part in json {
             assert!(record.contains(part), "{part}: {record}");
@@ -179,8 +182,8 @@ fn damaged_certificates() {
         let scratch = Scratch::new("certify_damaged_copy").file("sb.pal", FENCED);
         let run = scratch.file("proof.json", good.replacen(from, to, 1)).run(&["certify", "proof.json"]);
         let run = run.exits(code);
-        let said = run.stdout + &run.stderr;
-        assert!(said.contains(part), "{said}");
+        let printed = run.stdout + &run.stderr;
+        assert!(printed.contains(part), "{printed}");
     };
     check(
         "\"elements\":[{",
@@ -201,11 +204,11 @@ fn damaged_certificates() {
         "\"schema_version\":2",
         "\"schema_version\":1",
         2,
-        "version 1, which does not seal what it proves; this Palisade reads version 2. Make it again with `palisade check --certificate`",
+        "version 1, which does not seal what it proves; this Palisade reads version 2. Create a new one with `palisade check --certificate`",
     );
     check("{", "", 2, "not a certificate");
     check("\"kind\":\"load-buffers\"", "\"kind\":\"single-buffer\"", 2, "was changed since it was written");
-    check("\"kind\":\"load-buffers\"", "\"kind\":\"magic\"", 2, "`magic`, which nobody understands");
+    check("\"kind\":\"load-buffers\"", "\"kind\":\"magic\"", 2, "`magic`, which is not a valid value");
 }
 
 #[test]

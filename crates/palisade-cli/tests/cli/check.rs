@@ -41,6 +41,7 @@ step   process  line  instruction        effect           buffer P  buffer Q  me
 
 * step 2: P reads y while its store of step 1 still waits in the buffer
 
+it breaks only with store buffers
 TSO, engine explicit, [..] states, [..] s
 
 "#]])
@@ -63,8 +64,9 @@ step   process  line  instruction        effect           buffer P  buffer Q  me
 
 * step 2: P reads y while its store of step 1 still waits in the buffer
 
+it breaks only with store buffers
 TSO, engine explicit, [..] states, [..] transitions, [..] s, [..] MiB
-  no other engine was asked
+  no other engine was run
 
 "#]]);
 }

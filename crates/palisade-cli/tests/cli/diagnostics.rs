@@ -58,13 +58,13 @@ fn all_ids_are_listed() {
         assert!(ids.contains(known), "{known} is not found any more: {ids:?}");
     }
     let missing: Vec<&String> = ids.iter().filter(|id| !page.contains(&format!("`{id}`"))).collect();
-    assert!(missing.is_empty(), "docs/command-line.md does not tell about {missing:?}");
+    assert!(missing.is_empty(), "docs/command-line.md does not describe {missing:?}");
     let listed = page.lines().filter(|line| line.starts_with("| `") && line.contains(" | "));
     let listed = listed.skip_while(|line| !line.contains("no-such-file"));
     for line in listed {
         let names = line.split(" | ").next().unwrap_or("");
         for id in names.split('`').skip(1).step_by(2) {
-            assert!(ids.contains(id), "docs/command-line.md tells about `{id}`, which there is not");
+            assert!(ids.contains(id), "docs/command-line.md describes `{id}`, which does not exist");
         }
     }
 }

@@ -50,13 +50,13 @@ fences
   fence in P, after line 4: x = 1;
   fence in Q, after line 9: y = 1;
 
-Without the one after line 4, at the end, P.r = 0 and Q.r = 0 (line 13: final P.r == 1 || Q.r == 1)
+Without the fence after line 4, at the end, P.r = 0 and Q.r = 0 (line 13: final P.r == 1 || Q.r == 1)
 
 step   process  line  instruction        effect           buffer P  buffer Q  memory x  y
 ...
 * step [..]: P reads y while its store of step [..] still waits in the buffer
 ...
-Without the one after line 9, at the end, P.r = 0 and Q.r = 0 (line 13: final P.r == 1 || Q.r == 1)
+Without the fence after line 9, at the end, P.r = 0 and Q.r = 0 (line 13: final P.r == 1 || Q.r == 1)
 ...
 * step [..]: Q reads x while its store of step [..] still waits in the buffer
 ...
@@ -118,20 +118,20 @@ unsafe  sb.pal: no fence at the 1 place allowed helps: at the end, P.r = 0 and Q
 #[test]
 fn written_back() {
     let scratch = scratch("fences_write");
-    scratch.run(&["fences", "-q", "sb.pal", "--write", "mended.pal"]).exits(0).complains("");
+    scratch.run(&["fences", "-q", "sb.pal", "--write", "fixed.pal"]).exits(0).complains("");
     let expected = STORE_BUFFERING
         .replace("    x = 1;\n", "    x = 1;\n    fence;\n")
         .replace("    y = 1;\n", "    y = 1;\n    fence;\n");
-    assert_eq!(scratch.read("mended.pal"), expected);
-    scratch.run(&["check", "-q", "mended.pal"]).exits(0);
-    scratch.run(&["fences", "-q", "mended.pal", "--all"]).exits(0).prints(str![[r#"
-safe  mended.pal: no fences needed
+    assert_eq!(scratch.read("fixed.pal"), expected);
+    scratch.run(&["check", "-q", "fixed.pal"]).exits(0);
+    scratch.run(&["fences", "-q", "fixed.pal", "--all"]).exits(0).prints(str![[r#"
+safe  fixed.pal: no fences needed
 
 "#]]);
     scratch.run(&["fences", "-q", "wrong.pal", "--write", "none.pal"]).exits(1).complains("");
     assert!(!scratch.path("none.pal").exists());
     scratch.run(&["fences", "wrong.pal", "--write", "none.pal"]).exits(1).complains(str![[r#"
-none.pal: not written, there are no fences to put in
+none.pal: not written, there are no fences to insert
 
 "#]]);
 }
@@ -199,9 +199,9 @@ fences
   fence in P, after line 2: x = 1;
   fence in Q, after line 3: y = 1;
 
-Without the one after line 2, P's line 2 (let r = y;) takes effect before its line 2 (x = 1;)
+Without the fence after line 2, P's line 2 (let r = y;) takes effect before its line 2 (x = 1;)
 ...
-Without the one after line 3, Q's line 3 (let r = x;) takes effect before its line 3 (y = 1;)
+Without the fence after line 3, Q's line 3 (let r = x;) takes effect before its line 3 (y = 1;)
 ...
 TSO, engine attacks, 3 engine calls, [..] s
 
@@ -252,8 +252,8 @@ fn engines_have_their_goals() {
     let run = |engine: &str, goal: &str| {
         scratch.run(&["fences", "sb.pal", "--engine", engine, "--goal", goal]).exits(2).stderr
     };
-    let said = run("attacks", "safety");
-    assert!(said.contains("the engine `attacks` decides robustness"), "{said}");
-    assert!(said.contains("add `--goal robustness`"), "{said}");
+    let complaint = run("attacks", "safety");
+    assert!(complaint.contains("the engine `attacks` decides robustness"), "{complaint}");
+    assert!(complaint.contains("add `--goal robustness`"), "{complaint}");
     assert!(run("dual", "robustness").contains("the engine `dual` decides safety"));
 }

@@ -73,12 +73,12 @@ fn json_has_one_object_per_file() {
         .exits(2);
     let objects: Vec<serde_json::Value> =
         ran.stdout.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
-    let told: Vec<(&str, Option<&str>)> = objects
+    let verdicts: Vec<(&str, Option<&str>)> = objects
         .iter()
         .map(|object| (object["file"].as_str().expect("a file"), object["verdict"].as_str()))
         .collect();
     assert_eq!(
-        told,
+        verdicts,
         [
             ("d/a.pal", Some("safe")),
             ("d/b/sb.pal", Some("unsafe")),
@@ -112,7 +112,7 @@ unknown      0
 "#]]);
     expect("right.tsv", "sc").exits(0);
     expect("right.tsv", "pso").exits(2).complains(str![[r#"
-error[bad-expectation]: the table says nothing about PSO
+error[bad-expectation]: the table has no verdicts for PSO
  --> right.tsv:1:1
   |
 1 | file    sc    tso
@@ -163,7 +163,7 @@ fn one_language_only() {
 }
 
 #[test]
-fn a_reader_who_goes_away_is_no_reason_to_panic() {
+fn a_closed_output_does_not_cause_a_panic() {
     let scratch = scratch("folder_pipe");
     for args in [&["check", "d"] as &[&str], &["check", "d/b/sb.pal"], &["show", "d/a.pal", "--as", "pal"]] {
         let mut command = scratch.command(args);
@@ -179,7 +179,7 @@ fn a_reader_who_goes_away_is_no_reason_to_panic() {
 
 #[test]
 #[cfg(unix)]
-fn a_link_that_leads_nowhere_is_a_file_that_cannot_be_read() {
+fn a_broken_link_is_an_unreadable_file() {
     let scratch = scratch("folder_link");
     std::os::unix::fs::symlink("gone.pal", scratch.path("d/link.pal")).expect("links can be made");
     let ran = scratch.run(&["check", "d", "-q"]).exits(2);

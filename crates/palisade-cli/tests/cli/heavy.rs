@@ -241,7 +241,7 @@ fn random_program(seed: u64) -> String {
 }
 
 /// The commands and options to try.
-const QUESTIONS: [&[&str]; 18] = [
+const QUESTIONS: [&[&str]; 21] = [
     &["check"],
     &["check", "--engine", "explicit"],
     &["check", "--engine", "dual"],
@@ -253,6 +253,9 @@ const QUESTIONS: [&[&str]; 18] = [
     &["check", "--model", "pso"],
     &["check", "--model", "sc", "--jobs", "1"],
     &["check", "--certify"],
+    &["check", "--deadlock"],
+    &["check", "--shortest"],
+    &["outcomes", "--all"],
     &["robust"],
     &["robust", "--triangular"],
     &["fences"],
@@ -362,7 +365,7 @@ fn limits_hold_for_random_programs() {
 
 /// If one file runs out of time or memory in any phase, the other files still get their answers.
 #[test]
-fn a_folder_goes_on_after_a_file_that_ran_out() {
+fn a_folder_continues_after_a_file_that_ran_out() {
     let mut scratch = Scratch::new("heavy_folder").file("d/zzz.pal", common::FENCED);
     let wanted = ["domain.pal", "calls.pal", "section.pal", "line.pal"];
     for Heavy { file, text } in heavy_programs() {

@@ -132,7 +132,7 @@ fn waiting_for_a_program() {
     let made = std::process::Command::new("mkfifo").arg(scratch.path("pipe.pal")).status();
     assert!(made.expect("`mkfifo` can be run").success());
     scratch.run(&["check", "pipe.pal", "--timeout", "0.2"]).exits(2).complains(str![[r#"
-error[no-input]: pipe.pal: the reading was stopped before its end
+error[no-input]: pipe.pal: reading was stopped before the end of the input
 
 
 "#]]);

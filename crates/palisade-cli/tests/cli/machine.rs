@@ -58,11 +58,11 @@ fn tests_with_expectations_pass_if_these_are_met() {
 
 /// Failures are reported where the exit code is 1.
 #[test]
-fn tests_and_exit_code_are_of_one_mind() {
+fn tests_and_exit_code_agree() {
     let scratch = scratch("junit_agree")
         .file("met.tsv", "file\ttso\ngood.pal\tsafe\n")
         .file("missing.tsv", "file\ttso\ngood.pal\tsafe\ngone.pal\tunsafe\n");
-    std::fs::remove_file(scratch.path("t/wrong.pal")).expect("it is there");
+    std::fs::remove_file(scratch.path("t/wrong.pal")).expect("it exists");
     let check = |table: &str, code: i32, totals: &str, part: &str, summary: &str| {
         let args = ["check", "t", "--junit", "tests.xml", "--expect", table, "--engine", "explicit"];
         let ran = scratch.run(&args).exits(code);
@@ -74,7 +74,7 @@ fn tests_and_exit_code_are_of_one_mind() {
         "met.tsv",
         0,
         r#"tests="3" failures="0" errors="0" skipped="2""#,
-        r#"<skipped message="nothing is expected of this file">"#,
+        r#"<skipped message="there is no expectation for this file">"#,
         "1 of 1 verdicts as expected, 2 files without an expectation\n",
     );
     check(
@@ -109,10 +109,13 @@ fn no_property() {
         assert_eq!(ids, if expected { &["no-property"][..] } else { &[] });
         ran.stderr
     };
-    let said = warned(&["check"], "t/plain.pal", 0, true);
-    assert!(said.contains("only faults were looked for") && said.contains("`assert`"), "{said}");
-    let said = warned(&["check"], "t/old.trencher", 0, true);
-    assert!(said.contains("`palisade robust t/old.trencher` tells what Trencher decides"), "{said}");
+    let warning = warned(&["check"], "t/plain.pal", 0, true);
+    assert!(warning.contains("only faults were looked for") && warning.contains("`assert`"), "{warning}");
+    let warning = warned(&["check"], "t/old.trencher", 0, true);
+    assert!(
+        warning.contains("`palisade robust t/old.trencher` answers the question that Trencher answers"),
+        "{warning}"
+    );
     warned(&["check"], "t/fault.pal", 1, false);
     warned(&["check"], "t/good.pal", 0, false);
     warned(&["fences"], "t/plain.pal", 0, true);
@@ -128,7 +131,7 @@ fn no_property() {
 }
 
 #[test]
-fn what_is_not_safe_for_code_scanning() {
+fn code_scanning_gets_everything_that_is_not_safe() {
     let scratch = scratch("sarif");
     scratch.run(&["check", "t", "--sarif", "out.sarif", "--engine", "explicit", "-q"]).exits(2);
     let sarif: Value = serde_json::from_str(&read(&scratch, "out.sarif")).expect("SARIF is JSON");
@@ -184,7 +187,7 @@ TSO, engine lazy, [..] s; proof by engine dual; proof of [..] elements checked i
 }
 
 #[test]
-fn verbose_tells_what_the_others_had_reached() {
+fn verbose_shows_how_far_the_others_got() {
     let scratch = Scratch::new("others").file("endless.pal", ENDLESS);
     let ran = scratch.run(&["check", "endless.pal", "-v", "--timeout", "1"]).exits(3);
     for engine in ["dual", "explicit", "lazy", "sb"] {

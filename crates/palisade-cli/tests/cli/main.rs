@@ -16,6 +16,8 @@ mod limits;
 mod machine;
 mod monitor;
 mod names;
+mod outcomes;
+mod progress;
 mod proofs;
 mod readme;
 mod replay;

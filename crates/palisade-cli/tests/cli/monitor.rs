@@ -114,8 +114,8 @@ fn memory_is_limited() {
     let ran = scratch.run(&["monitor", "run.trace", "--memory", "0.0625", "--format", "json"]).exits(3);
     let json: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(json["verdict"], "unknown");
-    assert!(ran.stderr.contains("the reading was stopped: out of memory (0.06 GiB)"), "{}", ran.stderr);
-    let peak = json["peak_memory_bytes"].as_u64().expect("Linux says");
+    assert!(ran.stderr.contains("reading was stopped: out of memory (0.06 GiB)"), "{}", ran.stderr);
+    let peak = json["peak_memory_bytes"].as_u64().expect("Linux reports it");
     assert!(peak <= (64 + 32) << 20, "{peak}");
     // With enough memory, the whole trace is read.
     scratch.run(&["monitor", "-q", "run.trace", "--memory", "2"]).exits(0);
@@ -154,11 +154,11 @@ error[cut-off-trace]: cut.trace: the trace is cut off: it ends without its end m
         .run(&["monitor", "bad.trace"])
         .exits(2)
         .prints(str![[r#"
-unknown  bad.trace: no violation in 1 event read; line 2: there is no event `jump`
+unknown  bad.trace: no violation in 1 event read; line 2: unknown operation `jump`
 
 "#]])
         .complains(str![[r#"
-error[malformed-trace]: bad.trace: line 2: there is no event `jump`
+error[malformed-trace]: bad.trace: line 2: unknown operation `jump`
  |
  = help: 1 events before it were read; the answer is about these
 
@@ -195,14 +195,14 @@ violations  -: 1 under TSO, 1 under PSO, 4 events read
 
 "#]])
         .complains(str![[r#"
-error[stopped]: -: the reading was stopped
+error[stopped]: -: reading was stopped
  |
  = help: 4 events before it were read; the answer is about these
 
 "#]]);
     let stopped = waits("monitor_stopped", "", None);
     stopped.exits(3).prints(str![[r#"
-unknown  -: no violation in 0 events read; the reading was stopped
+unknown  -: no violation in 0 events read; reading was stopped
 
 "#]]);
 }

@@ -52,16 +52,16 @@ fn check(model: Model, engines: &[&str]) {
 }
 
 #[test]
-fn under_sc_every_safe_has_a_proof_that_convinces() {
+fn under_sc_every_safe_has_an_accepted_proof() {
     check(Model::Sc, &["dual", "explicit", "pushdown", "sb"]);
 }
 
 #[test]
-fn under_tso_every_safe_has_a_proof_that_convinces() {
+fn under_tso_every_safe_has_an_accepted_proof() {
     check(Model::Tso, &["age", "dual", "explicit", "lazy", "rounds", "sb"]);
 }
 
 #[test]
-fn under_pso_every_safe_has_a_proof_that_convinces() {
+fn under_pso_every_safe_has_an_accepted_proof() {
     check(Model::Pso, &["explicit", "sb"]);
 }

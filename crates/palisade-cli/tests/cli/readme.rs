@@ -42,7 +42,7 @@ fn the_example_of_the_readme_is_real() {
     assert_eq!(without_last(&ran.stdout), without_last(expected), "the README should say:\n{}", ran.stdout);
     let program = read("corpus/mutex/peterson.pal");
     let code: Vec<&str> = program.lines().filter(|line| !line.starts_with("//")).collect();
-    assert!(readme.contains(&code.join("\n")), "the README should show the program as it is");
+    assert!(readme.contains(&code.join("\n")), "the README should show the program unchanged");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn a_program_that_was_changed() {
         .run(&["replay", "w.json"])
         .exits(1)
         .complains(str![[r#"
-warning[program-changed]: w.json: sb.pal was changed since the witness was found
+warning[program-changed]: w.json: sb.pal has changed since the witness was found
 
 "#]])
         .prints(str![[r#"
@@ -71,7 +71,7 @@ invalid  w.json: the initial value of `z` is missing
 }
 
 #[test]
-fn a_program_that_is_another_one() {
+fn a_different_program() {
     let fenced = STORE_BUFFERING.replace("x = 1;", "x = 1; fence;");
     let scratch = scratch("replay_another").file("other.pal", fenced);
     scratch.run(&["replay", "w.json", "--program", "other.pal"]).exits(1).complains(str![[r#"
@@ -106,7 +106,7 @@ fn damaged_witnesses() {
     check(1, "step 1 is missing", &|w| {
         w["steps"].as_array_mut().expect("steps").remove(0);
     });
-    check(1, "the last one, violates nothing", &|w| {
+    check(1, "the last state, after step", &|w| {
         w["steps"].as_array_mut().expect("steps").truncate(steps - 1);
     });
     check(1, "no variable `q`", &|w| w["memory"]["q"] = 0.into());
@@ -120,7 +120,7 @@ fn damaged_witnesses() {
 }
 
 #[test]
-fn files_that_are_no_witnesses() {
+fn files_that_are_not_witnesses() {
     let scratch = Scratch::new("replay_wrong").file("empty.json", "").file("sb.pal", STORE_BUFFERING);
     scratch.run(&["replay", "empty.json"]).exits(2).prints("").complains(str![[r#"
 error[bad-witness]: empty.json: not a witness file: EOF while parsing a value at line 1 column 0

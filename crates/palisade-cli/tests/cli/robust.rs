@@ -120,8 +120,8 @@ not-robust  sb.pal: P's line 5 (let r = y;) takes effect before its line 4 (x = 
 #[test]
 fn json() {
     let scratch = scratch("robust_json");
-    let told = scratch.run(&["robust", "sb.pal", "--format", "json"]).exits(1).stdout;
-    let record: serde_json::Value = serde_json::from_str(&told).expect("it is JSON");
+    let printed = scratch.run(&["robust", "sb.pal", "--format", "json"]).exits(1).stdout;
+    let record: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
     assert_eq!(record["verdict"], "not-robust");
     assert_eq!((&record["model"], &record["engine"]), (&"tso".into(), &"attacks".into()));
     assert_eq!(record["cycle"][1]["relation"], "from-read");
@@ -152,20 +152,20 @@ step   process  line  instruction  effect       memory x  y
 TSO, engine triangular, [..] states, [..] s
 
 "#]]);
-    let told = scratch.run(&["robust", "--triangular", "sb.pal", "--format", "json"]).exits(1).stdout;
-    let record: serde_json::Value = serde_json::from_str(&told).expect("it is JSON");
+    let printed = scratch.run(&["robust", "--triangular", "sb.pal", "--format", "json"]).exits(1).stdout;
+    let record: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
     assert_eq!((&record["verdict"], &record["race"]["rival"]["line"]), (&"racy".into(), &9.into()));
     scratch.run(&["robust", "--triangular", "sb.pal", "--model", "pso"]).exits(2);
 }
 
 #[test]
-fn lazy_reachability_tells_what_it_puts_off() {
+fn lazy_reachability_reports_what_it_delays() {
     scratch("robust_lazy").run(&["check", "--engine", "lazy", "-v", "sb.pal"]).exits(1).prints(str![[r#"
 unsafe  sb.pal: at the end, P.r = 0 and Q.r = 0 (line 13: final P.r == 1 || Q.r == 1)
 ...
 TSO, engine lazy, [..] states, [..] chain steps, 3 sc queries, 1 extension, [..] s, [..] MiB
-  no other engine was asked
-1. lazy: P puts off its stores of: x = 1; r = y (lines 4, 5)
+  no other engine was run
+1. lazy: P delays its stores in: x = 1; r = y (lines 4, 5)
 
 "#]]);
 }

@@ -13,7 +13,7 @@ fn start(scratch: &Scratch, args: &[&str]) -> (Child, String) {
     let mut server =
         command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let mut line = String::new();
-    BufReader::new(server.stdout.take().expect("piped")).read_line(&mut line).expect("it says where it is");
+    BufReader::new(server.stdout.take().expect("piped")).read_line(&mut line).expect("it prints its address");
     (server, line)
 }
 
@@ -26,7 +26,7 @@ fn get(address: &str) -> String {
 }
 
 #[test]
-fn says_where_it_is_and_ends_with_control_c() {
+fn prints_its_address_and_ends_with_control_c() {
     let scratch = Scratch::new("serve_ends");
     let (mut server, line) = start(&scratch, &["127.0.0.1:0"]);
     let address = line
@@ -37,21 +37,21 @@ fn says_where_it_is_and_ends_with_control_c() {
     let interrupt = Command::new("kill").args(["-INT", &server.id().to_string()]).status();
     assert!(interrupt.is_ok_and(|status| status.success()));
     assert_eq!(server.wait().expect("it ends").code(), Some(0));
-    assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+    assert!(TcpStream::connect(address).is_err(), "the port is closed");
 }
 
 #[test]
-fn a_script_is_told_the_address_as_json() {
+fn a_script_gets_the_address_as_json() {
     let scratch = Scratch::new("serve_json");
     let (mut server, line) = start(&scratch, &["127.0.0.1:0", "--format", "json"]);
     server.kill().expect("it runs");
     server.wait().expect("it ends");
-    let told: serde_json::Value = serde_json::from_str(&line).expect("a JSON object");
-    assert!(told["url"].as_str().is_some_and(|url| url.starts_with("http://127.0.0.1:")), "{line}");
+    let record: serde_json::Value = serde_json::from_str(&line).expect("a JSON object");
+    assert!(record["url"].as_str().is_some_and(|url| url.starts_with("http://127.0.0.1:")), "{line}");
 }
 
 #[test]
-fn says_if_others_can_reach_it() {
+fn warns_if_others_can_reach_it() {
     let scratch = Scratch::new("serve_everywhere");
     let (mut server, line) = start(&scratch, &["0.0.0.0:0"]);
     assert!(line.starts_with("serving  http://127.0.0.1:"), "{line}");
@@ -101,14 +101,14 @@ fn answer(mut connection: TcpStream) -> serde_json::Value {
 
 /// Reads until an event of this kind arrives.
 fn wait_for(connection: &mut TcpStream, event: &str) -> String {
-    let mut heard = String::new();
+    let mut received = String::new();
     let mut piece = [0; 1024];
-    while !heard.contains(&format!("\"event\":\"{event}\"")) {
-        let read = connection.read(&mut piece).expect("it tells");
-        assert!(read > 0, "{heard}");
-        heard.push_str(&String::from_utf8_lossy(&piece[..read]));
+    while !received.contains(&format!("\"event\":\"{event}\"")) {
+        let read = connection.read(&mut piece).expect("it sends events");
+        assert!(read > 0, "{received}");
+        received.push_str(&String::from_utf8_lossy(&piece[..read]));
     }
-    heard
+    received
 }
 
 /// The processes that a server has started.
@@ -131,7 +131,7 @@ fn wait_until_idle(server: &Child) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn no_question_holds_its_place_longer_than_its_time() {
+fn no_question_keeps_its_slot_beyond_its_time_limit() {
     let scratch = Scratch::new("serve_time");
     let (mut server, line) = start(&scratch, &["127.0.0.1:0", "--timeout", "1", "--runs", "1"]);
     let address = line.trim().trim_start_matches("serving  http://").trim_end_matches('/');
@@ -164,10 +164,10 @@ fn a_closed_connection_ends_its_run() {
         wait_until_idle(&server);
         assert_eq!(answer(begin(address, common::STORE_BUFFERING))["word"], "unsafe");
     }
-    // A check that is asked to stop answers with what it has.
+    // After a stop request, a check answers with what it has.
     let mut connection = begin(address, common::ENDLESS);
-    let heard = wait_for(&mut connection, "progress");
-    let started = heard.lines().find(|line| line.contains("started")).expect("it has a name");
+    let received = wait_for(&mut connection, "progress");
+    let started = received.lines().find(|line| line.contains("started")).expect("it has a token");
     let started: serde_json::Value = serde_json::from_str(started).expect("a line is JSON");
     let body = started["token"].to_string();
     let mut stop = TcpStream::connect(address).expect("it listens");

@@ -50,7 +50,7 @@ fn manual_pages_can_be_read() {
     let scratch = Scratch::new("man_pages");
     scratch.run(&["man", "--folder", "man1"]).exits(0);
     let pages: Vec<String> = std::fs::read_dir(scratch.path("man1"))
-        .expect("the folder is there")
+        .expect("the folder exists")
         .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
         .collect();
     let mut references = 0;
@@ -66,7 +66,7 @@ fn manual_pages_can_be_read() {
         for section in text.split(".TP\n").skip(1) {
             let mut lines = section.lines();
             let (option, help) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-            assert!(!help.is_empty() && !help.starts_with('.'), "{page}: nothing is said about {option}");
+            assert!(!help.is_empty() && !help.starts_with('.'), "{page}: {option} is not described");
         }
     }
     assert!(references > 15, "{references}");
@@ -124,15 +124,15 @@ fn an_answer_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn a_reader_who_goes_away_has_seen_enough() {
+fn a_closed_output_does_not_change_the_exit_code() {
     let scratch = printing("closed");
     for args in PRINTING {
-        let heard = scratch.command(args).output().expect("the command starts");
+        let expected = scratch.command(args).output().expect("the command starts");
         let mut child =
             scratch.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("it ends");
-        assert_eq!(output.status.code(), heard.status.code(), "{args:?}");
+        assert_eq!(output.status.code(), expected.status.code(), "{args:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
     }
 }

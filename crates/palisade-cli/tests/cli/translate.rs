@@ -13,7 +13,7 @@ fn to_promela() {
 /*
  * sb.pal under SC.
  *
- * A violated assertion is an error of the program; a process that waits forever is not:
+ * A violated assertion is an error in the program; a process that waits forever is not:
  *     spin -run -safety -E -m1000000 FILE
  */
 
@@ -33,7 +33,7 @@ proctype Q() {
     atomic { Q_r = x; running-- };                      /* 10: let r = x; */
 }
 
-/* Bad states: it can take a step only there. */
+/* The monitor can take a step only in a bad state. */
 proctype monitor() {
     if
     :: running == 0 && (!(P_r == 1 || Q_r == 1)) -> assert(false) /* 13: final P.r == 1 || Q.r == 1; */
@@ -129,13 +129,13 @@ fn usage() {
 }
 
 #[test]
-fn what_cannot_be_said() {
+fn what_cannot_be_expressed() {
     let scratch = Scratch::new("translate-refused")
         .file("any.pal", "shared x: 0..1;\nprocess P[*] { x = 1; }\n")
         .file("large.pal", "shared x;\nprocess P { x = 5_000_000_000; }\n")
         .file("sb.pal", STORE_BUFFERING);
     scratch.run(&["translate", "any.pal", "--as-is", "--to", "c"]).exits(2).prints("").complains(str![[r#"
-error[any-number]: the number of processes `P` is not fixed
+error[any-number]: the number of `P` processes is not fixed
  --> any.pal:2:1
   |
 2 | process P[*] { x = 1; }
@@ -162,7 +162,7 @@ error[number-too-large]: 5000000000 does not fit into 32 bits, the size of numbe
     scratch.run(&["translate", "large.pal", "--as-is", "--to", "c"]).exits(0);
     let pal = ["translate", "sb.pal", "--rounds", "1", "--to", "pal", "--threads", "2"];
     scratch.run(&pal).exits(2).prints("").complains(str![[r#"
-error[threads-of-pal]: sb.pal: a .pal program says itself how many processes there are
+error[threads-of-pal]: sb.pal: a .pal program itself declares how many processes there are
  |
  = help: leave out --threads, or translate to c or promela
 

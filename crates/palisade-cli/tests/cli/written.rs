@@ -122,7 +122,7 @@ fn pipes_and_standard_output_are_written() {
     assert!(first.starts_with("unsafe"), "{first}");
     serde_json::from_str::<serde_json::Value>(witness).expect("the witness is JSON");
     scratch.run(&["check", "-q", "x.pal", "--witness", "/dev/null", "--html", "/dev/null"]).exits(1);
-    // The same if standard output is a file: the printed text and the written file follow one another.
+    // The same if standard output is a file: the written file follows the printed text.
     let script = "exec \"$0\" check -q x.pal --witness /dev/stdout > out";
     let mut command = Command::new("sh");
     command.current_dir(scratch.path(".")).args(["-c", script, env!("CARGO_BIN_EXE_palisade")]);
@@ -164,7 +164,7 @@ fn an_output_that_is_an_input_is_refused() {
     }
     // Standard input may be a file, and source lines are read in order to quote them.
     let mut command = scratch.command(&["check", "-", "--input", "pal", "--html", "d/x.pal"]);
-    let input = fs::File::open(scratch.path("d/x.pal")).expect("the file is there");
+    let input = fs::File::open(scratch.path("d/x.pal")).expect("the file exists");
     let ran = Ran::new(command.stdin(input).output().expect("the command starts")).exits(2);
     assert!(ran.stderr.contains("error[output-is-input]"), "{}", ran.stderr);
     let ran = scratch.run(&["monitor", "-q", "run.trace", "--sarif", "a.c"]).exits(2);

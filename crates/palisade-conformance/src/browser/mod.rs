@@ -43,7 +43,7 @@ impl Browser {
         std::fs::create_dir_all(&folder).expect("a folder for the browser can be made");
         let name = NAMES.into_iter().find(|name| is_installed(name)).unwrap_or_else(|| {
             panic!(
-                "this test needs Chromium (Debian package `chromium`): install it, or run ./test, which does"
+                "this test needs Chromium (Debian package `chromium`): install it, or run ./test, which installs it"
             )
         });
         let script = format!(
@@ -62,7 +62,7 @@ impl Browser {
 
     /// Opens an empty page of a given size, for instance that of a phone.
     pub fn page(&mut self, width: u32, height: u32) -> Page<'_> {
-        let pipe = self.pipe.as_mut().expect("the pipe is there until the end");
+        let pipe = self.pipe.as_mut().expect("the pipe exists until the browser is dropped");
         let target = pipe.call(None, "Target.createTarget", json!({ "url": "about:blank" }));
         let target = target["targetId"].clone();
         let attached =

@@ -138,7 +138,7 @@ impl<'b> Page<'b> {
             "(() => {{ const e = document.querySelector({quoted}); if (!e) return null; e.scrollIntoView({{ block: 'center', behavior: 'instant' }}); \
              const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
         ));
-        assert!(place.is_array(), "there is no {selector}");
+        assert!(place.is_array(), "no element matches {selector}");
         for kind in ["mousePressed", "mouseReleased"] {
             let event =
                 json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });

@@ -53,7 +53,7 @@ impl Pipe {
     pub(crate) fn receive(&mut self) -> Value {
         let mut bytes = Vec::new();
         self.output.read_until(0, &mut bytes).expect("the pipe can be read");
-        assert_eq!(bytes.pop(), Some(0), "Chromium has gone");
-        serde_json::from_slice(&bytes).expect("Chromium speaks JSON")
+        assert_eq!(bytes.pop(), Some(0), "Chromium closed the pipe");
+        serde_json::from_slice(&bytes).expect("Chromium sends JSON")
     }
 }

@@ -228,7 +228,7 @@ impl<'g> Body<'g> {
         (stmts, register)
     }
 
-    /// At most one statement (with what belongs to it), as long as there is noise left.
+    /// At most one statement, including those nested in it, as long as there is noise left.
     pub(super) fn noise(&mut self, depth: usize) -> Block {
         if self.generator.noise == 0 {
             return Vec::new();
@@ -442,9 +442,9 @@ impl<'g> Body<'g> {
             (Home::Element(array, _), Some(register)) if self.random().percent(40) => {
                 let cells = self.generator.homes.len() as i64;
                 let index = if self.random().percent(85) {
-                    // Values may be -1, which is odd.
-                    let even = binary(BinaryOp::Mul, var(&register), var(&register));
-                    binary(BinaryOp::Rem, even, int(cells))
+                    // A value may be -1. Its square is never negative.
+                    let square = binary(BinaryOp::Mul, var(&register), var(&register));
+                    binary(BinaryOp::Rem, square, int(cells))
                 } else {
                     var(&register)
                 };

@@ -15,11 +15,13 @@ mod property;
 mod recursive;
 mod spawning;
 mod templates;
+mod waiting;
 
 pub use endless::generate_endless;
 pub use recursive::{Recursion, generate_recursive};
 pub use spawning::generate_spawning;
 pub use templates::generate_parameterized;
+pub use waiting::generate_waiting;
 
 use crate::brute::{self, Answer, Scope};
 use crate::build::{self, declare, element, int, name, stmt};
@@ -131,7 +133,7 @@ fn is_broken(program: &Program, model: Model) -> Option<bool> {
     }
 }
 
-/// A variable of the skeleton, or more than one of them in an array.
+/// Where a variable of the skeleton is.
 #[derive(Clone, Debug)]
 enum Home {
     /// A shared scalar.
@@ -189,7 +191,7 @@ impl Generator {
         } else {
             self.asymmetric();
         }
-        self.spawn_somebody();
+        self.spawn_one();
         self.properties();
         self.program
     }
@@ -333,8 +335,8 @@ impl Generator {
         (ty, init)
     }
 
-    /// Makes one of the processes start only when another spawns it.
-    fn spawn_somebody(&mut self) {
+    /// Sometimes makes one of the processes start only when another one spawns it.
+    fn spawn_one(&mut self) {
         let templates = self.program.templates.len();
         if !self.profile.has_structure() || templates < 2 || !self.random.percent(15) {
             return;

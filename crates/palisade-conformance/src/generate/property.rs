@@ -89,7 +89,7 @@ impl Generator {
         for model in Model::ALL {
             sets.push(brute::outcomes(Machine::new(&system, model), LIMITS, &observed)?);
         }
-        let mut outcome = self.telling(&sets)?;
+        let mut outcome = self.distinguishing(&sets)?;
         if self.random.percent(25) {
             let at = self.random.below(outcome.len());
             outcome[at] = self.random.value(0, 2);
@@ -102,7 +102,7 @@ impl Generator {
 
     /// An item that exists under some model, mostly one that does not exist under a stronger model. The sets
     /// belong to the models, strongest first.
-    fn telling<T: Ord + Clone>(&mut self, sets: &[BTreeSet<T>]) -> Option<T> {
+    fn distinguishing<T: Ord + Clone>(&mut self, sets: &[BTreeSet<T>]) -> Option<T> {
         let fresh = |weak: usize| sets[weak].difference(&sets[weak - 1]).cloned().collect::<Vec<T>>();
         let all = |model: usize| sets[model].iter().cloned().collect::<Vec<T>>();
         let candidates = match self.random.below(10) {
@@ -151,7 +151,7 @@ impl Generator {
             let search = brute::reachable(Machine::new(&system, model), Scope { buffer: Some(3), ..LIMITS });
             sets.push(search.states.iter().filter_map(view).collect());
         }
-        let (labels, values) = self.telling(&sets)?;
+        let (labels, values) = self.distinguishing(&sets)?;
         let places = instances.iter().zip(labels).map(|(&(actor, index), label)| {
             let process = instance(&actor.template, select(actor, index));
             observe(Observation::At { process, label: name(label) })

@@ -212,7 +212,7 @@ impl Writer {
         program.templates.push(template(TEMPLATES[role], Vec::new(), Count::Any, Start::Initially, body));
     }
 
-    /// One statement with what belongs to it. Branches are nested at most `depth` deep.
+    /// One statement, including those nested in it. Branches are nested at most `depth` deep.
     fn statement(&mut self, depth: u32) -> Block {
         let place = named(NAMES[self.random.below(self.variables)]);
         let value = self.random.value(0, self.most);

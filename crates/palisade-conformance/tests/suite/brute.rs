@@ -23,11 +23,12 @@ fn states_are_counted() {
     };
     // Start, buffered, in memory.
     check("shared x: 0..1; process P { x = 1; }", [2, 3, 3]);
-    // Two such processes with their own variables do not disturb each other: squares.
+    // Two such processes with separate variables are independent, so the numbers are squared.
     check("shared x, y: 0..1; process P { x = 1; } process Q { y = 1; }", [4, 9, 9]);
-    // At the start 1, behind the first store 2 (pending or not), behind both 3 under TSO and 4 under PSO.
+    // One state at the start, 2 after the first store (pending or not), 3 after both under TSO and 4 under
+    // PSO.
     check("shared x, y: 0..1; process P { x = 1; y = 1; }", [3, 6, 7]);
-    // One state per initial value, and one more each behind the load.
+    // One state per initial value, and one more for each after the load.
     check("shared x: 0..4 = *; process P { let r = x; }", [10, 10, 10]);
 }
 
@@ -45,7 +46,7 @@ fn runs_are_shortest() {
 }
 
 #[test]
-fn limits_make_an_answer_inconclusive_unless_it_was_found() {
+fn limits_make_the_answer_inconclusive_unless_a_run_was_found() {
     let check = |text: &str, limits, expected| {
         let system = system(text);
         assert_eq!(

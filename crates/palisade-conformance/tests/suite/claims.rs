@@ -1,34 +1,24 @@
-//! Claims that are not true are refuted, and true ones are not.
+//! False claims are refuted, and true ones are not.
 
 use palisade_base::Source;
 use palisade_conformance::brute::Scope;
 use palisade_conformance::claims::{Within, check_claims};
-use palisade_conformance::seeds;
 use palisade_conformance::suite::SuiteConfig;
-use palisade_engine::{Analysis, Engine, Limits, Outcome, Reason, Stats, Suitability, Verdict};
+use palisade_conformance::{TestEngine, seeds};
+use palisade_engine::{Reason, Verdict};
 use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower};
 use palisade_syntax::{Language, parse};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Claims the same of every program, without a search.
-struct Claims(Reason);
-
-impl Engine for Claims {
-    fn name(&self) -> &'static str {
-        "claims"
-    }
-    fn suits(&self, _: &Analysis<'_>) -> Suitability {
-        Suitability::Tries
-    }
-    fn check(&self, _: &Analysis<'_>, _: &Limits) -> Outcome {
-        Outcome::new("claims", Verdict::Unknown(self.0.clone()), Stats::new())
-    }
+/// Makes the same claim about every program, without a search.
+fn claims(reason: Reason) -> TestEngine {
+    TestEngine::new("claims", move |_, _| Verdict::Unknown(reason.clone()))
 }
 
 #[test]
 fn claims_without_a_search_are_refuted() {
-    let claims = [
+    let false_claims = [
         (Reason::BufferBound(8), "unknown (no bad state with buffers up to 8), but"),
         (Reason::CallDepth(256), "unknown (no bad state with up to 256 nested calls), but"),
         (Reason::Spawned(33), "unknown (no bad state in runs that start up to 33 processes), but"),
@@ -41,17 +31,18 @@ fn claims_without_a_search_are_refuted() {
     if !seeds(10).suffice() {
         return;
     }
-    for (reason, part) in claims {
+    for (reason, part) in false_claims {
         let limits = Scope { states: 500, buffer: None };
         let config = SuiteConfig { programs: 10, limits, models: vec![Model::Sc], ..SuiteConfig::default() };
-        let found = catch_unwind(AssertUnwindSafe(|| check_claims(&Claims(reason), config)));
-        let panic = found.expect_err("something is not true");
-        let text = panic.downcast_ref::<String>().expect("it says what");
+        let found = catch_unwind(AssertUnwindSafe(|| check_claims(&claims(reason), config)));
+        let panic = found.expect_err("a claim is false");
+        let text = panic.downcast_ref::<String>().expect("the message is formatted");
         assert!(text.contains(part), "{text}");
     }
 }
 
-/// Whether a program breaks under TSO on a run that keeps to a bound, for a bound that is one too small and for one that is just enough.
+/// A program breaks under TSO within a bound that is just large enough, and not within a bound that is one
+/// smaller.
 #[test]
 fn bounds_are_kept_to() {
     let check = |text: &str, bound: fn(usize) -> Reason, enough: usize| {

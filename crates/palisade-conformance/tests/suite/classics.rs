@@ -1,4 +1,4 @@
-//! The verdicts written down for the classics are those of the brute-force interpreter.
+//! The verdicts stated for the classics are those of the brute-force interpreter.
 
 use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::classics;
@@ -16,7 +16,7 @@ fn brute_force_confirms_the_classics() {
             let answer = brute::check(machine, Scope::states(200_000));
             if answer.word() != classic.expected(model) {
                 wrong.push(format!(
-                    "{} {}: {} is expected, got {answer:?}",
+                    "{} {}: expected {}, got {answer:?}",
                     classic.name,
                     model.name(),
                     classic.expected(model)
@@ -31,7 +31,7 @@ fn brute_force_confirms_the_classics() {
 }
 
 #[test]
-fn every_classic_says_where_its_verdicts_are_known_from() {
+fn every_classic_names_the_source_of_its_verdicts() {
     for classic in classics::all() {
         let lines: Vec<&str> = classic.text.lines().take(3).collect();
         let prefixes = ["// ", "// sc ", "// Source: "];

@@ -10,9 +10,9 @@ use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower, print, validate};
 use palisade_syntax::{Language, parse};
 
-/// Everything about single programs in one go, since making them is most of the work.
+/// All checks of single programs in one test, since generating the programs takes most of the time.
 #[test]
-fn random_programs_are_valid_and_printed_ones_read_the_same() {
+fn random_programs_are_valid_and_survive_printing_and_parsing() {
     let (mut texts, seeds) = (String::new(), seeds(60));
     for profile in Profile::ALL {
         for seed in &seeds {
@@ -78,7 +78,8 @@ fn a_seed_names_a_program() {
     }
 }
 
-/// Brute force decides nearly all programs of acyclic profiles, each verdict is frequent under each model, and the models differ often.
+/// Brute force decides nearly all programs of acyclic profiles, each verdict is frequent under each model,
+/// and the models often differ.
 #[test]
 fn safe_and_unsafe_are_both_frequent_and_models_differ() {
     let seeds = seeds(50);

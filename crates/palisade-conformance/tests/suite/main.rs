@@ -1,9 +1,10 @@
-//! The means of testing, tested: one program for all tests, linked once.
+//! Tests of the test support itself: one program for all tests, linked once.
 
 mod brute;
 mod claims;
 mod classics;
 mod generator;
 mod parameterized;
+mod progress;
 mod robust;
 mod suite;

@@ -1,40 +1,31 @@
-//! The suite for any number of threads finds what is wrong with wrong engines; its programs are valid and of all kinds.
+//! The suite for any number of threads finds the mistakes of wrong engines. Its programs are valid and of all
+//! kinds.
 
 use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::generate::generate_parameterized;
 use palisade_conformance::parameterized::check_parameterized;
-use palisade_conformance::seeds;
 use palisade_conformance::suite::{SuiteConfig, Unknown};
-use palisade_engine::{Analysis, Engine, Limits, Outcome, Reason, Stats, Suitability, Verdict, Witness};
+use palisade_conformance::{TestEngine, seeds};
+use palisade_engine::{Reason, Verdict, Witness};
 use palisade_memory::{Machine, Model};
 use palisade_program::{Instantiation, lower, validate};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Brute force on one or more threads of each kind, with a mistake or without.
-struct Brute(Mistake);
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mistake {
-    /// Says `unknown` where no number that was tried is unsafe.
+    /// Says `unknown` if no number it has tried is unsafe.
     None,
     /// Says `safe` if one thread of each kind is safe.
     OneIsAll,
-    /// Names one thread of each kind whatever the run has.
+    /// Names one thread of each kind, whatever the run has.
     WrongCount,
 }
 
-impl Engine for Brute {
-    fn name(&self) -> &'static str {
-        "brute"
-    }
-
-    fn suits(&self, _: &Analysis<'_>) -> Suitability {
-        Suitability::Tries
-    }
-
-    fn check(&self, analysis: &Analysis<'_>, _: &Limits) -> Outcome {
+/// Brute force on one or more threads of each kind, with a mistake or without.
+fn brute_force(mistake: Mistake) -> TestEngine {
+    TestEngine::new("brute", move |analysis, _| {
         let task = &analysis.task;
-        let most = if self.0 == Mistake::OneIsAll { 1 } else { 3 };
+        let most = if mistake == Mistake::OneIsAll { 1 } else { 3 };
         let found = (1..=most).find_map(|any| {
             let system = task.lower(any);
             match brute::check(task.machine(&system), Scope { states: 1_000, buffer: Some(4) }) {
@@ -42,16 +33,15 @@ impl Engine for Brute {
                 _ => None,
             }
         });
-        let verdict = match found {
+        match found {
             Some((any, run)) => {
-                let any = if self.0 == Mistake::WrongCount { 1 } else { any };
+                let any = if mistake == Mistake::WrongCount { 1 } else { any };
                 Verdict::Violated(Witness { instantiation: task.instantiation(any), run })
             }
-            None if self.0 == Mistake::OneIsAll => Verdict::Holds,
+            None if mistake == Mistake::OneIsAll => Verdict::Holds,
             None => Verdict::Unknown(Reason::BufferBound(4)),
-        };
-        Outcome::new(self.name(), verdict, Stats::new())
-    }
+        }
+    })
 }
 
 fn config() -> SuiteConfig {
@@ -65,12 +55,12 @@ fn config() -> SuiteConfig {
 }
 
 #[test]
-fn a_right_engine_passes() {
-    check_parameterized(&Brute(Mistake::None), config());
+fn a_correct_engine_passes() {
+    check_parameterized(&brute_force(Mistake::None), config());
 }
 
 #[test]
-fn wrong_engines_are_found_out_and_the_program_is_small() {
+fn wrong_engines_fail_with_a_small_program() {
     let cases = [
         (Mistake::OneIsAll, "safe for any number of threads, but 2 have a run"),
         (Mistake::WrongCount, "the witness does not replay"),
@@ -80,7 +70,7 @@ fn wrong_engines_are_found_out_and_the_program_is_small() {
         return;
     }
     for (mistake, expected) in cases {
-        let failed = catch_unwind(AssertUnwindSafe(|| check_parameterized(&Brute(mistake), config())));
+        let failed = catch_unwind(AssertUnwindSafe(|| check_parameterized(&brute_force(mistake), config())));
         let panic = failed.expect_err("the mistake is found");
         let text = panic.downcast_ref::<String>().expect("the message is formatted");
         let small = text.split("small program: ").nth(1).expect("the program was shrunk");
@@ -97,7 +87,7 @@ fn programs_are_valid_and_of_all_kinds() {
         let program = generate_parameterized(seed);
         let wrong: Vec<_> = validate(&program).into_iter().filter(|problem| problem.is_error()).collect();
         assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
-        assert_eq!(program, generate_parameterized(seed), "a seed names a program");
+        assert_eq!(program, generate_parameterized(seed), "the same seed gives the same program");
         let answer = |any| {
             let system = lower(&program, Instantiation { any, every: None });
             brute::check(Machine::new(&system, Model::Tso), Scope { states: 2_000, buffer: Some(4) })

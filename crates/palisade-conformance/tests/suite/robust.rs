@@ -1,4 +1,5 @@
-//! Brute-force robustness is what it should be, agrees with the checker of runs, and the suite finds what is wrong with wrong engines.
+//! Brute-force robustness follows its definition and agrees with the checker of runs, and the suite finds the
+//! mistakes of wrong engines.
 
 use palisade_base::Source;
 use palisade_conformance::robust::{self, Answer, Brute};
@@ -27,7 +28,7 @@ fn check(text: &str, expected: [&str; 2]) {
 }
 
 #[test]
-fn programs_that_everybody_knows() {
+fn well_known_programs() {
     check(
         "shared x, y: 0..1; process P { x = 1; let r = y; } process Q { y = 1; let r = x; }",
         ["not-robust", "not-robust"],
@@ -48,7 +49,7 @@ fn programs_that_everybody_knows() {
         "shared x, y: 0..1; process P { let r = x; y = 1; } process Q { let r = y; x = 1; }",
         ["robust", "robust"],
     );
-    // A store of a thread that reads it early, and is overwritten while a later store still waits.
+    // A thread reads its own store early, and the store is overwritten while a later one is still pending.
     check(
         "shared c, x: 0..2; process P { c = 1; x = 1; let r = c; } process Q { c = 2; let r = x; }",
         ["not-robust", "not-robust"],
@@ -68,8 +69,8 @@ fn programs_that_everybody_knows() {
     );
 }
 
-/// A program is robust iff every complete run has the trace of a sequentially consistent one. Started threads have other numbers in other runs, so
-/// programs that start some are left out.
+/// A program is robust iff every complete run has the trace of a sequentially consistent run. The numbers of
+/// started threads differ between runs, so programs that start threads are left out.
 #[test]
 fn no_cycle_means_the_same_traces_as_under_sc() {
     let (mut robust, mut not_robust, seeds) = (0, 0, seeds(60));
@@ -146,7 +147,7 @@ impl Engine<Robustness> for Wrong {
 }
 
 #[test]
-fn the_suite_tells_right_from_wrong() {
+fn the_suite_finds_wrong_engines() {
     let config = Config {
         profiles: vec![Profile::Simple],
         programs: 8,
@@ -166,7 +167,7 @@ fn the_suite_tells_right_from_wrong() {
     ] {
         let panic = catch_unwind(AssertUnwindSafe(|| check_robustness(&Wrong(mistake), &config)));
         let panic = panic.expect_err("the suite finds the mistake");
-        let text = panic.downcast_ref::<String>().expect("the panic has a text");
+        let text = panic.downcast_ref::<String>().expect("the message is formatted");
         assert!(text.contains(expected), "{text}");
     }
 }

@@ -1,67 +1,56 @@
-//! The suite finds what is wrong with wrong engines, and nothing wrong with a right one.
+//! The suite finds the mistakes of wrong engines, and none in a correct one.
 
 use palisade_conformance::brute::{self, Answer, Scope};
-use palisade_conformance::seeds;
 use palisade_conformance::suite::{SuiteConfig, Unknown, check_classics, check_engine};
-use palisade_engine::{Analysis, Engine, Limits, Outcome, Reason, Stats, Suitability, Verdict, Witness};
+use palisade_conformance::{TestEngine, seeds};
+use palisade_engine::{Reason, Verdict, Witness};
 use palisade_memory::Model;
 use palisade_program::Instantiation;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// The brute-force interpreter as an engine, which may be told to make a mistake.
-struct Brute(Mistake);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mistake {
     None,
     /// Searches SC whatever the model is.
     IgnoresBuffers,
-    /// Says that everything is safe.
+    /// Answers `safe` instead of `unsafe`.
     SaysSafe,
-    /// Takes the last step of the witness away.
+    /// Drops the last step of the witness.
     CutsWitness,
-    /// Adds a step at random, depending on the number of jobs.
+    /// Answers `safe` instead of `unsafe` with two jobs.
     DependsOnJobs,
-    /// Knows nothing.
+    /// Answers `unknown` for everything.
     SaysUnknown,
     /// Panics if there is a fence.
     Panics,
 }
 
-impl Engine for Brute {
-    fn name(&self) -> &'static str {
-        "brute"
-    }
-
-    fn suits(&self, _: &Analysis<'_>) -> Suitability {
-        Suitability::Tries
-    }
-
-    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
+/// The brute-force interpreter as an engine, perhaps with a mistake.
+fn brute_force(mistake: Mistake) -> TestEngine {
+    TestEngine::new("brute", move |analysis, limits| {
         let task = &analysis.task;
         let instantiation = Instantiation { any: 2, every: None };
         let system = task.lower(2);
         let mut machine = task.machine(&system);
-        if self.0 == Mistake::IgnoresBuffers {
+        if mistake == Mistake::IgnoresBuffers {
             machine.model = Model::Sc;
         }
         let printed = palisade_program::print::print(task.program);
-        assert!(self.0 != Mistake::Panics || !printed.contains(" fence;"), "there is a fence");
-        let verdict = match brute::check(machine, Scope { states: 20_000, buffer: Some(8) }) {
+        assert!(mistake != Mistake::Panics || !printed.contains(" fence;"), "there is a fence");
+        match brute::check(machine, Scope { states: 20_000, buffer: Some(8) }) {
             Answer::Inconclusive => Verdict::Unknown(Reason::BufferBound(8)),
-            _ if self.0 == Mistake::SaysUnknown => Verdict::Unknown(Reason::BufferBound(0)),
+            _ if mistake == Mistake::SaysUnknown => Verdict::Unknown(Reason::BufferBound(0)),
             Answer::Safe => Verdict::Holds,
-            Answer::Unsafe(_) if self.0 == Mistake::SaysSafe => Verdict::Holds,
-            Answer::Unsafe(_) if self.0 == Mistake::DependsOnJobs && limits.jobs() == 2 => Verdict::Holds,
+            Answer::Unsafe(_) if mistake == Mistake::SaysSafe => Verdict::Holds,
+            Answer::Unsafe(_) if mistake == Mistake::DependsOnJobs && limits.jobs() == 2 => Verdict::Holds,
             Answer::Unsafe(mut run) => {
-                if self.0 == Mistake::CutsWitness {
+                if mistake == Mistake::CutsWitness {
                     run.steps.pop();
                 }
                 Verdict::Violated(Witness { instantiation, run })
             }
-        };
-        Outcome::new(self.name(), verdict, Stats::new())
-    }
+        }
+    })
 }
 
 fn config(programs: usize) -> SuiteConfig {
@@ -76,13 +65,13 @@ fn config(programs: usize) -> SuiteConfig {
 }
 
 #[test]
-fn a_right_engine_passes() {
-    check_engine(&Brute(Mistake::None), config(12));
-    check_classics(&Brute(Mistake::None), config(0));
+fn a_correct_engine_passes() {
+    check_engine(&brute_force(Mistake::None), config(12));
+    check_classics(&brute_force(Mistake::None), config(0));
 }
 
 #[test]
-fn wrong_engines_are_found_out_and_the_program_is_small() {
+fn wrong_engines_fail_with_a_small_program() {
     let cases = [
         (Mistake::IgnoresBuffers, "tso: "),
         (Mistake::SaysSafe, "safe, but there is a run"),
@@ -94,7 +83,7 @@ fn wrong_engines_are_found_out_and_the_program_is_small() {
     // Fewer programs may not show a mistake.
     let cases = if seeds(40).suffice() { &cases[..] } else { &[] };
     for &(mistake, expected) in cases {
-        let failed = catch_unwind(AssertUnwindSafe(|| check_engine(&Brute(mistake), config(40))));
+        let failed = catch_unwind(AssertUnwindSafe(|| check_engine(&brute_force(mistake), config(40))));
         let panic = failed.expect_err("the mistake is found");
         let text = panic.downcast_ref::<String>().expect("the message is formatted");
         let small =
@@ -104,6 +93,6 @@ fn wrong_engines_are_found_out_and_the_program_is_small() {
         assert!(small.lines().count() < 30, "the program is not small:\n{text}");
     }
     let failed =
-        catch_unwind(AssertUnwindSafe(|| check_classics(&Brute(Mistake::IgnoresBuffers), config(0))));
+        catch_unwind(AssertUnwindSafe(|| check_classics(&brute_force(Mistake::IgnoresBuffers), config(0))));
     assert!(failed.is_err(), "the classics find an engine that ignores buffers");
 }

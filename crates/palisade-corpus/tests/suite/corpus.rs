@@ -2,7 +2,9 @@
 //! contradicts their expected verdicts.
 
 use palisade::{CheckOptions, Language, Limits, Model, Options, Source, Verdict};
-use palisade_corpus::{Safety, Verdicts, expectations, families, generated, round_expectations};
+use palisade_corpus::{
+    Safety, Verdicts, expectations, families, generated, progress_expectations, round_expectations,
+};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,10 +40,14 @@ fn read(file: &str) -> String {
 fn every_file_has_an_expectation() {
     let expected: Vec<&str> = expectations().iter().map(|expectation| expectation.file).collect();
     let rounds: Vec<&str> = round_expectations().iter().map(|expectation| expectation.file).collect();
-    let both = expected.iter().chain(&rounds);
+    let progress = progress_expectations();
+    let progress: Vec<&str> = progress.iter().map(|expectation| expectation.file).collect();
+    let both = expected.iter().chain(&rounds).chain(&progress);
     let sorted: BTreeSet<String> = both.map(|file| (*file).to_owned()).collect();
-    assert_eq!(expected.len() + rounds.len(), sorted.len(), "no file is listed twice");
+    let listed = expected.len() + rounds.len() + progress.len();
+    assert_eq!(listed, sorted.len(), "no file is listed twice");
     assert_eq!(sorted, files());
+    assert!(progress.is_sorted(), "the files are listed in alphabetical order");
     assert!(expected.is_sorted() && rounds.is_sorted(), "the files are listed in alphabetical order");
 }
 

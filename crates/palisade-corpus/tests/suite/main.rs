@@ -1,6 +1,7 @@
 //! The corpus and its expectations: one test binary, linked once.
 
 mod corpus;
+mod progress;
 mod rmm;
 mod robust;
 mod rounds;

@@ -1,8 +1,9 @@
 //! Undoing steps. The rules and the argument for them are in the header of [`super`].
 
 use super::element::{Content, Element, Process, Word};
-use super::setup::{ProcessKind, Setup, Sole, writes};
+use super::setup::{ProcessKind, Setup};
 use crate::bad::Bad;
+use crate::facts::{initial_values, writes};
 use crate::symbol::Symbol;
 use palisade_automata::{Edge, Letter, StateId, ValueId};
 use palisade_base::{Id, limits};
@@ -63,7 +64,7 @@ impl Setup {
             return;
         }
         for actor in 0..element.processes.len() {
-            // Equal processes have equal requirements, so one stands for all.
+            // Equal processes have equal requirements, so one represents all.
             if actor == 0 || element.processes[actor] != element.processes[actor - 1] {
                 self.undo_steps_of(element, actor, give);
             }
@@ -85,7 +86,7 @@ impl Setup {
         let process = &element.processes[actor];
         let kind = &self.kinds[process.kind as usize];
         for &number in &kind.incoming[process.state] {
-            limits::go_on();
+            limits::checkpoint();
             let edge = &kind.edges[number];
             let mut finish = |draft: Draft| self.finish(element, draft, actor, number, edge, give);
             match &edge.letter {
@@ -219,7 +220,7 @@ impl Setup {
         entering.sort_unstable();
         entering.dedup();
         for (kind_number, number) in entering {
-            limits::go_on();
+            limits::checkpoint();
             let kind = &self.kinds[kind_number as usize];
             let mentioned = element.processes.iter().filter(|process| process.kind == kind_number).count();
             if !kind.allows(mentioned + 1) {
@@ -231,9 +232,11 @@ impl Setup {
                 Letter::Locked { guard, .. } => guard,
                 _ => &[],
             };
-            let asked = effect.iter().any(|&(cell, _)| element.content(cell) != Content::ANY);
+            let is_required = effect.iter().any(|&(cell, _)| element.content(cell) != Content::ANY);
             self.with_values(Draft::of(element), &effect, None, &mut |mut draft| {
-                if (asked || draft.any_dropped()) && self.undo_locked(&mut draft, guard, &effect).is_some() {
+                if (is_required || draft.any_dropped())
+                    && self.undo_locked(&mut draft, guard, &effect).is_some()
+                {
                     let state = edge.target;
                     draft.processes.push(Process { kind: kind_number, state, word: Word::new() });
                     draft.dropped.push(0);
@@ -287,29 +290,13 @@ impl Setup {
 
     /// The value of a cell that follows from the state of its only writer.
     pub fn implied(&self, processes: &[Process], cell: CellId) -> Option<ValueId> {
-        match &self.sole[cell] {
-            Sole::Many => None,
-            Sole::Constant(value) => Some(*value),
-            Sole::Writer(kind, values) => {
-                let writer = processes.iter().find(|process| process.kind == *kind)?;
-                match values[writer.state][..] {
-                    [value] => Some(value),
-                    _ => None,
-                }
-            }
-        }
+        self.sole[cell].implied(|kind| Some(processes.iter().find(|process| process.kind == kind)?.state))
     }
 
     /// Whether the state of a cell's only writer allows memory to hold a value.
     fn allowed(&self, processes: &[Process], cell: CellId, value: ValueId) -> bool {
-        match &self.sole[cell] {
-            Sole::Many => true,
-            Sole::Constant(only) => *only == value,
-            Sole::Writer(kind, values) => {
-                let writer = processes.iter().find(|process| process.kind == *kind);
-                writer.is_none_or(|writer| values[writer.state].contains(&value))
-            }
-        }
+        let state_of = |kind| Some(processes.iter().find(|process| process.kind == kind)?.state);
+        self.sole[cell].allows(value, state_of)
     }
 
     /// Requires that memory holds a value.
@@ -374,7 +361,7 @@ impl Setup {
             return;
         }
         self.drop_exposed(&mut draft);
-        self.drop_behind(draft, Symbol::plain(cell, value), 0, writer, give);
+        self.drop_through(draft, Symbol::plain(cell, value), 0, writer, give);
     }
 
     fn with_values(
@@ -394,7 +381,7 @@ impl Setup {
 
     /// For each process from `first` on: keep its word, or drop all letters up to and including one that
     /// equals `message`.
-    fn drop_behind(
+    fn drop_through(
         &self,
         draft: Draft,
         message: Symbol,
@@ -415,9 +402,9 @@ impl Setup {
                 break;
             }
             self.drop_exposed(&mut dropped);
-            self.drop_behind(dropped, message, process + 1, writer, give);
+            self.drop_through(dropped, message, process + 1, writer, give);
         }
-        self.drop_behind(draft, message, process + 1, writer, give);
+        self.drop_through(draft, message, process + 1, writer, give);
     }
 
     /// Moves the actor to the start of the edge, brings the predecessor into normal form, and passes it on.
@@ -533,23 +520,13 @@ impl Setup {
 
     /// An initial memory that is in the element, if there is one. Known cells hold initial values, all
     /// processes are at their start, and all letters can be propagated from that memory.
-    pub fn initial_memory(&self, element: &Element) -> Option<Vec<Content>> {
+    pub fn initial_memory(&self, element: &Element) -> Option<Vec<Option<ValueId>>> {
         let at_start = |process: &Process| self.kinds[process.kind as usize].is_start[process.state];
         if !element.processes.iter().all(at_start) {
             return None;
         }
-        let mut memory = element.memory.to_vec();
-        for symbol in element.processes.iter().flat_map(|process| &process.word) {
-            let content = &mut memory[symbol.cell().index()];
-            match content.value() {
-                _ if symbol.is_own() => return None,
-                Some(value) if value != symbol.value() => return None,
-                _ => *content = Content::known(symbol.value()),
-            }
-        }
-        let initial = |(index, content): (usize, &Content)| {
-            content.value().is_none_or(|value| value.index() < self.initial[CellId::from_index(index)])
-        };
-        memory.iter().enumerate().all(initial).then_some(memory)
+        let known = element.memory.iter().map(|content| content.value());
+        let letters = element.processes.iter().flat_map(|process| &process.word);
+        initial_values(known, letters, &self.initial)
     }
 }

@@ -2,7 +2,8 @@
 //! minimal elements.
 
 use super::element::{Element, Process};
-use super::setup::{Setup, Sole};
+use super::setup::Setup;
+use crate::facts::held;
 use crate::symbol::Symbol;
 use palisade_automata::Merged;
 use palisade_base::Id;
@@ -27,16 +28,9 @@ pub(crate) fn proof(setup: &Setup, merged: &Merged, parts: Vec<proof::Part>) -> 
         }));
     }
     pending.sort_unstable();
-    let held = setup.sole.iter_enumerated().filter_map(|(cell, sole)| match sole {
-        Sole::Many | Sole::Constant(_) => None,
-        Sole::Writer(kind, values) => {
-            let values = values.iter().map(|values| values.iter().map(|value| value.0).collect()).collect();
-            Some(proof::Held { cell: cell.0, kind: *kind, values })
-        }
-    });
     let classes =
         merged.classes.iter().map(|classes| classes.iter().map(|class| class.0).collect()).collect();
-    Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held.collect(), parts })
+    Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held(&setup.sole), parts })
 }
 
 fn element(element: &Element) -> proof::Element {

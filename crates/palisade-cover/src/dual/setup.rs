@@ -6,6 +6,7 @@
 //! 2. [`Sole`]: if only one process ever writes a cell, which values memory can hold there at each of its
 //!    states.
 
+use crate::facts::{Sole, adapt, writes};
 use crate::start::roots;
 use crate::symbol::Symbol;
 use palisade_automata::{Automata, Edge, Letter, Population, StateId, ValueId};
@@ -53,17 +54,6 @@ impl ProcessKind {
     }
 }
 
-/// The writers of a cell, in the cases that are distinguished.
-#[derive(Clone, Debug)]
-pub(crate) enum Sole {
-    /// Several processes.
-    Many,
-    /// No process. The cell has one initial value.
-    Constant(ValueId),
-    /// One process, with the values that memory can hold at each of its states.
-    Writer(u32, IdVec<StateId, Vec<ValueId>>),
-}
-
 /// All facts about the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
@@ -93,12 +83,15 @@ impl Setup {
         for (index, kind) in kinds.iter().enumerate() {
             for (number, edge) in kind.edges.iter().enumerate() {
                 for written in writes(&edge.letter) {
-                    limits::go_on();
+                    limits::checkpoint();
                     writers.entry(written).or_default().push((index as u32, number));
                 }
             }
         }
-        let sole = automata.values.ids().map(|cell| sole(automata, &kinds, cell)).collect();
+        let edges = || kinds.iter().map(|kind| (kind.population, &kind.edges[..]));
+        let held = |cell, writer: usize| held(&kinds[writer], cell, automata.initial[cell]);
+        let sole = |cell| Sole::new(automata, cell, edges(), |writer| held(cell, writer));
+        let sole = automata.values.ids().map(sole).collect();
         for kind in &mut kinds {
             kind.pending = pending(kind);
         }
@@ -110,40 +103,6 @@ impl Setup {
             cells: automata.values.len(),
             free: FxHashSet::default(),
         }
-    }
-}
-
-/// The letter as the model interprets it. Under TSO store-store fences do nothing; under SC every access is
-/// locked.
-fn adapt(edge: &Edge, model: Model) -> Edge {
-    let letter = match (model, &edge.letter) {
-        (_, letter) if is_silent(letter, model) => Letter::Silent,
-        (Model::Sc, Letter::Read(cell, value)) => {
-            Letter::Locked { guard: vec![(*cell, *value)], effect: Vec::new() }
-        }
-        (Model::Sc, Letter::Write(cell, value)) => {
-            Letter::Locked { guard: Vec::new(), effect: vec![(*cell, *value)] }
-        }
-        (_, letter) => letter.clone(),
-    };
-    Edge { letter, ..edge.clone() }
-}
-
-/// Whether a letter has no effect under the model.
-pub(crate) fn is_silent(letter: &Letter, model: Model) -> bool {
-    match letter {
-        Letter::Silent | Letter::StoreFence => true,
-        Letter::Fence => model == Model::Sc,
-        Letter::Read(..) | Letter::Write(..) | Letter::Locked { .. } => false,
-    }
-}
-
-/// The values that an edge leaves in memory.
-pub(crate) fn writes(letter: &Letter) -> Vec<(CellId, ValueId)> {
-    match letter {
-        Letter::Write(cell, value) => vec![(*cell, *value)],
-        Letter::Locked { effect, .. } => effect.clone(),
-        _ => Vec::new(),
     }
 }
 
@@ -195,7 +154,7 @@ fn pending(kind: &ProcessKind) -> FxHashSet<(StateId, Symbol)> {
         }
     }
     while let Some((state, symbol)) = work.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if !found.insert((state, symbol)) {
             continue;
         }
@@ -215,20 +174,6 @@ fn pending(kind: &ProcessKind) -> FxHashSet<(StateId, Symbol)> {
     found
 }
 
-fn sole(automata: &Automata, kinds: &[ProcessKind], cell: CellId) -> Sole {
-    let writes_it = |kind: &ProcessKind| {
-        kind.edges.iter().any(|edge| writes(&edge.letter).iter().any(|&(written, _)| written == cell))
-    };
-    let writers: Vec<usize> = (0..kinds.len()).filter(|&index| writes_it(&kinds[index])).collect();
-    match writers[..] {
-        [] if automata.initial[cell] == 1 => Sole::Constant(ValueId(0)),
-        [writer] if kinds[writer].population == Population::Fixed(1) => {
-            Sole::Writer(writer as u32, held(&kinds[writer], cell, automata.initial[cell]))
-        }
-        _ => Sole::Many,
-    }
-}
-
 /// Forward data flow: the values memory holds in a cell at each state of its only writer.
 fn held(kind: &ProcessKind, cell: CellId, initial: usize) -> IdVec<StateId, Vec<ValueId>> {
     let mut values: IdVec<StateId, Vec<ValueId>> = vec![Vec::new(); kind.incoming.len()].into();
@@ -243,7 +188,7 @@ fn held(kind: &ProcessKind, cell: CellId, initial: usize) -> IdVec<StateId, Vec<
         outgoing[edge.source].push(number);
     }
     while let Some((state, value)) = work.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if values[state].contains(&value) {
             continue;
         }

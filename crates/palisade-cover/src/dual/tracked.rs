@@ -21,7 +21,8 @@
 //! unchanged.
 
 use super::element::{Content, Element};
-use super::setup::{Setup, writes};
+use super::setup::Setup;
+use crate::facts::writes;
 use crate::symbol::Symbol;
 use palisade_automata::Population;
 use palisade_base::Id;
@@ -140,7 +141,7 @@ impl<'s> Tracked<'s> {
         initial: NodeId,
         tracked: &[u32],
     ) -> Option<usize> {
-        let mut asked: Vec<(CellId, palisade_automata::ValueId)> = Vec::new();
+        let mut required: Vec<(CellId, palisade_automata::ValueId)> = Vec::new();
         let mut node = initial;
         while let Some((successor, ())) = search.successor(node) {
             // Undoing a step requires the values seen by the reads on the way into the element.
@@ -148,21 +149,21 @@ impl<'s> Tracked<'s> {
                 let kind = &setup.kinds[process.kind as usize];
                 for &edge in &kind.incoming[process.state] {
                     match &kind.edges[edge].letter {
-                        palisade_automata::Letter::Read(cell, value) => asked.push((*cell, *value)),
-                        palisade_automata::Letter::Locked { guard, .. } => asked.extend(guard),
+                        palisade_automata::Letter::Read(cell, value) => required.push((*cell, *value)),
+                        palisade_automata::Letter::Locked { guard, .. } => required.extend(guard),
                         _ => {}
                     }
                 }
             }
             node = successor;
         }
-        asked.retain(|&(cell, value)| setup.is_free(cell, value));
+        required.retain(|&(cell, value)| setup.is_free(cell, value));
         let writes_some = |kind: usize| {
             let edges = &self.exact.kinds[kind].edges;
             edges
                 .iter()
                 .flat_map(|edge| writes(&edge.letter))
-                .filter(|written| asked.contains(written))
+                .filter(|written| required.contains(written))
                 .count()
         };
         let room = |kind: &usize| match self.exact.kinds[*kind].population {

@@ -18,20 +18,16 @@
 
 use super::element::{Element, Word};
 use super::predecessors::Step;
-use super::setup::{Setup, is_silent};
+use super::setup::Setup;
+use crate::chain;
+use crate::facts::{concrete, is_silent};
 use crate::symbol::Symbol;
 use crate::timeline::{Event, Timeline, What};
 use palisade_automata::{Automata, Letter, Merged, StateId};
-use palisade_base::Id;
 use palisade_memory::Model;
 use palisade_program::Value;
-use palisade_program::running::CellId;
 
-/// One step of the chain: the step from an element, and the element after it.
-pub(crate) struct Link<'a> {
-    pub step: Step,
-    pub after: &'a Element,
-}
+type Link<'a> = chain::Link<'a, Element, Step>;
 
 /// The original program, and the program as the search sees it.
 pub(crate) struct Program<'a> {
@@ -64,14 +60,7 @@ impl Unfolded {
     /// Unfolds a chain from an initial element to a bad one.
     pub fn new(program: &Program<'_>, first: &Element, chain: &[Link<'_>], bad: &[StateId]) -> Unfolded {
         let initial = program.setup.initial_memory(first).expect("the chain starts with an initial element");
-        let memory = initial
-            .iter()
-            .enumerate()
-            .map(|(index, content)| {
-                let values = program.automata.values[CellId::from_index(index)].as_slice();
-                content.value().map_or(values[0], |value| values[value.index()])
-            })
-            .collect();
+        let memory = concrete(program.automata, &initial);
         let mut unfolded = Unfolded { actors: Vec::new(), events: Vec::new(), memory };
         // The current element's processes, as indices of actors.
         let mut places: Vec<usize> = first

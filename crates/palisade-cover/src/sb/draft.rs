@@ -2,7 +2,8 @@
 //! is in the header of [`super`].
 
 use super::element::{Content, Element, Memory, Process, Queue, Word, letters};
-use super::setup::{Setup, Sharing, Sole};
+use super::setup::{Setup, Sharing};
+use crate::facts::initial_values;
 use crate::symbol::Symbol;
 use palisade_automata::ValueId;
 use palisade_base::{Id, limits};
@@ -73,29 +74,12 @@ impl Setup {
 
     /// The value of a cell that follows from the state of its only writer.
     fn implied(&self, processes: &[Process], cell: CellId) -> Option<ValueId> {
-        match &self.sole[cell] {
-            Sole::Many => None,
-            Sole::Constant(value) => Some(*value),
-            Sole::Writer(kind, values) => {
-                let state = processes.iter().find(|process| process.kind == *kind)?.state?;
-                match values[state][..] {
-                    [value] => Some(value),
-                    _ => None,
-                }
-            }
-        }
+        self.sole[cell].implied(|kind| processes.iter().find(|process| process.kind == kind)?.state)
     }
 
     /// Whether the state of a cell's only writer allows the cell to hold a value.
     fn allowed(&self, processes: &[Process], cell: CellId, value: ValueId) -> bool {
-        match &self.sole[cell] {
-            Sole::Many => true,
-            Sole::Constant(only) => *only == value,
-            Sole::Writer(kind, values) => {
-                let state = processes.iter().find(|process| process.kind == *kind).and_then(|p| p.state);
-                state.is_none_or(|state| values[state].contains(&value))
-            }
-        }
+        self.sole[cell].allows(value, |kind| processes.iter().find(|process| process.kind == kind)?.state)
     }
 
     /// Requires that the end of the buffer holds a value.
@@ -158,7 +142,7 @@ impl Setup {
     fn drop_exposed(&self, draft: &mut Draft) {
         let chains = self.chains(draft);
         for chain in 0..chains {
-            limits::go_on();
+            limits::checkpoint();
             loop {
                 let process = match self.sharing {
                     Sharing::One => draft.order.last().map(|&process| usize::from(process)),
@@ -306,7 +290,7 @@ impl Setup {
 
     /// An initial memory that is in the element, if there is one. Known cells hold initial values, all
     /// processes are at their start, nothing is pending, and all letters are at the first position.
-    pub fn initial_memory(&self, element: &Element) -> Option<Vec<Content>> {
+    pub fn initial_memory(&self, element: &Element) -> Option<Vec<Option<ValueId>>> {
         let at_start = |process: &Process| {
             let started =
                 process.state.is_some_and(|state| self.kinds[process.kind as usize].is_start[state]);
@@ -315,19 +299,9 @@ impl Setup {
         if !element.processes.iter().all(at_start) {
             return None;
         }
-        let mut memory = element.memory.to_vec();
-        for symbol in element.processes.iter().flat_map(|process| &process.word) {
-            let content = &mut memory[symbol.cell().index()];
-            match content.value() {
-                _ if symbol.is_own() => return None,
-                Some(value) if value != symbol.value() => return None,
-                _ => *content = Content::known(symbol.value()),
-            }
-        }
-        let initial = |(index, content): (usize, &Content)| {
-            content.value().is_none_or(|value| value.index() < self.initial[CellId::from_index(index)])
-        };
-        memory.iter().enumerate().all(initial).then_some(memory)
+        let known = element.memory.iter().map(|content| content.value());
+        let letters = element.processes.iter().flat_map(|process| &process.word);
+        initial_values(known, letters, &self.initial)
     }
 }
 

@@ -161,7 +161,7 @@ impl Element {
         known.map(|(kind, state)| u64::from(kind) << 32 | u64::from(state.0)).collect()
     }
 
-    /// The approximate number of bytes it takes besides its own size.
+    /// The approximate number of bytes it takes beyond its own size.
     pub fn bytes(&self) -> usize {
         let spilled = |p: &Process| {
             let word = if p.word.spilled() { 4 * p.word.capacity() } else { 0 };

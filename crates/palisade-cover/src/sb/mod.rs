@@ -12,7 +12,7 @@
 //!
 //! # The semantics
 //! One buffer holds all stores that have taken effect, in the order in which they reach memory. No store is
-//! ever removed, and each position stands for the whole memory after it. Every process has a *pointer* into
+//! ever removed, and each position represents the whole memory after it. Every process has a *pointer* into
 //! the buffer, which marks the memory it sees. The rules are:
 //! - A pointer may advance at any time.
 //! - Stores are put at the end of the buffer.
@@ -125,7 +125,7 @@
 //! 2. Pointers, values, processes and the states of processes are chosen only when something requires them.
 //! 3. Identical threads form a multiset. This is the symmetry that is used.
 //! 4. PSO with store-store fences. The paper's section 9 has no such fences, and without them needs no buffer
-//!    besides the queues.
+//!    other than the queues.
 //! 5. Sequential consistency. With every access locked, the same search decides reachability under SC.
 
 mod draft;
@@ -137,9 +137,10 @@ mod undo;
 mod witness;
 
 use crate::bad::{Bad, bad_combinations};
+use crate::chain::{NamedSteps, chain, count};
 use crate::start;
 use element::Element;
-use palisade_automata::Automata;
+use palisade_automata::{Automata, StateId};
 use palisade_engine::{
     Analysis, Engine, Exhausted, Limits, Outcome, Pace, Proof, Proofs, Reason, Stats, Suitability, Verdict,
     Witness,
@@ -149,7 +150,6 @@ use palisade_program::running::System;
 use palisade_wqo::{Backward, NodeId, Search, SearchEnd};
 use setup::{Setup, Sharing};
 use undo::Step;
-use witness::Link;
 
 /// The single-buffer engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -211,7 +211,7 @@ fn check(
     let found = search.run(|search| {
         expanded += 1;
         if expanded.is_multiple_of(256) {
-            count(search, &automata, stats);
+            count(search, 0, &automata, stats);
             limits.report("searching backward with a single buffer", stats);
             let checked = limits.check(search.bytes()).and_then(|()| limits.check_work(search.generated()));
             exhausted = checked.err();
@@ -220,7 +220,7 @@ fn check(
         }
         exhausted.is_none()
     });
-    count(&search, &automata, stats);
+    count(&search, 0, &automata, stats);
     match found {
         None => Err(Reason::Exhausted(exhausted.unwrap_or(Exhausted::Stopped))),
         Some(SearchEnd::Closed) => {
@@ -238,14 +238,6 @@ fn check(
     }
 }
 
-fn count(search: &Search<'_, Setup>, automata: &Automata, stats: &mut Stats) {
-    stats.set("configurations", search.generated());
-    stats.set("antichain", search.antichain_len() as u64);
-    stats.set("subsumption_tests", search.subsumption_tests());
-    stats.set("local_states", automata.automata.iter().map(|automaton| automaton.states.len() as u64).sum());
-    stats.set("table_bytes", search.bytes());
-}
-
 /// The run to a bad state that an initial element represents.
 fn unfold(
     analysis: &Analysis<'_>,
@@ -256,33 +248,21 @@ fn unfold(
     bad: &[Bad],
     initial: NodeId,
 ) -> Option<Witness> {
-    let mut chain = Vec::new();
-    let mut node = initial;
-    while let Some((successor, ())) = search.successor(node) {
-        let (before, after) = (search.element(node), search.element(successor));
-        chain.push(Link { before, step: step_between(setup, before, after)?, after });
-        node = successor;
-    }
-    let mut states = None;
-    for combination in bad {
-        setup.bad_elements(combination, &mut |element, named| {
-            if states.is_none() && element == *search.element(node) {
-                states = Some(named);
-            }
-        });
-    }
-    witness::unfold(automata, setup, search.element(initial), &chain, &states?).witness(analysis, system)
+    let chain = chain(setup, search, bad, initial)?;
+    witness::unfold(automata, setup, search.element(initial), &chain.links, &chain.bad)
+        .witness(analysis, system)
 }
 
-/// The step by which one element is a predecessor of another.
-fn step_between(setup: &Setup, before: &Element, after: &Element) -> Option<Step> {
-    let mut found = None;
-    setup.predecessors(after, &mut |element, step| {
-        if found.is_none() && element == *before {
-            found = Some(step);
-        }
-    });
-    found
+impl NamedSteps for Setup {
+    type Step = Step;
+
+    fn steps(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
+        Setup::predecessors(self, element, give);
+    }
+
+    fn bad_elements(&self, bad: &Bad, give: &mut dyn FnMut(Element, Vec<StateId>)) {
+        Setup::bad_elements(self, bad, give);
+    }
 }
 
 impl Backward for Setup {

@@ -5,7 +5,8 @@
 //! consists of the minimal elements only, and the checker repeats the forward analysis.
 
 use super::element::{Content, Element, End, Process};
-use super::setup::{Setup, Sharing, Sole};
+use super::setup::{Setup, Sharing};
+use crate::facts::held;
 use crate::symbol::Symbol;
 use palisade_engine::{Proof, proof};
 use palisade_memory::Model;
@@ -28,18 +29,11 @@ pub(crate) fn proof<'e>(setup: &Setup, elements: impl Iterator<Item = &'e Elemen
         }));
     }
     pending.sort_unstable();
-    let held = setup.sole.iter_enumerated().filter_map(|(cell, sole)| match sole {
-        Sole::Many | Sole::Constant(_) => None,
-        Sole::Writer(kind, values) => {
-            let values = values.iter().map(|values| values.iter().map(|value| value.0).collect()).collect();
-            Some(proof::Held { cell: cell.0, kind: *kind, values })
-        }
-    });
     let classes = setup.kinds.iter().map(|kind| (0..kind.incoming.len() as u32).collect()).collect();
     let mut elements: Vec<proof::Element> = elements.map(load_buffers).collect();
     elements.sort_unstable();
     let parts = vec![proof::Part { tracked: None, elements }];
-    Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held.collect(), parts })
+    Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held(&setup.sole), parts })
 }
 
 fn message(symbol: &Symbol) -> proof::Message {

@@ -3,15 +3,16 @@
 //!
 //! The forward analysis looks at single processes, with their pending stores as sets. Its results hold in
 //! every run:
-//! 1. [`ProcessKind::may_be_newest`]: which value can be the newest of a process's stores to a cell that have not
-//!    taken effect (PSO);
+//! 1. [`ProcessKind::may_be_newest`]: which value can be the newest of a process's stores to a cell that have
+//!    not taken effect (PSO);
 //! 2. [`ProcessKind::may_be_queued`]: which values can be among these at all (PSO);
-//! 3. [`ProcessKind::may_be_own`]: which value can be the newest own store that has taken effect, but not yet for
-//!    the process itself; and [`ProcessKind::may_read_own`]: where a process may read it, which under PSO requires a
-//!    store-store fence after it;
+//! 3. [`ProcessKind::may_be_own`]: which value can be the newest own store that has taken effect, but not yet
+//!    for the process itself; and [`ProcessKind::may_read_own`]: where a process may read it, which under PSO
+//!    requires a store-store fence after it;
 //! 4. [`Sole`]: if only one process ever writes a cell, which values the end of the buffer can hold there at
 //!    each of its states.
 
+use crate::facts::{Sole, adapt, writes};
 use crate::start::roots;
 use palisade_automata::{Automata, Automaton, Edge, Hold, Letter, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec, limits};
@@ -110,17 +111,6 @@ impl ProcessKind {
     }
 }
 
-/// The writers of a cell, in the cases that are distinguished.
-#[derive(Debug)]
-pub(crate) enum Sole {
-    /// Several processes.
-    Many,
-    /// No process. The cell has one initial value.
-    Constant(ValueId),
-    /// One process, with the values that the end of the buffer can hold at each of its states.
-    Writer(u32, IdVec<StateId, Vec<ValueId>>),
-}
-
 /// All facts about the program.
 #[derive(Debug)]
 pub(crate) struct Setup {
@@ -146,8 +136,8 @@ impl Setup {
         let mut storing: FxHashMap<_, Vec<u32>> = FxHashMap::default();
         for (index, kind) in kinds.iter_mut().enumerate() {
             for (number, edge) in kind.edges.iter().enumerate() {
-                for written in effect(&edge.letter) {
-                    limits::go_on();
+                for written in writes(&edge.letter) {
+                    limits::checkpoint();
                     let queued = model == Model::Pso && matches!(edge.letter, Letter::Write(..));
                     let kinds = storing.entry(written).or_default();
                     if !queued {
@@ -159,7 +149,10 @@ impl Setup {
             }
             analyse(kind, model);
         }
-        let sole = automata.values.ids().map(|cell| sole(automata, &kinds, cell, model)).collect();
+        let edges = || kinds.iter().map(|kind| (kind.population, &kind.edges[..]));
+        let held = |cell, writer: usize| held(&kinds[writer], cell, automata.initial[cell], model);
+        let sole = |cell| Sole::new(automata, cell, edges(), |writer| held(cell, writer));
+        let sole = automata.values.ids().map(sole).collect();
         let one = model == Model::Tso && sharing == Sharing::One && are_few(&kinds);
         let sharing = if one { Sharing::One } else { Sharing::PerProcess };
         let cells = automata.values.len();
@@ -174,31 +167,6 @@ fn are_few(kinds: &[ProcessKind]) -> bool {
         Population::Any => None,
     });
     processes.is_some_and(|processes| processes <= u8::MAX.into())
-}
-
-/// The letter as the model interprets it. Under TSO store-store fences do nothing; under SC every access is
-/// locked.
-fn adapt(edge: &Edge, model: Model) -> Edge {
-    let letter = match (model, &edge.letter) {
-        (Model::Tso | Model::Sc, Letter::StoreFence) | (Model::Sc, Letter::Fence) => Letter::Silent,
-        (Model::Sc, Letter::Read(cell, value)) => {
-            Letter::Locked { guard: vec![(*cell, *value)], effect: Vec::new() }
-        }
-        (Model::Sc, Letter::Write(cell, value)) => {
-            Letter::Locked { guard: Vec::new(), effect: vec![(*cell, *value)] }
-        }
-        (_, letter) => letter.clone(),
-    };
-    Edge { letter, ..edge.clone() }
-}
-
-/// The values that an edge stores.
-pub(crate) fn effect(letter: &Letter) -> Vec<(CellId, ValueId)> {
-    match letter {
-        Letter::Write(cell, value) => vec![(*cell, *value)],
-        Letter::Locked { effect, .. } => effect.clone(),
-        _ => Vec::new(),
-    }
 }
 
 fn kind(automata: &Automata, automaton: &Automaton, model: Model, interlocked: Interlocked) -> ProcessKind {
@@ -278,7 +246,7 @@ fn analyse(kind: &mut ProcessKind, model: Model) {
         }
     }
     while let Some((state, cell, value, stage)) = work.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if !newest.insert((state, cell, value, stage)) {
             continue;
         }
@@ -325,20 +293,6 @@ fn analyse(kind: &mut ProcessKind, model: Model) {
     }
 }
 
-fn sole(automata: &Automata, kinds: &[ProcessKind], cell: CellId, model: Model) -> Sole {
-    let writes_it = |kind: &ProcessKind| {
-        kind.edges.iter().any(|edge| effect(&edge.letter).iter().any(|&(written, _)| written == cell))
-    };
-    let writers: Vec<usize> = (0..kinds.len()).filter(|&index| writes_it(&kinds[index])).collect();
-    match writers[..] {
-        [] if automata.initial[cell] == 1 => Sole::Constant(ValueId(0)),
-        [writer] if kinds[writer].population == Population::Fixed(1) => {
-            Sole::Writer(writer as u32, held(&kinds[writer], cell, automata.initial[cell], model))
-        }
-        _ => Sole::Many,
-    }
-}
-
 /// Forward data flow: the values the end of the buffer holds in a cell at each state of its only writer. The
 /// writer always reads the value it stored last. Under PSO the end may lag behind that store until the writer
 /// waits for it.
@@ -358,7 +312,7 @@ fn held(kind: &ProcessKind, cell: CellId, initial: usize, model: Model) -> IdVec
         .collect();
     let mut seen = FxHashSet::default();
     while let Some((state, last, held)) = work.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if !seen.insert((state, last, held)) {
             continue;
         }
@@ -386,7 +340,7 @@ fn held(kind: &ProcessKind, cell: CellId, initial: usize, model: Model) -> IdVec
     }
     let mut values: IdVec<StateId, Vec<ValueId>> = vec![Vec::new(); kind.incoming.len()].into();
     for (state, _, held) in seen {
-        limits::go_on();
+        limits::checkpoint();
         if !values[state].contains(&held) {
             values[state].push(held);
         }

@@ -2,8 +2,9 @@
 
 use super::draft::{Draft, Possible, Writer, last_letters};
 use super::element::{Content, Element, End, Memory, Process, Queue, Word};
-use super::setup::{ProcessKind, Setup, Sharing, Wait, effect};
+use super::setup::{ProcessKind, Setup, Sharing, Wait};
 use crate::bad::Bad;
+use crate::facts::writes;
 use crate::symbol::Symbol;
 use palisade_automata::{Edge, Letter, StateId, ValueId};
 use palisade_base::{Id, limits};
@@ -27,12 +28,12 @@ pub(crate) struct Step {
     /// For each process of the successor, the number of its newest letters that are at the end of the buffer
     /// after the step.
     pub after: Vec<usize>,
-    pub asked: Asked,
+    pub required: Required,
 }
 
-/// What a read required of the actor's word (with the letters of `before`).
+/// The requirement of a read on the actor's word (with the letters of `before`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Asked {
+pub(crate) enum Required {
     /// Nothing.
     Nothing,
     /// That its pointer is at its first letter, which was already required.
@@ -51,7 +52,7 @@ pub(crate) enum Act {
 }
 
 /// Receives a step in progress: the draft of the predecessor, and what a read required.
-type Give<'g> = &'g mut dyn FnMut(Draft, Asked);
+type Give<'g> = &'g mut dyn FnMut(Draft, Required);
 
 impl Setup {
     /// Passes a sufficient set of predecessors of an element to `give`.
@@ -61,7 +62,7 @@ impl Setup {
             return;
         }
         for actor in 0..element.processes.len() {
-            // Equal processes have equal requirements, so one stands for all.
+            // Equal processes have equal requirements, so one represents all.
             let same = actor > 0 && element.processes[actor] == element.processes[actor - 1];
             if !same || self.sharing == Sharing::One {
                 self.undo_edges_of(element, actor, give);
@@ -98,7 +99,7 @@ impl Setup {
         match process.state {
             Some(state) => {
                 for &number in &kind.incoming[state] {
-                    limits::go_on();
+                    limits::checkpoint();
                     self.undo_edge(element, actor, number, give);
                 }
             }
@@ -120,14 +121,14 @@ impl Setup {
         let edge = &kind.edges[number];
         let act = Act::Edge { kind: kind_number, edge: number };
         let draft = Draft::of(element);
-        let mut finish = |draft: Draft, asked| {
+        let mut finish = |draft: Draft, required| {
             self.finish(
                 element,
                 draft,
                 actor,
                 act,
                 kind.roots[edge.source].iter().map(|&s| Some(s)),
-                asked,
+                required,
                 give,
             );
         };
@@ -143,7 +144,7 @@ impl Setup {
                     Some(Writer::Store(actor, *cell)),
                     &mut |mut draft| {
                         draft.memory[cell.index()] = Content::ANY;
-                        finish(draft, Asked::Nothing);
+                        finish(draft, Required::Nothing);
                     },
                 );
             }
@@ -152,13 +153,13 @@ impl Setup {
                 if self.drop_all(&mut draft, actor).is_some()
                     && self.empty_queues(&mut draft, actor, edge.source, Wait::All).is_some()
                 {
-                    finish(draft, Asked::Nothing);
+                    finish(draft, Required::Nothing);
                 }
             }
             Letter::StoreFence => {
                 let mut draft = draft;
                 if self.empty_queues(&mut draft, actor, edge.source, Wait::All).is_some() {
-                    finish(draft, Asked::Nothing);
+                    finish(draft, Required::Nothing);
                 }
             }
             Letter::Locked { .. } => self.undo_locked(draft, actor, kind, number, &mut finish),
@@ -180,7 +181,7 @@ impl Setup {
         let process = &draft.processes[actor];
         if let Some(own) = process.word.iter().find(|symbol| symbol.is_own() && symbol.cell() == cell) {
             if own.value() == value {
-                finish(draft, Asked::Nothing);
+                finish(draft, Required::Nothing);
             }
             return;
         }
@@ -198,7 +199,7 @@ impl Setup {
                 queue.end = End::Closed;
                 let mut draft = draft.clone();
                 draft.processes[actor].set_queue(queue);
-                finish(draft, Asked::Nothing);
+                finish(draft, Required::Nothing);
             }
         }
         if queue.is_some_and(|queue| !queue.values.is_empty()) {
@@ -213,13 +214,13 @@ impl Setup {
     /// The process read at its pointer, before all letters it requires.
     fn undo_read_at_pointer(&self, draft: &Draft, actor: usize, letter: Symbol, finish: Give<'_>) {
         if draft.processes[actor].word.first() == Some(&letter) {
-            finish(draft.clone(), Asked::First);
+            finish(draft.clone(), Required::First);
             return;
         }
         let mut read = draft.clone();
         read.processes[actor].word.insert(0, letter);
         match self.sharing {
-            Sharing::PerProcess => finish(read, Asked::New(0)),
+            Sharing::PerProcess => finish(read, Required::New(0)),
             Sharing::One => {
                 let letters = super::element::letters(&draft.processes, &draft.order, None);
                 let limit =
@@ -231,7 +232,7 @@ impl Setup {
                     if !same {
                         let mut read = read.clone();
                         read.order.insert(place, actor as u8);
-                        finish(read, Asked::New(0));
+                        finish(read, Required::New(0));
                     }
                 }
             }
@@ -248,7 +249,7 @@ impl Setup {
                 for place in 0..=last {
                     let mut read = draft.clone();
                     read.processes[actor].word.insert(place, letter);
-                    finish(read, Asked::New(place));
+                    finish(read, Required::New(place));
                 }
             }
             Sharing::One => {
@@ -257,7 +258,7 @@ impl Setup {
                     let mut read = draft.clone();
                     read.processes[actor].word.insert(index, letter);
                     read.order.insert(place, actor as u8);
-                    finish(read, Asked::New(index));
+                    finish(read, Required::New(index));
                     if place < draft.order.len() && usize::from(draft.order[place]) == actor {
                         index += 1;
                         if index > last {
@@ -290,7 +291,7 @@ impl Setup {
                 }
             }
         }
-        finish(draft, Asked::Nothing);
+        finish(draft, Required::Nothing);
     }
 
     /// Requires that nothing the instruction waits for was pending at the state.
@@ -326,7 +327,7 @@ impl Setup {
             if only_read.all(|&(cell, value)| self.require_in_front(&mut draft, cell, value).is_some())
                 && self.empty_queues(&mut draft, actor, edge.source, kind.waits[number]).is_some()
             {
-                finish(draft, Asked::Nothing);
+                finish(draft, Required::Nothing);
             }
         });
     }
@@ -400,7 +401,7 @@ impl Setup {
                 actor,
                 Act::Effect(cell, value),
                 std::iter::once(state),
-                Asked::Nothing,
+                Required::Nothing,
                 give,
             );
         });
@@ -415,7 +416,7 @@ impl Setup {
         entering.sort_unstable();
         entering.dedup();
         for (kind_number, number) in entering {
-            limits::go_on();
+            limits::checkpoint();
             let kind = &self.kinds[kind_number as usize];
             let mentioned = element.processes.iter().filter(|process| process.kind == kind_number).count();
             if kind.allows(mentioned + 1) {
@@ -441,23 +442,23 @@ impl Setup {
         give: &mut dyn FnMut(Element, Step),
     ) {
         let edge = &kind.edges[number];
-        let effect = effect(&edge.letter);
-        let asked = effect.iter().any(|&(cell, _)| element.content(cell) != Content::ANY);
+        let effect = writes(&edge.letter);
+        let required = effect.iter().any(|&(cell, _)| element.content(cell) != Content::ANY);
         let act = Act::Edge { kind: draft.processes[actor].kind, edge: number };
         let roots = || kind.roots[edge.source].iter().map(|&state| Some(state));
         match edge.letter {
             Letter::Locked { .. } => {
                 self.undo_locked(draft, actor, kind, number, &mut |draft, _| {
-                    if asked || draft.any_dropped() {
-                        self.finish(element, draft, actor, act, roots(), Asked::Nothing, give);
+                    if required || draft.any_dropped() {
+                        self.finish(element, draft, actor, act, roots(), Required::Nothing, give);
                     }
                 });
             }
             _ => {
                 self.with_effect(draft, &effect, Some(Writer::Store(actor, effect[0].0)), &mut |mut draft| {
-                    if asked || draft.any_dropped() {
+                    if required || draft.any_dropped() {
                         draft.memory[effect[0].0.index()] = Content::ANY;
-                        self.finish(element, draft, actor, act, roots(), Asked::Nothing, give);
+                        self.finish(element, draft, actor, act, roots(), Required::Nothing, give);
                     }
                 })
             }
@@ -473,7 +474,7 @@ impl Setup {
         actor: usize,
         act: Act,
         states: impl Iterator<Item = Option<StateId>>,
-        asked: Asked,
+        required: Required,
         give: &mut dyn FnMut(Element, Step),
     ) {
         let after = draft.dropped[..successor.processes.len()].to_vec();
@@ -495,7 +496,7 @@ impl Setup {
                 flushed: flushed.into_iter().map(|(process, cell)| (place(process), cell)).collect(),
                 before: places.iter().map(|&old| last_letters(&words[old], draft.dropped[old])).collect(),
                 after: after.clone(),
-                asked,
+                required,
             };
             give(element, step);
         }

@@ -12,23 +12,19 @@
 //! - Fences and locked instructions happen at the time of their step, store-store fences at the thread's
 //!   time.
 
-use super::element::{Content, Element};
+use super::element::Element;
 use super::setup::Setup;
-use super::undo::{Act, Asked, Step};
+use super::undo::{Act, Required, Step};
+use crate::chain;
+use crate::facts::concrete;
 use crate::symbol::Symbol;
 use crate::timeline::{Event, Timeline, What, silent_path};
 use palisade_automata::{Automata, Letter, StateId, ValueId};
 use palisade_base::Id;
 use palisade_memory::Model;
-use palisade_program::Value;
 use palisade_program::running::CellId;
 
-/// One step of the chain: the elements before and after it, and the step itself.
-pub(crate) struct Link<'a> {
-    pub before: &'a Element,
-    pub step: Step,
-    pub after: &'a Element,
-}
+type Link<'a> = chain::Link<'a, Element, Step>;
 
 /// A thread of the run under construction.
 struct Actor {
@@ -58,11 +54,7 @@ pub(crate) fn unfold(
     bad: &[StateId],
 ) -> Timeline {
     let initial = setup.initial_memory(first).expect("the chain starts with an initial element");
-    let value = |(index, content): (usize, &Content)| {
-        let values = automata.values[CellId::from_index(index)].as_slice();
-        content.value().map_or(values[0], |value| values[value.index()])
-    };
-    let memory: Vec<Value> = initial.iter().enumerate().map(value).collect();
+    let memory = concrete(automata, &initial);
     let mut unfolding = Unfolding { automata, setup, actors: Vec::new(), events: Vec::new() };
     // The current element's processes, as indices of actors.
     let mut places: Vec<usize> = first
@@ -149,9 +141,9 @@ impl Unfolding<'_> {
         let edge = &self.setup.kinds[kind as usize].edges[number];
         self.go_silently(place, edge.source);
         let actor = &mut self.actors[place];
-        match (step.asked, actor.word.first()) {
-            (Asked::First, Some(&(_, at))) => actor.now = actor.now.max(at),
-            (Asked::New(index), _) => {
+        match (step.required, actor.word.first()) {
+            (Required::First, Some(&(_, at))) => actor.now = actor.now.max(at),
+            (Required::New(index), _) => {
                 let (symbol, at) = actor.word.remove(index);
                 if !symbol.is_own() {
                     actor.now = actor.now.max(at);

@@ -2,8 +2,8 @@
 
 use palisade_base::Source;
 use palisade_cover::{Dual, Sb};
-use palisade_engine::{Engine, Limits, Options, Question, Safety, Task, Threads, Verdict};
-use palisade_memory::{Interlocked, Model};
+use palisade_engine::{Engine, Limits, Question, Safety, Task, Verdict};
+use palisade_memory::Model;
 use palisade_syntax::{Language, parse};
 
 /// Processes that reach `cs` in any order, and a condition on how many are there.
@@ -14,13 +14,7 @@ fn check(count: &str, condition: &str, expected: &str) {
     let source = Source::new("p", text);
     let program = parse(Language::Pal, &source).expect("the program is well formed").program;
     for engine in [&Dual as &dyn Engine, &Sb] {
-        let task = Task {
-            program: &program,
-            threads: Threads::Declared,
-            model: Model::Tso,
-            interlocked: Interlocked::default(),
-            options: Options::default(),
-        };
+        let task = Task::new(&program, Model::Tso);
         let outcome = engine.check(&task.analysis(), &Limits::unlimited(1));
         let found = match &outcome.verdict {
             Verdict::Violated(witness) => format!("unsafe with {}", witness.instantiation.any),

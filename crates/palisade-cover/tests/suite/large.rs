@@ -2,20 +2,14 @@
 
 use palisade_base::Source;
 use palisade_cover::{Dual, Sb};
-use palisade_engine::{Engine, Limits, Options, Question, Safety, Task, Threads, Verdict};
-use palisade_memory::{Interlocked, Model};
+use palisade_engine::{Engine, Limits, Question, Safety, Task, Verdict};
+use palisade_memory::Model;
 use palisade_syntax::{Language, parse};
 
 fn check(text: &str, expected: &str) {
     let program = parse(Language::Pal, &Source::new("p", text)).expect("the program is well formed").program;
     for engine in [&Dual as &dyn Engine, &Sb] {
-        let task = Task {
-            program: &program,
-            threads: Threads::Declared,
-            model: Model::Tso,
-            interlocked: Interlocked::default(),
-            options: Options::default(),
-        };
+        let task = Task::new(&program, Model::Tso);
         let found = match engine.check(&task.analysis(), &Limits::unlimited(1)).verdict {
             Verdict::Unknown(reason) => reason.to_string(),
             verdict => Safety::word(&verdict).to_owned(),

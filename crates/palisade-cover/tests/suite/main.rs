@@ -1,4 +1,4 @@
-//! Backward search: one binary for all tests, linked once.
+//! Backward search. One test binary, linked once.
 
 mod conformance;
 mod counts;

@@ -69,7 +69,7 @@ fn processes_see_their_own_stores() {
 }
 
 #[test]
-fn a_store_store_fence_orders_what_is_not_asked_for() {
+fn a_store_store_fence_orders_stores_that_no_element_requires() {
     // z = 1 must reach memory before y = 1 does, and after that no process sets z to 0 again.
     let text = "shared y, z: bool; process W { z = true; sfence; y = true; } process R { await y; await !z; bad: skip; } forbid R@bad;";
     check(text, "safe");

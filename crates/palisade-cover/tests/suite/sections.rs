@@ -2,8 +2,8 @@
 
 use palisade_base::Source;
 use palisade_cover::{Dual, Sb};
-use palisade_engine::{Engine, Limits, Options, Task, Threads};
-use palisade_memory::{Interlocked, Model};
+use palisade_engine::{Engine, Limits, Task};
+use palisade_memory::Model;
 use palisade_syntax::{Language, parse};
 
 /// Store buffering with something between store and load.
@@ -17,13 +17,7 @@ fn check(between: &str, expected: &str) {
     );
     let program = parse(Language::Pal, &Source::new("p", text)).expect("the program is well formed").program;
     for (engine, model) in [(&Dual as &dyn Engine, Model::Tso), (&Sb, Model::Tso), (&Sb, Model::Pso)] {
-        let task = Task {
-            program: &program,
-            threads: Threads::Declared,
-            model,
-            interlocked: Interlocked::default(),
-            options: Options::default(),
-        };
+        let task = Task::new(&program, model);
         let outcome = engine.check(&task.analysis(), &Limits::unlimited(1));
         assert_eq!(outcome.word(), expected, "{}, {}: {between}: {outcome:?}", engine.name(), model.name());
     }

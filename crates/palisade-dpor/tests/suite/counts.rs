@@ -1,7 +1,7 @@
 //! One execution per trace: programs whose numbers of traces are known, and random programs compared with all
 //! interleavings.
 
-use crate::common::random::{Shape, random_program};
+use crate::common::random::{Shape, random_program, test_each_shape};
 use crate::common::{self, Instr, Machine, all_traces, trace_of};
 use palisade_conformance::random::Random;
 use palisade_conformance::seeds;
@@ -267,27 +267,4 @@ fn check_random(shape: Shape) {
     assert_eq!(broken_off, 0, "{shape:?}: the search is optimal");
 }
 
-#[test]
-fn differential_plain() {
-    check_random(Shape::Plain);
-}
-
-#[test]
-fn differential_choices() {
-    check_random(Shape::Choices);
-}
-
-#[test]
-fn differential_locks() {
-    check_random(Shape::Locks);
-}
-
-#[test]
-fn differential_readers() {
-    check_random(Shape::Readers);
-}
-
-#[test]
-fn differential_spawns() {
-    check_random(Shape::Spawns);
-}
+test_each_shape!(check_random);

@@ -1,7 +1,7 @@
 //! Programs that are run again from their start: the same traces as from all interleavings, with about one
 //! run per trace; limits; programs that do not repeat themselves.
 
-use crate::common::random::{Shape, random_program};
+use crate::common::random::{Shape, random_program, test_each_shape};
 use crate::common::{self, Instr, Machine, Trace, all_traces, trace_of};
 use palisade_conformance::random::Random;
 use palisade_conformance::seeds;
@@ -131,30 +131,7 @@ fn check_random(shape: Shape) {
     assert!(runs <= most, "{shape:?}: {runs} runs for {executions} executions");
 }
 
-#[test]
-fn differential_plain() {
-    check_random(Shape::Plain);
-}
-
-#[test]
-fn differential_choices() {
-    check_random(Shape::Choices);
-}
-
-#[test]
-fn differential_locks() {
-    check_random(Shape::Locks);
-}
-
-#[test]
-fn differential_readers() {
-    check_random(Shape::Readers);
-}
-
-#[test]
-fn differential_spawns() {
-    check_random(Shape::Spawns);
-}
+test_each_shape!(check_random);
 
 /// Processes that each write the same cell once.
 fn writers(count: usize) -> Machine {

@@ -1,4 +1,4 @@
-//! Searches with one execution per partial order: one test binary, linked once.
+//! Searches with one execution per partial order. One test binary, linked once.
 
 mod common;
 mod counts;

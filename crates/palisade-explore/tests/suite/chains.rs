@@ -1,4 +1,4 @@
-//! States that are not stored: chains of states with one successor, and threads that are stuck for ever.
+//! States that are not stored: chains of states with one successor, and threads that are stuck forever.
 
 use palisade_base::Source;
 use palisade_engine::{Engine, Limits, Options, Reduction, Stats, Task, Threads, Verdict};
@@ -6,7 +6,7 @@ use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_syntax::{Language, parse};
 
-/// Two processes pass a token. What each does while it has the token nobody sees; then it passes the token on.
+/// Two processes pass a token to each other. No other process sees what the holder of the token does.
 fn token(work: &str, property: &str) -> String {
     format!(
         "shared turn: 0..1; shared a, b, c: 0..3; \
@@ -37,7 +37,7 @@ fn outcome(text: &str, reduction: Reduction, jobs: usize) -> (&'static str, Stat
     (outcome.word(), outcome.stats)
 }
 
-/// With all reductions, with local steps collapsed only, and with none.
+/// Checks the verdict with all reductions, with only local steps collapsed, and with none.
 fn check(text: &str, verdict: &str, most: u64) {
     let (full, stored) = states(text, Reduction::Full, 1);
     assert_eq!(full, verdict, "{text}");
@@ -49,10 +49,10 @@ fn check(text: &str, verdict: &str, most: u64) {
 }
 
 #[test]
-fn work_with_a_token_in_hand_takes_no_states() {
+fn work_of_the_token_holder_takes_no_states() {
     let work = "a = 1; b = a + 1; c = b + 1; a = 0; b = 0; c = 0;";
     check(&token(work, ""), "safe", 1);
-    // It is endless, and has no choice anywhere.
+    // It runs forever and never has a choice.
     check("shared a: 0..3; process P { loop { a = 1; a = 2; } }", "safe", 1);
 }
 
@@ -83,7 +83,7 @@ fn processes_can_be_started_in_chains() {
     check(text, "unsafe", 100);
 }
 
-/// Each process chooses a number and is stuck: `lock` never gets that free.
+/// Each process chooses a number and gets stuck: `lock` never has room for the sum.
 fn stuck(property: &str) -> String {
     format!(
         "shared a: 0..1; shared lock: 0..1 blocking; \
@@ -99,7 +99,7 @@ fn stuck_threads_look_the_same_unless_properties_see_them() {
     assert!(unseen < seen, "{unseen} states, and {seen} if registers are seen");
     check(&stuck("forbid P(0).r == 3 && P(1).r == 4;"), "unsafe", 1000);
     check(&stuck("forbid a == 2;"), "safe", 1000);
-    // Whoever waits for a value that may come is not stuck.
+    // A process that waits for a value that may appear is not stuck.
     let text = "shared lock: 0..1 blocking = 1; process P { fetch_add(lock, 1); cs: skip; } process Q { lock = 0; } forbid P@cs;";
     check(text, "unsafe", 100);
 }
@@ -108,12 +108,13 @@ fn stuck_threads_look_the_same_unless_properties_see_them() {
 fn jobs_make_no_difference_where_looking_for_chains_does_not_pay() {
     let text = "shared a, b, c: 0..3; process P(i: 0..2) { a = i; b = a; c = b; a = c; }";
     check(text, "safe", 100_000);
-    // All but one are stuck soon, but until then there is much to choose.
+    // All but one get stuck soon, but until then there are many choices.
     let text = "shared a, b, c: 0..3; process P(i: 0..2) { a = i; b = a; c = b; assume(c == 0); c = 1; a = 1; b = 1; }";
     check(text, "safe", 100_000);
 }
 
-/// From each of `doors` states a way leads into the same corridor of so many stores. Only the last door lets the process fail at its end.
+/// From each of `doors` states a path leads into the same corridor of `stores` stores. Only through the last
+/// door does the process fail at the end.
 fn corridor(doors: u32, stores: u32) -> String {
     format!(
         "shared a: 0..{doors}; shared b: 0..{stores}; \
@@ -126,7 +127,7 @@ fn corridor(doors: u32, stores: u32) -> String {
 
 /// Walking through the corridor once per door takes `doors * stores` steps.
 #[test]
-fn chains_that_meet_are_not_walked_again_and_again() {
+fn chains_that_meet_are_not_walked_repeatedly() {
     let steps = |doors, stores| {
         let text = corridor(doors, stores);
         let (verdict, stats) = outcome(&text, Reduction::Full, 1);

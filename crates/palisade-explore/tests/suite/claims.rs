@@ -1,4 +1,5 @@
-//! What `unknown` says about programs without end is true, and no process keeps the others from being searched.
+//! What `unknown` states about programs with infinitely many states is true, and no process starves the
+//! others in the search.
 
 use palisade_base::Source;
 use palisade_engine::{Engine, Limits, Options, Question, Reason, Reduction, Safety, Task, Threads, Verdict};
@@ -19,7 +20,8 @@ fn ask(text: &str, model: Model, reduction: Reduction, states: u64) -> Verdict {
 
 const REDUCTIONS: [Reduction; 3] = [Reduction::None, Reduction::Local, Reduction::Full];
 
-/// Unsafe, found within a number of states, under every model and with every reduction.
+/// Checks that the program is unsafe, found within a number of states, under every model and with every
+/// reduction.
 fn check_unsafe(text: &str) {
     for model in Model::ALL {
         for reduction in REDUCTIONS {
@@ -39,7 +41,7 @@ fn check_unknown(text: &str, model: Model, expected: &str) {
 }
 
 #[test]
-fn one_started_process_that_fails_is_found_though_processes_are_started_without_end() {
+fn a_failing_started_process_is_found_though_processes_are_started_without_bound() {
     check_unsafe(
         "shared x: 0..1;
          process Main { loop { spawn W; } }
@@ -48,7 +50,7 @@ fn one_started_process_that_fails_is_found_though_processes_are_started_without_
 }
 
 #[test]
-fn processes_without_end_are_searched_with_as_many_as_is_said() {
+fn processes_started_without_bound_are_searched_up_to_the_stated_number() {
     let text = "shared x: 0..1;
          process Main { loop { spawn W; } }
          process W on spawn { x = 1; at: x = 1; }
@@ -89,11 +91,11 @@ fn a_process_that_counts_up_a_cell_of_its_own_does_not_starve_the_others() {
 }
 
 #[test]
-fn calls_are_followed_as_deep_as_is_said() {
+fn calls_are_followed_to_the_stated_depth() {
     let text = "shared x: 0..1;
          proc down(n: 0..1000) { if n == 0 { assert(x == 1); } else { down(n - 1); } }
          process P { down(DEPTH); }";
-    // The call in P, and one more for each of its depth.
+    // One call in P, and one per recursive step.
     check_unsafe(&text.replace("DEPTH", "255"));
     check_unknown(&text.replace("DEPTH", "256"), Model::Sc, "no bad state with up to 256 nested calls");
 }

@@ -6,12 +6,12 @@ use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
-/// States that a search may look at.
+/// The number of states that a search may visit.
 const FEW: u64 = 64;
-/// Bytes of its tables.
+/// The number of bytes that its tables may take.
 const SMALL: u64 = 1 << 20;
 
-/// With this process beside it, the bug is found within few states.
+/// Checks that the bug is found within few states while this process runs as well.
 fn check(counter: &str) {
     let text = format!("shared x: 0..1; {counter} process B {{ assert(x == 1); }}");
     let program = parse(Language::Pal, &Source::new("test.pal", &text)).expect("it is well formed").program;

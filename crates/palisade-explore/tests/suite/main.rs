@@ -1,8 +1,11 @@
-//! Explicit search: one program for all tests, linked once.
+//! Explicit search. One test binary, linked once.
 
 mod chains;
 mod claims;
 mod conformance;
 mod counting;
+mod outcomes;
+mod progress;
+mod shortest;
 mod spawned;
 mod states;

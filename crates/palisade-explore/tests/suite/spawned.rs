@@ -1,4 +1,4 @@
-//! Runs in which started processes come to their ends while others go on.
+//! Runs in which started processes end while others continue.
 
 use palisade_base::Source;
 use palisade_engine::{Engine, Limits, Options, Reduction, Task, Threads, Verdict};
@@ -6,7 +6,8 @@ use palisade_explore::Explicit;
 use palisade_memory::{Interlocked, Model};
 use palisade_syntax::{Language, parse};
 
-/// The program is unsafe with every reduction and under every model, and the run can be taken.
+/// Checks that the program is unsafe with every reduction and under every model, and that the run can be
+/// taken.
 fn check(text: &str) {
     let program = parse(Language::Pal, &Source::new("test.pal", text)).expect("it is well formed").program;
     for model in Model::ALL {
@@ -28,7 +29,7 @@ fn check(text: &str) {
 }
 
 #[test]
-fn one_that_ends_before_another_leaves_its_place_free() {
+fn a_process_that_ends_before_another_frees_its_place() {
     check(
         "shared y: bool; process P[2] { spawn S; } process S on spawn { choose {} or { y = true; } } final y;",
     );
@@ -36,7 +37,7 @@ fn one_that_ends_before_another_leaves_its_place_free() {
 }
 
 #[test]
-fn one_that_ends_when_it_starts_another_leaves_its_place_to_it() {
+fn a_process_that_ends_when_it_starts_another_leaves_its_place_to_it() {
     check(
         "shared y: 0..3; process P[2] { spawn S; } process S on spawn { y = 1; spawn T; } \
          process T on spawn { y = 2; choose {} or { y = 3; } } final y == 3;",

@@ -1,11 +1,12 @@
-//! Without reduction, explicit search visits exactly the states of the machine, registers that are never read again counting as 0.
+//! Without reduction, explicit search visits exactly the states of the machine. Registers that are never read
+//! again count as 0.
 
 use palisade_base::Id;
 use palisade_conformance::brute::{Scope, reachable};
 use palisade_conformance::{Profile, generate};
-use palisade_engine::{Engine, Limits, Options, Reduction, Task, Threads, Verdict};
+use palisade_engine::{Engine, Limits, Options, Reduction, Task, Verdict};
 use palisade_explore::Explicit;
-use palisade_memory::{Interlocked, Model, State};
+use palisade_memory::{Model, State};
 use palisade_program::running::Liveness;
 use std::collections::HashSet;
 
@@ -16,11 +17,8 @@ fn oracle_states_are_those_of_the_machine() {
         let program = generate(Profile::Simple, seed);
         for model in Model::ALL {
             let task = Task {
-                program: &program,
-                threads: Threads::Declared,
-                model,
-                interlocked: Interlocked::default(),
                 options: Options { reduction: Reduction::None, ..Options::default() },
+                ..Task::new(&program, model)
             };
             let outcome = Explicit.check(&task.analysis(), &Limits::unlimited(1));
             let system = task.lower(1);

@@ -2,7 +2,7 @@
 
 use super::Model;
 use crate::expression::{Condition, Language, Load, LoadForm, Scope, Term, are_opposite};
-use crate::names::Names;
+use crate::names::{Names, of_register};
 use crate::observed::ME;
 use crate::routine::{Move, Routine, RoutineKind, Section};
 use crate::step::{Effect, Plain, plain};
@@ -12,7 +12,7 @@ use crate::uses::{Registers, Uses};
 use palisade_base::{Id, IdVec, Span, limits};
 use palisade_program::Value;
 use palisade_program::running::{
-    Address, CellId, Expr, Instr, Location, Outside, RegId, RoleId, TemplateId, Type,
+    Address, CellId, Expr, Instr, Location, Outside, RegId, Register, RoleId, TemplateId, Type,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,18 +70,18 @@ impl<'m> Body<'m> {
     pub fn new(model: &'m Model<'m>, index: usize) -> Body<'m> {
         let routine = &model.routines[index];
         let mut names: Names = model.names.clone();
-        let register = |id: RegId, name: &str, names: &mut Names| match routine.kind {
+        let register = |id: RegId, declared: &Register, names: &mut Names| match routine.kind {
             RoutineKind::Process(role) if model.observed.registers.contains_key(&(role, id)) => {
                 model.observed.own(role, &model.observed.registers[&(role, id)])
             }
             _ if id.index() < model.system.privates => model.privates[id].clone(),
-            _ => names.fresh(&name.replace('%', "t")),
+            _ => names.fresh(&of_register(declared)),
         };
         let registers = routine
             .code
             .registers
             .iter_enumerated()
-            .map(|(id, declared)| register(id, &declared.name, &mut names))
+            .map(|(id, declared)| register(id, declared, &mut names))
             .collect();
         let mut labels = BTreeMap::new();
         for &location in &model.structured[index].labels {
@@ -198,7 +198,7 @@ impl<'m> Body<'m> {
 
     fn nodes(&mut self, nodes: &[Node], text: &mut Text<'_>) {
         for (i, node) in nodes.iter().enumerate() {
-            limits::go_on();
+            limits::checkpoint();
             match node {
                 Node::Step(at) => self.step(*at, 0, text),
                 Node::Branch(at, alternatives) => self.branch(*at, alternatives, text),
@@ -286,7 +286,7 @@ impl<'m> Body<'m> {
         };
         text.commented(&line, moves[0].span);
         for (i, alternative) in alternatives.iter().enumerate() {
-            limits::go_on();
+            limits::checkpoint();
             text.line(&match i {
                 0 => "if (choice == 0) {".to_owned(),
                 i if i == most => "} else {".to_owned(),
@@ -305,7 +305,7 @@ impl<'m> Body<'m> {
         let step = self.routine.step(at, 0);
         let section = self.routine.section[at];
         let mut conditions = Vec::new();
-        // Inside of a section a cell can be accessed directly. Outside it is loaded in a separate step, in
+        // Inside a section, a cell can be accessed directly. Outside, it is loaded in a separate step, or in
         // place if it is used only once.
         let mut load = None;
         if let Some((register, address)) = &step.load {
@@ -360,7 +360,7 @@ impl<'m> Body<'m> {
         text.indent();
         if !passage.is_empty() {
             let mut statements = passage.to_vec();
-            self.look(at, true, &mut statements);
+            self.check_properties(at, true, &mut statements);
             self.emit(at, &[], &statements, Span::NONE, text);
         }
         self.nodes(nodes, text);
@@ -378,9 +378,9 @@ impl<'m> Body<'m> {
         }
     }
 
-    /// Adds a check of the properties if the step changes what they observe. Inside of sections, properties
-    /// are not checked.
-    fn look(&self, at: Location, changes: bool, statements: &mut Vec<String>) {
+    /// Adds a check of the properties if the step changes what they observe. Inside sections, properties are
+    /// not checked.
+    fn check_properties(&self, at: Location, changes: bool, statements: &mut Vec<String>) {
         let outside = self.routine.section[at] == Section::Outside;
         if changes && outside && !self.model.system.properties.is_empty() {
             statements.push("check()".to_owned());
@@ -421,7 +421,7 @@ impl<'m> Body<'m> {
             }
             Instr::AtomicEnd => {
                 passage.iter().for_each(|line| text.line(&format!("{line};")));
-                // Changes inside of the section are judged only now.
+                // Changes made inside the section are checked only now.
                 if !self.model.system.properties.is_empty() {
                     text.line("check();");
                 }
@@ -435,7 +435,7 @@ impl<'m> Body<'m> {
             Instr::Havoc(register, lo, hi) => {
                 let (conditions, mut statements) = self.any(*register, *lo, *hi);
                 statements.extend(passage);
-                self.look(at, moved || self.is_seen(&step.instr), &mut statements);
+                self.check_properties(at, moved || self.is_seen(&step.instr), &mut statements);
                 self.emit(at, &conditions, &statements, step.span, text);
             }
             Instr::Spawn(template, args) => {
@@ -443,7 +443,7 @@ impl<'m> Body<'m> {
                 args.iter().for_each(|arg| self.scope(None).check(arg, &mut conditions));
                 let mut statements = self.spawn(*template, args);
                 statements.extend(passage);
-                self.look(at, true, &mut statements);
+                self.check_properties(at, true, &mut statements);
                 self.emit(at, &conditions, &statements, step.span, text);
             }
             Instr::Nop | Instr::Fence | Instr::StoreFence if !moved => {
@@ -463,7 +463,7 @@ impl<'m> Body<'m> {
                 let Plain { conditions, effects } = plain(&scope, &self.routine.code.registers, &step);
                 let mut statements: Vec<String> = effects.iter().map(effect).collect();
                 statements.extend(passage);
-                self.look(at, moved || self.is_seen(&step.instr), &mut statements);
+                self.check_properties(at, moved || self.is_seen(&step.instr), &mut statements);
                 self.emit(at, &conditions, &statements, step.span, text);
             }
         }
@@ -588,13 +588,13 @@ impl<'m> Body<'m> {
         let values: Vec<String> = args.iter().map(|arg| scope.expr(arg)).collect();
         let call = format!("{name}({})", values.join(", "));
         let mut leaving = self.passage(Some(at), None);
-        self.look(at, !leaving.is_empty(), &mut leaving);
+        self.check_properties(at, !leaving.is_empty(), &mut leaving);
         self.local(at, &conditions, &leaving, step.span, text);
         let entering = self.passage(None, Some(step.target));
         let Some(register) = result else {
             text.commented(&format!("{call};"), step.span);
             let mut entering = entering;
-            self.look(at, !entering.is_empty(), &mut entering);
+            self.check_properties(at, !entering.is_empty(), &mut entering);
             return self.local(at, &[], &entering, Span::NONE, text);
         };
         let ty: Type = self.routine.code.registers[register].ty;
@@ -613,7 +613,7 @@ impl<'m> Body<'m> {
             self.scope(None).fit(&Term::word("result"), range, ty).into_iter().collect();
         let mut statements = vec![format!("{register_name} = result")];
         statements.extend(entering);
-        self.look(at, true, &mut statements);
+        self.check_properties(at, true, &mut statements);
         self.local(at, &conditions, &statements, Span::NONE, text);
     }
 
@@ -675,8 +675,8 @@ fn assertion(condition: &Condition) -> String {
 fn effect(effect: &Effect) -> String {
     match effect {
         Effect::Set(place, value) => format!("{place} = {value}"),
-        Effect::More(place) => format!("{place}++"),
-        Effect::Less(place) => format!("{place}--"),
+        Effect::Increment(place) => format!("{place}++"),
+        Effect::Decrement(place) => format!("{place}--"),
         Effect::If(condition, yes, no) => {
             let list = |effects: &[Effect]| effects.iter().map(self::effect).collect::<Vec<_>>().join("; ");
             format!("if ({condition}) {{ {}; }} else {{ {}; }}", list(yes), list(no))
@@ -697,7 +697,7 @@ fn turn(section: Section) -> &'static str {
     }
 }
 
-/// Whether a text begins with a step that takes a turn, on every path.
+/// Whether the nodes begin with a step that takes a turn, on every path.
 fn starts_with_turn(routine: &Routine<'_>, nodes: &[Node]) -> bool {
     let takes_turn = |step: &Move| {
         step.load.is_some()

@@ -36,7 +36,7 @@ use palisade_program::running::{
 };
 use std::collections::BTreeSet;
 
-/// The number of processes that a run may spawn besides the initial ones.
+/// The number of processes that a run may spawn in addition to the initial ones.
 const SPAWNED: usize = 100;
 
 /// Writes a program in C.
@@ -80,7 +80,7 @@ pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
     let mut text = Text::new(export.source);
     model.prototypes(&mut text);
     for (index, routine) in routines.iter().enumerate().rev() {
-        limits::go_on();
+        limits::checkpoint();
         Body::new(&model, index).write(routine, &mut text);
     }
     model.main(&mut text);
@@ -174,11 +174,11 @@ impl Model<'_> {
         let mut seen = vec![false; self.routines.len()];
         let mut open = vec![index];
         while let Some(caller) = open.pop() {
-            limits::go_on();
+            limits::checkpoint();
             let routine = &self.routines[caller];
             for (location, moves) in routine.moves.iter_enumerated() {
                 for step in moves {
-                    limits::go_on();
+                    limits::checkpoint();
                     let Instr::Call { code, .. } = step.instr else { continue };
                     let kind = RoutineKind::Procedure(routine.section[location]);
                     let callee =
@@ -208,7 +208,7 @@ impl Model<'_> {
         export.heading.lines().for_each(|line| text.line(&format!(" * {}", line.replace("*/", "* /"))));
         text.line(" *");
         text.line(
-            " * A failed assertion is an error of the program. To run it with a seed, and to verify it:",
+            " * A failed assertion is an error in the program. To run it with a seed, and to verify it:",
         );
         text.line(" *     gcc -pthread FILE -o program && ./program 1");
         text.line(" *     cbmc --unwind 3 FILE");
@@ -361,7 +361,7 @@ impl Model<'_> {
         text.forget_line();
         for variable in &self.memory.variables {
             for cell in variable.cells().filter(|cell| self.system.cells[*cell].init.is_none()) {
-                limits::go_on();
+                limits::checkpoint();
                 let bounds = variable.ty.domain.bounds();
                 let (lo, hi) = bounds.expect("validation: arbitrary values have a domain");
                 let number = |value: i64| number(Language::C, value);

@@ -49,8 +49,9 @@ static void run(void)
 
 #else
 
-/* For running: processes take turns of one step each. A random number generator chooses the order. Its seed is the program's
- * argument, so the same argument gives the same run. A run ends after STEPS steps, or when every process has ended or waits. */
+/* For running: processes take turns of one step each. A random number generator chooses the order. Its seed
+ * is the program's argument, so the same argument gives the same run. A run ends after STEPS steps, or when
+ * every process has ended or is stuck. */
 #ifndef STEPS
 #define STEPS 10000
 #endif
@@ -178,7 +179,7 @@ static inline void run(void)
 
 #endif
 
-/* One step, and one that waits. */
+/* A step, a step that waits for a condition, and a load as a step of its own. */
 #define STEP(...) do { BEGIN(); __VA_ARGS__; END(); } while (0)
 #define WHEN(condition, ...) do { WAIT_UNTIL(condition); __VA_ARGS__; END(); } while (0)
 #define LOAD(place) load(&(place))

@@ -3,7 +3,7 @@
 use super::process::{Part, Process, find, is_used};
 use super::statement::{Code, Statement};
 use crate::expression::{Condition, Term};
-use crate::names::Names;
+use crate::names::{Names, of_register};
 use crate::routine::Section;
 use crate::text::Text;
 use palisade_base::{Span, limits};
@@ -42,7 +42,7 @@ impl Process<'_> {
             let own = part.routine.code.registers.iter_enumerated().skip(self.model.system.privates);
             for (id, declared) in own {
                 if self.is_live_during_calls(part, id) {
-                    let register = declared.name.replace('%', "t");
+                    let register = of_register(declared);
                     call.saved.push((id, names.fresh(&format!("{name}_saved_{register}"))));
                 }
             }
@@ -62,7 +62,7 @@ impl Process<'_> {
         let mut seen = vec![false; self.parts.len()];
         let mut open = vec![from];
         while let Some(part) = open.pop() {
-            limits::go_on();
+            limits::checkpoint();
             for callee in self.callees(part) {
                 if callee == to {
                     return true;
@@ -80,7 +80,7 @@ impl Process<'_> {
         let mut callees = Vec::new();
         for (location, moves) in routine.moves.iter_enumerated() {
             for step in moves {
-                limits::go_on();
+                limits::checkpoint();
                 if let Instr::Call { code, .. } = step.instr {
                     callees.push(self.callee(code, routine.section[location]));
                 }
@@ -95,14 +95,14 @@ impl Process<'_> {
     }
 
     /// Writes a call or a return.
-    pub fn special(&mut self, number: usize, at: Location, index: usize, text: &mut Text<'_>) {
+    pub fn call_or_return(&mut self, number: usize, at: Location, index: usize, text: &mut Text<'_>) {
         let step = self.parts[number].routine.step(at, index).clone();
         match &step.instr {
             Instr::Call { code, args, result } => {
                 let callee = self.callee(*code, self.parts[number].routine.section[at]);
                 let site = self.sites[&(number, at, index)];
                 self.enter(number, callee, site, at, args, step.span, text);
-                self.go_on(number, callee, site, *result, step.target, text);
+                self.after_return(number, callee, site, *result, step.target, text);
             }
             Instr::Return(value) => self.return_(number, value.as_ref(), step.span, text),
             other => unreachable!("{other:?} is one statement"),
@@ -181,7 +181,7 @@ impl Process<'_> {
     }
 
     /// The step after the return.
-    fn go_on(
+    fn after_return(
         &self,
         number: usize,
         callee: usize,
@@ -196,7 +196,7 @@ impl Process<'_> {
         let mut statement =
             Statement { conditions: Vec::new(), effects: Vec::new(), extra: None, inside: self.inside };
         let again = self.calls(callee, number) || callee == number;
-        // Registers that are not needed any more are set to 0, so that they do not distinguish states.
+        // Registers that are no longer needed are set to 0, so that they do not distinguish states.
         let privates = self.model.system.privates;
         let own = registers.declared().ids().skip(privates);
         for id in own.filter(|id| is_used(routine, privates, *id)) {

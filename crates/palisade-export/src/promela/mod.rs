@@ -143,7 +143,7 @@ impl Model<'_> {
         text.line("/*");
         export.heading.lines().for_each(|line| text.line(&format!(" * {}", line.replace("*/", "* /"))));
         text.line(" *");
-        text.line(" * A violated assertion is an error of the program; a process that waits forever is not:");
+        text.line(" * A violated assertion is an error in the program; a process that waits forever is not:");
         text.line(" *     spin -run -safety -E -m1000000 FILE");
         text.line(" */");
         text.line("");
@@ -241,7 +241,7 @@ impl Model<'_> {
         if self.system.properties.is_empty() {
             return;
         }
-        text.line("/* Bad states: it can take a step only there. */");
+        text.line("/* The monitor can take a step only in a bad state. */");
         text.line("proctype monitor() {");
         text.indent();
         text.line("if");
@@ -297,7 +297,7 @@ impl Model<'_> {
         let same = inits.windows(2).all(|pair| pair[0] == pair[1]);
         let declared = self.memory.array.is_none() && same;
         for (cell, init) in variable.cells().zip(inits) {
-            limits::go_on();
+            limits::checkpoint();
             let place = self.memory.cell(cell);
             match init {
                 Some(0) => {}

@@ -5,14 +5,14 @@ use super::sections::blocks_late;
 use super::statement::{Code, Statement, effect, sequence};
 use super::{Model, any, parameters, type_of};
 use crate::expression::{Language, Load, LoadForm, Scope, Width, are_opposite};
-use crate::names::Names;
+use crate::names::{Names, of_register};
 use crate::routine::{Routine, RoutineKind, Section};
 use crate::step::{Plain, plain};
 use crate::structure::Node;
 use crate::text::Text;
 use crate::uses::Registers;
 use palisade_base::{Id, limits};
-use palisade_program::running::{CodeId, Expr, Instr, Location, RegId, RoleId, TemplateId};
+use palisade_program::running::{CodeId, Expr, Instr, Location, RegId, Register, RoleId, TemplateId};
 use std::collections::BTreeMap;
 
 /// Longer lists of variables are broken into lines.
@@ -30,7 +30,7 @@ pub(super) struct Process<'m> {
     ends_early: bool,
     /// The label of the end.
     end: String,
-    /// Whether the current position is inside of Promela's `atomic`.
+    /// Whether the current position is inside Promela's `atomic`.
     pub inside: bool,
 }
 
@@ -67,12 +67,12 @@ impl<'m> Process<'m> {
         let mut calls: BTreeMap<usize, u32> = BTreeMap::new();
         let mut wanted = vec![index];
         while process.parts.len() < wanted.len() {
-            limits::go_on();
+            limits::checkpoint();
             let number = process.parts.len();
             let routine = &model.routines[wanted[number]];
             for (location, moves) in routine.moves.iter_enumerated() {
                 for (i, step) in moves.iter().enumerate() {
-                    limits::go_on();
+                    limits::checkpoint();
                     if let Instr::Call { code, .. } = step.instr {
                         let callee = find(model, code, routine.section[location]);
                         if !wanted.contains(&callee) {
@@ -101,7 +101,7 @@ impl<'m> Process<'m> {
             RoutineKind::Process(_) => String::new(),
             RoutineKind::Procedure(_) => format!("{}_", routine.code.name),
         };
-        let register = |id: RegId, name: &str, names: &mut Names| match routine.kind {
+        let register = |id: RegId, declared: &Register, names: &mut Names| match routine.kind {
             RoutineKind::Process(role) if model.observed.registers.contains_key(&(role, id)) => {
                 model.observed.own(role, &model.observed.registers[&(role, id)])
             }
@@ -109,13 +109,13 @@ impl<'m> Process<'m> {
             RoutineKind::Procedure(_) if id.index() < model.system.privates => {
                 self.parts[0].registers.name(id)
             }
-            _ => names.fresh(&format!("{prefix}{}", name.replace('%', "t"))),
+            _ => names.fresh(&format!("{prefix}{}", of_register(declared))),
         };
         let registers = routine
             .code
             .registers
             .iter_enumerated()
-            .map(|(id, declared)| register(id, &declared.name, names))
+            .map(|(id, declared)| register(id, declared, names))
             .collect();
         let mut labels = BTreeMap::new();
         for &location in &model.structured[index].labels {
@@ -167,7 +167,7 @@ impl<'m> Process<'m> {
         for (number, part) in self.parts.iter().enumerate() {
             let range = |register: RegId| model.ranges.register_range(part.routine.id, register);
             for (id, name) in part.registers.declared().iter_enumerated() {
-                limits::go_on();
+                limits::checkpoint();
                 let seen = match part.routine.kind {
                     RoutineKind::Process(role) => model.observed.registers.contains_key(&(role, id)),
                     RoutineKind::Procedure(_) => false,
@@ -214,7 +214,7 @@ impl<'m> Process<'m> {
 
     fn nodes(&mut self, number: usize, nodes: &[Node], text: &mut Text<'_>) {
         for (i, node) in nodes.iter().enumerate() {
-            limits::go_on();
+            limits::checkpoint();
             self.node(number, node, i + 1 == nodes.len(), text);
         }
     }
@@ -237,7 +237,7 @@ impl<'m> Process<'m> {
                     }
                 }
             }
-            Node::Loop(_, body) if self.goes_nowhere(number, body) => text.line("(false);"),
+            Node::Loop(_, body) if self.is_idle_loop(number, body) => text.line("(false);"),
             Node::Loop(_, body) => {
                 let written =
                     |node: &&Node| !matches!(node, Node::Label(at) if !part.labels.contains_key(at));
@@ -271,7 +271,7 @@ impl<'m> Process<'m> {
     }
 
     /// Whether a loop only repeats an empty step. Its process can stop instead, and Spin refuses such loops.
-    fn goes_nowhere(&self, number: usize, body: &[Node]) -> bool {
+    fn is_idle_loop(&self, number: usize, body: &[Node]) -> bool {
         let mut steps = body.iter().filter(|node| !matches!(node, Node::Label(_)));
         match (steps.next(), steps.next()) {
             (None, _) => true,
@@ -321,7 +321,7 @@ impl<'m> Process<'m> {
                 None => {
                     text.line("::");
                     text.indent();
-                    self.special(number, at, i, text);
+                    self.call_or_return(number, at, i, text);
                     text.dedent();
                 }
             }
@@ -336,7 +336,7 @@ impl<'m> Process<'m> {
         let span = self.parts[number].routine.step(at, 0).span;
         match self.statement(number, at, 0) {
             Some(statement) => statement.write(span, text),
-            None => self.special(number, at, 0, text),
+            None => self.call_or_return(number, at, 0, text),
         }
     }
 
@@ -367,7 +367,7 @@ impl<'m> Process<'m> {
 
     /// A step as one statement; `None` for calls and returns, which take several.
     fn statement(&self, number: usize, at: Location, index: usize) -> Option<Statement> {
-        limits::go_on();
+        limits::checkpoint();
         let part = &self.parts[number];
         let step = part.routine.step(at, index);
         let mut passage = self.passage(number, Some(at), Some(step.target));

@@ -71,7 +71,7 @@ fn may_wait(system: &System, routine: &Routine<'_>, step: &Move) -> bool {
     }
 }
 
-/// Whether, for some pair of the steps, exactly one is always possible.
+/// Whether some two of the steps have opposite conditions, so that one of them is always possible.
 fn is_total(moves: &[Move]) -> bool {
     moves.iter().enumerate().any(|(i, a)| {
         moves[i + 1..].iter().any(|b| match (&a.instr, &b.instr) {

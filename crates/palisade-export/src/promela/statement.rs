@@ -157,8 +157,8 @@ impl Statement {
 pub(super) fn effect(effect: &Effect) -> Code {
     match effect {
         Effect::Set(place, value) => Code::one(format!("{place} = {value}")),
-        Effect::More(place) => Code::one(format!("{place}++")),
-        Effect::Less(place) => Code::one(format!("{place}--")),
+        Effect::Increment(place) => Code::one(format!("{place}++")),
+        Effect::Decrement(place) => Code::one(format!("{place}--")),
         Effect::If(condition, yes, no) => {
             let list = |effects: &[Effect]| sequence(effects.iter().map(self::effect).collect()).text;
             Code::several(format!("if :: {condition} -> {} :: else -> {} fi", list(yes), list(no)))

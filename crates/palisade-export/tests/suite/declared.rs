@@ -23,7 +23,7 @@ fn count(text: &str, word: &str) -> usize {
 fn check_helper(what: &str, code: &str, name: &str, declaration: &str, mentions: usize) {
     let declared = code.contains(declaration);
     let used = count(code, name) > if declared { mentions } else { 0 };
-    assert_eq!(declared, used, "{what}: `{name}` is declared, and is used\n{code}");
+    assert_eq!(declared, used, "{what}: whether `{name}` is declared and whether it is used\n{code}");
 }
 
 const GUARDS: [&str; 5] = ["can_add", "can_sub", "can_mul", "can_div", "can_shl"];
@@ -49,7 +49,7 @@ fn check(subject: &Subject) {
         let rest = line.strip_prefix("static value ").or(line.strip_prefix("static _Thread_local value "))?;
         rest.contains(';').then(|| rest.split(['[', ' ', ';']).next())?.filter(|_| !rest.contains('('))
     });
-    // An array of all cells stands for variables that may not be used.
+    // The array of all cells also has the cells of variables that are not used.
     for name in variables.filter(|name| *name != "memory") {
         assert!(count(&code, name) > 1, "{what}: `{name}` is declared and not used\n{code}");
     }
@@ -64,13 +64,13 @@ fn the_corpus() {
 fn random_programs() {
     for profile in [Profile::Acyclic, Profile::Cyclic, Profile::Full] {
         for seed in seeds(40).starting_at(1) {
-            check(&Subject::made(&format!("{profile:?} {seed}.pal"), &generate(profile, seed)));
+            check(&Subject::generated(&format!("{profile:?} {seed}.pal"), &generate(profile, seed)));
         }
     }
 }
 
-/// The exporter looked for the names of its helpers in the text that it had written. A program's own names
-/// that contain them brought declarations that nothing used.
+/// Regression: the exporter used to search its output for the names of its helpers. A program that used such
+/// a name itself then got a declaration that nothing used.
 #[test]
 fn names_of_the_program_declare_no_helpers() {
     check(&Subject::read("stack.pal", "shared STACK: 0..1; process P { STACK = 1; }"));
@@ -81,7 +81,8 @@ fn names_of_the_program_declare_no_helpers() {
     ));
 }
 
-/// Names of helpers are not available to the program: `old_values` was declared twice in Promela.
+/// Regression: a program's own `old_values` used to be declared a second time in Promela. Names of helpers
+/// are now reserved.
 #[test]
 fn names_of_helpers_are_reserved() {
     let recursion = "shared old_values: 0..9; proc f(a: 0..3, b: 0..3) { if a > 0 { f(a - 1, a); } old_values = b; } process P { f(2, 1); }";

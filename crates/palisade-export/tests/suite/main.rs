@@ -1,4 +1,4 @@
-//! Exported programs: one test binary, linked once.
+//! Tests of exported programs, linked into one binary.
 
 mod common;
 mod declared;

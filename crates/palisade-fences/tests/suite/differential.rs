@@ -1,10 +1,10 @@
 //! Random programs: the sets found are the same as those found by trying all sets, and a fence never breaks a
 //! program.
 
-use crate::common::{Brute, Goal, Said, as_set, by_trying_all, places, search};
+use crate::common::{Brute, BruteAnswer, as_set, by_trying_all, places, search};
 use palisade_base::Source;
 use palisade_conformance::{Profile, Seeds, generate, seeds};
-use palisade_fences::{End, Per, Placement, Which};
+use palisade_fences::{End, Goal, Per, Placement, Which};
 use palisade_memory::Model;
 use palisade_program::print::print;
 use palisade_program::written::Program;
@@ -19,9 +19,9 @@ fn random(profile: Profile, seed: u64) -> Program {
 
 const PLACEMENTS: [Placement; 3] = [Placement::AfterWrites, Placement::BeforeReads, Placement::Anywhere];
 
-/// Counts of the cases a test has seen, so that it cannot pass vacuously.
+/// How many cases of each kind a test has covered, so that it cannot pass vacuously.
 #[derive(Default, Debug)]
-struct Met {
+struct Counts {
     /// Whether there were fewer programs than the test needs.
     few: bool,
     compared: u64,
@@ -31,16 +31,23 @@ struct Met {
     hopeless: u64,
 }
 
-/// Compares on the programs of some seeds, with up to this many fencings each.
-fn compare(goal: Goal, profile: Profile, seeds: Seeds, model: Model, per: Per, most: usize) -> Met {
-    let mut met = Met { few: !seeds.suffice(), ..Met::default() };
+/// Compares the two on the programs of some seeds that have at most `max_fencings` fencings.
+fn compare(
+    goal: Goal,
+    profile: Profile,
+    seeds: Seeds,
+    model: Model,
+    per: Per,
+    max_fencings: usize,
+) -> Counts {
+    let mut counts = Counts { few: !seeds.suffice(), ..Counts::default() };
     for seed in seeds {
         let program = random(profile, seed);
         let oracle = Brute::new(goal, model, 1_500);
         let placement = PLACEMENTS[seed as usize % 3];
         let places = places(&program, placement, per, model);
         let all: f64 = places.places().iter().map(|place| place.kinds().len() as f64 + 1.0).product();
-        if all > most as f64 {
+        if all > max_fencings as f64 {
             continue;
         }
         let Some(expected) = by_trying_all(&places, &oracle) else { continue };
@@ -49,7 +56,7 @@ fn compare(goal: Goal, profile: Profile, seeds: Seeds, model: Model, per: Per, m
         let context =
             || format!("{goal:?}, {profile:?} seed {seed}, {model:?}, {placement:?}:\n{}", print(&program));
         assert_eq!(found, expected, "{}", context());
-        assert_eq!(findings.sets.len(), found.len(), "no set is told twice: {}", context());
+        assert_eq!(findings.sets.len(), found.len(), "no set is reported twice: {}", context());
         match &findings.end {
             End::Complete => assert!(!found.is_empty()),
             End::Hopeless(_) => assert!(expected.is_empty()),
@@ -59,51 +66,51 @@ fn compare(goal: Goal, profile: Profile, seeds: Seeds, model: Model, per: Per, m
             assert_eq!(set.fences.len(), set.fencing.iter().flatten().count());
             for fence in &set.fences {
                 let without = oracle.answer(&places.fenced(&fence.without));
-                assert!(matches!(without, Said::Wrong(_)), "{}", context());
+                assert!(matches!(without, BruteAnswer::Wrong(_)), "{}", context());
             }
         }
         let cheapest = search(&places, Which::Cheapest, &oracle);
         let best = findings.sets.iter().map(|set| set.cost).min();
         assert_eq!(cheapest.sets.first().map(|set| set.cost), best, "{}", context());
-        met.compared += 1;
-        met.need_none += u64::from(expected.iter().any(|set| set.iter().all(Option::is_none)));
-        met.need_some += u64::from(expected.iter().any(|set| set.iter().any(Option::is_some)));
-        met.several_sets += u64::from(expected.len() > 1);
-        met.hopeless += u64::from(expected.is_empty());
+        counts.compared += 1;
+        counts.need_none += u64::from(expected.iter().any(|set| set.iter().all(Option::is_none)));
+        counts.need_some += u64::from(expected.iter().any(|set| set.iter().any(Option::is_some)));
+        counts.several_sets += u64::from(expected.len() > 1);
+        counts.hopeless += u64::from(expected.is_empty());
     }
-    println!("{goal:?} {profile:?} {model:?} {per:?}: {met:?}");
-    met
+    println!("{goal:?} {profile:?} {model:?} {per:?}: {counts:?}");
+    counts
 }
 
 #[test]
 fn differential_sets_under_tso() {
     for profile in [Profile::Simple, Profile::Acyclic] {
-        let met = compare(Goal::Safety, profile, seeds(150), Model::Tso, Per::Source, 64);
+        let counts = compare(Goal::Safety, profile, seeds(150), Model::Tso, Per::Source, 64);
         assert!(
-            met.few || met.compared > 40 && met.need_some > 8 && met.hopeless > 3,
-            "{profile:?}: {met:?}"
+            counts.few || counts.compared > 40 && counts.need_some > 8 && counts.hopeless > 3,
+            "{profile:?}: {counts:?}"
         );
     }
-    let met = compare(Goal::Safety, Profile::Cyclic, seeds(60), Model::Tso, Per::Source, 32);
-    assert!(met.few || met.compared > 20 && met.need_some > 1, "{met:?}");
+    let counts = compare(Goal::Safety, Profile::Cyclic, seeds(60), Model::Tso, Per::Source, 32);
+    assert!(counts.few || counts.compared > 20 && counts.need_some > 1, "{counts:?}");
     // One in thirty of these needs fences. With more seeds some do.
-    let met = compare(Goal::Safety, Profile::Full, seeds(60), Model::Tso, Per::Source, 32);
-    assert!(met.few || met.compared > 20 && met.hopeless > 1, "{met:?}");
+    let counts = compare(Goal::Safety, Profile::Full, seeds(60), Model::Tso, Per::Source, 32);
+    assert!(counts.few || counts.compared > 20 && counts.hopeless > 1, "{counts:?}");
 }
 
 #[test]
 fn differential_sets_per_instance() {
-    let met = compare(Goal::Safety, Profile::Simple, seeds(120), Model::Tso, Per::Instance, 64);
-    assert!(met.few || met.compared > 40 && met.need_some > 8, "{met:?}");
+    let counts = compare(Goal::Safety, Profile::Simple, seeds(120), Model::Tso, Per::Instance, 64);
+    assert!(counts.few || counts.compared > 40 && counts.need_some > 8, "{counts:?}");
 }
 
 #[test]
 fn differential_sets_under_pso() {
     for profile in [Profile::Simple, Profile::Acyclic] {
-        let met = compare(Goal::Safety, profile, seeds(150), Model::Pso, Per::Source, 81);
+        let counts = compare(Goal::Safety, profile, seeds(150), Model::Pso, Per::Source, 81);
         assert!(
-            met.few || met.compared > 30 && met.need_some > 8 && met.several_sets > 0,
-            "{profile:?}: {met:?}"
+            counts.few || counts.compared > 30 && counts.need_some > 8 && counts.several_sets > 0,
+            "{profile:?}: {counts:?}"
         );
     }
 }
@@ -111,10 +118,10 @@ fn differential_sets_under_pso() {
 #[test]
 fn differential_sets_for_robustness() {
     for model in [Model::Tso, Model::Pso] {
-        let met = compare(Goal::Robustness, Profile::Simple, seeds(150), model, Per::Source, 64);
+        let counts = compare(Goal::Robustness, Profile::Simple, seeds(150), model, Per::Source, 64);
         assert!(
-            met.few || met.compared > 20 && met.need_some > 10 && met.need_none > 3,
-            "{model:?}: {met:?}"
+            counts.few || counts.compared > 20 && counts.need_some > 10 && counts.need_none > 3,
+            "{model:?}: {counts:?}"
         );
     }
 }
@@ -127,7 +134,7 @@ fn a_fence_never_breaks_a_program() {
         let program = random(Profile::Simple, seed);
         for model in [Model::Tso, Model::Pso] {
             let oracle = Brute::new(Goal::Safety, model, 1_500);
-            if oracle.answer(&program) != Said::Right {
+            if oracle.answer(&program) != BruteAnswer::Right {
                 continue;
             }
             let places = places(&program, Placement::Anywhere, Per::Source, model);
@@ -140,9 +147,9 @@ fn a_fence_never_breaks_a_program() {
                 let mut fencing = places.no_fences();
                 fencing[place] = Some(kind);
                 match oracle.answer(&places.fenced(&fencing)) {
-                    Said::Right => checked += 1,
-                    Said::TooMany => {}
-                    Said::Wrong(_) => panic!("seed {seed}:\n{}", print(&program)),
+                    BruteAnswer::Right => checked += 1,
+                    BruteAnswer::TooManyStates => {}
+                    BruteAnswer::Wrong(_) => panic!("seed {seed}:\n{}", print(&program)),
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Fences and their places: one binary for all tests, linked once.
+//! Tests of fences and their places, linked into one binary.
 
 mod common;
 mod differential;

@@ -9,7 +9,7 @@ use palisade_syntax::Language;
 
 /// The places of a program as line numbers. The fence is after (`+`) or before (`-`) the line; `*` marks
 /// places in loops.
-fn told(text: &str, program: &Program, placement: Placement, per: Per) -> String {
+fn describe(text: &str, program: &Program, placement: Placement, per: Per) -> String {
     let source = Source::new("test", text);
     let places = places(program, placement, per, Model::Tso);
     let place = |place: &palisade_fences::FencePlace| {
@@ -29,7 +29,7 @@ fn check(text: &str, after_writes: &str, before_reads: &str, anywhere: &str) {
         (Placement::BeforeReads, before_reads),
         (Placement::Anywhere, anywhere),
     ] {
-        assert_eq!(told(text, &program, placement, Per::Source), expected, "{placement:?} of\n{text}");
+        assert_eq!(describe(text, &program, placement, Per::Source), expected, "{placement:?} of\n{text}");
     }
 }
 
@@ -90,8 +90,8 @@ fn atomic_blocks_and_procedures() {
 #[test]
 fn instances() {
     let text = "shared x[2], y: 0..3;\nprocess P(i: 0..1) {\nx[i] = 1;\n}\nprocess Q[2] {\ny = 1;\n}\n";
-    assert_eq!(told(text, &pal(text), Placement::AfterWrites, Per::Instance), "P(0) 3+, P(1) 3+, 6+");
-    assert_eq!(told(text, &pal(text), Placement::AfterWrites, Per::Source), "3+, 6+");
+    assert_eq!(describe(text, &pal(text), Placement::AfterWrites, Per::Instance), "P(0) 3+, P(1) 3+, 6+");
+    assert_eq!(describe(text, &pal(text), Placement::AfterWrites, Per::Source), "3+, 6+");
 }
 
 /// Transitions become statements and jumps. A fence is written next to the transition.
@@ -100,5 +100,5 @@ fn transitions() {
     let text = "thread t\ninitial q0\ntransition q0 q1 write 1 0\ntransition q1 q2 read r 1\n\
                 transition q1 q2 write 2 1\ntransition q2 q0 write 0 0\nend\n";
     let program = read(Language::Trencher, text);
-    assert_eq!(told(text, &program, Placement::AfterWrites, Per::Source), "3+*, 5+*, 6+*");
+    assert_eq!(describe(text, &program, Placement::AfterWrites, Per::Source), "3+*, 5+*, 6+*");
 }

@@ -166,6 +166,7 @@ fn check_fault(body: &str, expected: &str) {
             Answer::Unsafe(run) => match violation_after(machine, &run.steps, &run.memory) {
                 Violation::Fault(thread, fault) => format!("{}: {fault}", system.instances[thread].name),
                 Violation::Property(index) => format!("property {index}"),
+                other => format!("{other:?}"),
             },
             other => other.word().to_owned(),
         };

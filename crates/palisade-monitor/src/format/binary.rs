@@ -23,7 +23,7 @@ const LONGEST_RECORD: usize = LONGEST_NAME + 64;
 
 const BUFFER: usize = 1 << 18;
 
-/// How many events are handed on at a time.
+/// How many events are passed on at a time.
 const BATCH: usize = 64;
 
 /// Kinds of records: the low half of the first byte.
@@ -237,7 +237,7 @@ impl<R: Read> Records<R> {
                 }
                 Ok(Record::End { events }) if events != self.events => {
                     return Err(wrong(format!(
-                        "the end mark says {events} events, but there are {}",
+                        "the end mark counts {events} events, but the trace has {}",
                         self.events
                     )));
                 }
@@ -247,7 +247,7 @@ impl<R: Read> Records<R> {
                     }
                     return match self.filled - self.at {
                         0 => Ok(()),
-                        _ => Err(wrong("something follows the end mark".to_owned())),
+                        _ => Err(wrong("there is more data after the end mark".to_owned())),
                     };
                 }
                 Err(Bad::CutOff) => return Err(TraceError::CutOff),
@@ -317,16 +317,16 @@ impl Cursor<'_> {
                 return Ok(number);
             }
         }
-        Err(Bad::Wrong("a number has more than 64 bits".to_owned()))
+        Err(Bad::Wrong("a number does not fit into 64 bits".to_owned()))
     }
 
     #[inline(always)]
     fn process(&mut self) -> Result<Process, Bad> {
         match self.number()? {
             number if number < MAX_PROCESSES.into() => Ok(Process(number as u32)),
-            number => {
-                Err(Bad::Wrong(format!("process {number}: numbers of processes are below {MAX_PROCESSES}")))
-            }
+            number => Err(Bad::Wrong(format!(
+                "process number {number} is too large; it must be below {MAX_PROCESSES}"
+            ))),
         }
     }
 
@@ -347,7 +347,7 @@ fn decode(cursor: &mut Cursor<'_>, last: &mut u64, instructions: usize) -> Resul
         let length = cursor.number()?;
         if length > LONGEST_NAME as u64 {
             return Err(Bad::Wrong(format!(
-                "the name of an instruction has {length} bytes, at most {LONGEST_NAME} are allowed"
+                "the name of an instruction has {length} bytes; the limit is {LONGEST_NAME}"
             )));
         }
         let (from, to) = (cursor.at, cursor.at + length as usize);
@@ -358,7 +358,7 @@ fn decode(cursor: &mut Cursor<'_>, last: &mut u64, instructions: usize) -> Resul
         return Ok(Record::End { events: cursor.number()? });
     }
     if what > kind::FREE {
-        return Err(Bad::Wrong(format!("there is no kind {what} of records")));
+        return Err(Bad::Wrong(format!("unknown kind of record: {what}")));
     }
     let process = cursor.process()?;
     let instruction = cursor.number()?;
@@ -376,7 +376,7 @@ fn decode(cursor: &mut Cursor<'_>, last: &mut u64, instructions: usize) -> Resul
         let size = if high == OTHER_SIZE { cursor.number()? } else { 1 << high };
         let bytes = u32::try_from(size).ok().and_then(|size| Bytes::new(address, size));
         let Some(bytes) = bytes else {
-            return Err(Bad::Wrong(format!("an access to {size} bytes at {address:#x}")));
+            return Err(Bad::Wrong(format!("invalid access to {size} bytes at {address:#x}")));
         };
         Action::Access(access, bytes)
     } else {

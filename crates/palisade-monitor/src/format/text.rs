@@ -11,7 +11,7 @@
 //! end mark may be missing; the reader reports that too.
 
 use super::{Ending, Instructions, TraceError};
-use crate::event::{Access, Action, Bytes, Event, MAX_PROCESSES, Process};
+use crate::event::{Access, Action, Bytes, Event, LARGEST_ACCESS, MAX_PROCESSES, Process};
 use rustc_hash::FxHashMap;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read, Write};
 
@@ -21,7 +21,7 @@ const END: &str = "end";
 /// The longest line, in bytes.
 const LONGEST_LINE: u64 = 1 << 16;
 
-/// Named addresses stand for addresses from here on, this far apart.
+/// Named addresses are mapped to addresses from here on, this far apart.
 const NAMED: u64 = 0xF000_0000_0000_0000;
 const APART: u64 = 1 << 32;
 
@@ -115,10 +115,10 @@ impl<R: Read> Lines<R> {
             }
             let is_whole = bytes.last() == Some(&b'\n');
             let text =
-                std::str::from_utf8(&bytes).map_err(|_| wrong("this is not text in UTF-8".to_owned()))?;
+                std::str::from_utf8(&bytes).map_err(|_| wrong("the line is not valid UTF-8".to_owned()))?;
             match text.trim() {
                 line if line.is_empty() || line.starts_with('#') => {}
-                _ if ended => return Err(wrong("something follows the end".to_owned())),
+                _ if ended => return Err(wrong("there is more text after the end mark".to_owned())),
                 HEADER if number == 1 => must_end = true,
                 END if is_whole => ended = true,
                 // The name of a process may begin like the end mark.
@@ -149,7 +149,9 @@ impl<R: Read> Lines<R> {
                 let (operand, rest) = word(rest);
                 let (address, size) = self.range(operand)?;
                 let bytes = u32::try_from(size).ok().and_then(|size| Bytes::new(address, size));
-                let bytes = bytes.ok_or_else(|| format!("an access to {size} bytes at {operand}"))?;
+                let bytes = bytes.ok_or_else(|| {
+                    format!("`{operand}` is not a valid range of 1 to {LARGEST_ACCESS} bytes")
+                })?;
                 (Action::Access(access, bytes), rest)
             }
             (_, "fence") => (Action::Fence, rest),
@@ -172,11 +174,11 @@ impl<R: Read> Lines<R> {
                 let (address, size) = self.range(operand)?;
                 (Action::Free { address, size }, rest)
             }
-            (_, "") => return Err("what does the process do?".to_owned()),
-            _ => return Err(format!("there is no event `{operation}`")),
+            (_, "") => return Err("the operation is missing".to_owned()),
+            _ => return Err(format!("unknown operation `{operation}`")),
         };
         let instruction = match rest {
-            "" => instructions.intern(&format!("event in line {}", self.line)),
+            "" => instructions.intern(&format!("event on line {}", self.line)),
             name => instructions.intern(name),
         };
         Ok(Event { process, instruction, action })
@@ -184,7 +186,7 @@ impl<R: Read> Lines<R> {
 
     fn process(&mut self, name: &str) -> Result<Process, String> {
         if name.is_empty() {
-            return Err("a process is missing".to_owned());
+            return Err("the name of a process is missing".to_owned());
         }
         if let Some(&known) = self.processes.get(name) {
             return Ok(known);
@@ -201,12 +203,12 @@ impl<R: Read> Lines<R> {
     fn range(&mut self, operand: &str) -> Result<(u64, u64), String> {
         let (address, size) = match operand.split_once('/') {
             Some((address, size)) => {
-                (address, number(size).ok_or_else(|| format!("`{size}` is not a size"))?)
+                (address, number(size).ok_or_else(|| format!("`{size}` is not a number of bytes"))?)
             }
             None => (operand, 1),
         };
         if address.is_empty() {
-            return Err("an address is missing".to_owned());
+            return Err("the address is missing".to_owned());
         }
         if address.starts_with(|c: char| c.is_ascii_digit()) {
             let address = number(address).filter(|&address| address < NAMED);
@@ -224,7 +226,7 @@ impl<R: Read> Lines<R> {
             Some(&base) => base,
             None => {
                 if known >= (u64::MAX - NAMED) / APART {
-                    return Err("there are too many names".to_owned());
+                    return Err("there are too many named addresses".to_owned());
                 }
                 self.names.insert(name.to_owned(), NAMED + known * APART);
                 NAMED + known * APART

@@ -9,8 +9,8 @@
 //! not for the paper's (see `monitor.rs`).
 //!
 //! *Guarantee.* `not-robust` comes with a run that was taken on the machine and whose cycle was found by
-//! `palisade-trace`. `robust` rests on Theorems 5 and 6 and on the search. It is answered only if no
-//! execution was cut and every report could be shown.
+//! `palisade-trace`. `robust` rests on Theorems 5 and 6 and on the search. It is the answer only if no
+//! execution was cut off and the machine confirmed every report.
 //!
 //! *Differences from the paper.* Programs may choose values, start processes, and have fences and atomic
 //! sections (an atomic section is one event). Where a program stops all processes or waits, the search runs a
@@ -18,7 +18,7 @@
 //! `unknown`.
 //!
 //! *Cost.* Exponential in the number of conflicts. Programs with loops are run up to a length. The length is
-//! doubled until no execution is cut, a violation is found, or the limits are reached.
+//! doubled until no execution is cut off, a violation is found, or the limits are reached.
 
 mod subject;
 mod witness;
@@ -35,19 +35,19 @@ use palisade_memory::{Machine, Model};
 use palisade_program::running::CellId;
 use palisade_trace::{Run, until_cycle, violating};
 use std::ops::ControlFlow;
-use subject::{ExecutedStep, What};
+use subject::{ExecutedStep, StepEvent};
 use witness::Seen;
 
 /// The engine `monitor`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByMonitors;
 
-/// The first and the last length at which executions are cut.
+/// The first and the last length at which executions are cut off.
 const SHORTEST: usize = 32;
 const LONGEST: usize = 512;
 
-/// How often progress is reported, in executions.
-const ASK_EVERY: u64 = 16;
+/// Progress is reported once per this many executions.
+const REPORT_EVERY: u64 = 16;
 
 impl Engine<Robustness> for ByMonitors {
     fn name(&self) -> &'static str {
@@ -67,7 +67,7 @@ impl Engine<Robustness> for ByMonitors {
 
 fn answer(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdict {
     if analysis.task.is_parameterized() {
-        let why = "executions are run for a fixed number of processes only; say how many with --threads N";
+        let why = "this engine runs a fixed number of processes; set the number with --threads N";
         return Verdict::Unknown(Reason::Unsupported(why.to_owned()));
     }
     if analysis.task.model == Model::Sc {
@@ -83,23 +83,24 @@ fn answer(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdic
         // orders.
         stats.set("executions", 0);
         stats.set("broken_off", 0);
-        let mut search = Search { machine, limits, stats, length, end: None, not_shown: false, cut: false };
+        let mut search =
+            Search { machine, limits, stats, length, end: None, unconfirmed_report: false, cut: false };
         for state in (Machine { model: Model::Sc, ..machine }).initial_states() {
-            limits::go_on();
+            limits::checkpoint();
             search.run(state);
             if search.end.is_some() {
                 break;
             }
         }
-        let Search { end, not_shown, cut, .. } = search;
-        let before = unconfirmed;
-        unconfirmed |= not_shown;
+        let Search { end, unconfirmed_report, cut, .. } = search;
+        let unconfirmed_before = unconfirmed;
+        unconfirmed |= unconfirmed_report;
         match end {
             Some(End::Shown(run)) => {
                 return Verdict::Violated(Witness { instantiation: analysis.instantiation(1), run });
             }
             Some(End::Exhausted(what)) => {
-                let reached = (length > SHORTEST && !before).then(|| cut_reason(length / 2));
+                let reached = (length > SHORTEST && !unconfirmed_before).then(|| cut_reason(length / 2));
                 return Verdict::Unknown(Reason::exhausted(what, reached));
             }
             None if cut && length < LONGEST => length *= 2,
@@ -116,7 +117,7 @@ fn answer(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdic
 
 fn cut_reason(length: usize) -> Reason {
     Reason::Unsupported(format!(
-        "executions were cut after {length} steps or earlier; none that was run shows a violation"
+        "executions were cut off after at most {length} steps; no execution that was run shows a violation"
     ))
 }
 
@@ -134,8 +135,8 @@ struct Search<'a> {
     length: usize,
     end: Option<End>,
     /// Whether there was a report that the machine did not confirm.
-    not_shown: bool,
-    /// Whether some execution was cut.
+    unconfirmed_report: bool,
+    /// Whether some execution was cut off.
     cut: bool,
 }
 
@@ -151,7 +152,7 @@ impl Search<'_> {
             executions += 1;
             self.stats.add("executions", 1);
             self.stats.add("steps", execution.steps.len() as u64);
-            if let Err(what) = self.ask(executions) {
+            if let Err(what) = self.check_limits(executions) {
                 self.end = Some(End::Exhausted(what));
                 return ControlFlow::Break(());
             }
@@ -167,9 +168,10 @@ impl Search<'_> {
         self.stats.add("broken_off", summary.broken_off);
     }
 
-    fn ask(&self, executions: u64) -> Result<(), Exhausted> {
+    /// Checks the limits, and reports progress now and then.
+    fn check_limits(&self, executions: u64) -> Result<(), Exhausted> {
         self.limits.check_work(self.stats.get("steps").unwrap_or(0))?;
-        if executions.is_multiple_of(ASK_EVERY) {
+        if executions.is_multiple_of(REPORT_EVERY) {
             self.limits.report("running executions", self.stats);
         }
         self.limits.check(0)
@@ -181,7 +183,7 @@ impl Search<'_> {
         // The step of the execution that each event belongs to. Events are identified by their instruction.
         let mut positions: Vec<usize> = Vec::new();
         for (position, step) in taken.iter().enumerate() {
-            limits::go_on();
+            limits::checkpoint();
             if step.process >= MAX_PROCESSES as usize {
                 self.cut = true;
                 return None;
@@ -198,13 +200,13 @@ impl Search<'_> {
             }
             match self.show(memory, taken, &positions, violation) {
                 Some(run) => return Some(run),
-                None => self.not_shown = true,
+                None => self.unconfirmed_report = true,
             }
         }
         None
     }
 
-    /// A run of the machine that shows a report.
+    /// A run of the machine that confirms a report.
     fn show(
         &mut self,
         memory: &[palisade_program::Value],
@@ -226,12 +228,12 @@ impl Search<'_> {
     }
 }
 
-fn feed(monitor: &mut Monitor, process: usize, instruction: Instruction, what: &What) {
+fn feed(monitor: &mut Monitor, process: usize, instruction: Instruction, what: &StepEvent) {
     let process = Process(process as u32);
     let bytes = |cell: CellId| Bytes { address: 8 * cell.index() as u64, size: 8 };
     let action = match what {
-        What::Access(access, cell) => Action::Access(*access, bytes(*cell)),
-        What::Section(cells) => {
+        StepEvent::Access(access, cell) => Action::Access(*access, bytes(*cell)),
+        StepEvent::Section(cells) => {
             let access = |&(cell, writes): &(CellId, bool)| {
                 (if writes { Access::Locked } else { Access::LockedLoad }, bytes(cell))
             };
@@ -239,9 +241,9 @@ fn feed(monitor: &mut Monitor, process: usize, instruction: Instruction, what: &
             monitor.take_section(process, instruction, &accesses);
             return;
         }
-        What::Fence => Action::Fence,
-        What::StoreFence => Action::StoreFence,
-        What::Spawn(child) => Action::Spawn(Process(*child as u32)),
+        StepEvent::Fence => Action::Fence,
+        StepEvent::StoreFence => Action::StoreFence,
+        StepEvent::Spawn(child) => Action::Spawn(Process(*child as u32)),
     };
     monitor.take(&Event { process, instruction, action });
 }

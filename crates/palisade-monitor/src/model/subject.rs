@@ -8,14 +8,14 @@
 //! *Guarantee.* Every sequentially consistent run of the program has its accesses in some execution here.
 //! There are more executions than runs: where the machine would stop all processes or make a process wait,
 //! only that process stops here, after an access that
-//! - loads a value that its register refuses, or a value that is a fault;
+//! - loads a value that its register does not accept, or one that causes a fault;
 //! - is an atomic section that does not reach its end.
 //!
 //! So what holds for all executions here holds for the program. Whether an execution here is also a run of
 //! the program is decided by the machine of `palisade-memory`.
 //!
 //! Failing assertions and other faults of local steps only end their process: the run in which that step is
-//! not taken is a run as well.
+//! not taken is also a run.
 
 use crate::event::Access;
 use palisade_base::{Id, limits};
@@ -29,14 +29,14 @@ use std::collections::VecDeque;
 /// The maximum number of local states to follow between two accesses, or inside an atomic section.
 const MAX_LOCAL: usize = 20_000;
 /// The limits are checked once per this many local steps.
-const LOOK_EVERY: usize = 64;
+const CHECK_EVERY: usize = 64;
 
 /// Cells that are accessed, in order, and whether they are written.
 pub type Cells = Vec<(CellId, bool)>;
 
 /// What a step did to memory or to other processes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum What {
+pub enum StepEvent {
     /// An access to a cell.
     Access(Access, CellId),
     /// An atomic section: its accesses in order, and whether they write.
@@ -60,15 +60,15 @@ pub struct ExecutedStep {
     /// memory, but it is not among the steps.
     pub attempt: Option<Step>,
     /// What happened, and after how many of the steps.
-    pub events: Vec<(What, usize)>,
+    pub events: Vec<(StepEvent, usize)>,
 }
 
 impl ExecutedStep {
     /// The cells it accesses, and whether it writes them.
     pub fn cells(&self) -> Cells {
         match self.events.first() {
-            Some((What::Access(access, cell), _)) => vec![(*cell, access.writes())],
-            Some((What::Section(cells), _)) => cells.clone(),
+            Some((StepEvent::Access(access, cell), _)) => vec![(*cell, access.writes())],
+            Some((StepEvent::Section(cells), _)) => cells.clone(),
             _ => Vec::new(),
         }
     }
@@ -83,11 +83,11 @@ pub struct Model<'a> {
     /// The processes that were started: the parent, and the index among its children.
     names: Vec<Option<(usize, u32)>>,
     footprints: FxHashMap<(CodeId, EdgeId), Footprint>,
-    /// The outcomes of the step that was requested last, with the number of steps before it and its process.
-    asked: Option<(usize, usize, Vec<Outcome>)>,
+    /// The outcomes that were computed last, with the number of steps before them and the process.
+    computed: Option<(usize, usize, Vec<Outcome>)>,
     /// Whether some process could have continued locally for longer than it was followed.
     pub bounded: bool,
-    /// Local steps end when these run out. The code that runs the executions checks them too.
+    /// Local steps end when these are exceeded. The code that runs the executions checks them too.
     limits: &'a Limits,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Model<'a> {
             points: vec![Point { state, processes }],
             taken: Vec::new(),
             footprints: FxHashMap::default(),
-            asked: None,
+            computed: None,
             bounded: false,
             limits,
         }
@@ -158,7 +158,7 @@ impl<'a> Model<'a> {
         let Process { thread, ahead, .. } = point.processes[process].clone().expect("the process exists");
         let taken = ExecutedStep { process, steps: Vec::new(), attempt: None, events: Vec::new() };
         let mut begin = Outcome { point, taken, started: Vec::new(), section: Vec::new() };
-        let Ahead::Edge(edge) = ahead else { return self.run_on(begin) };
+        let Ahead::Edge(edge) = ahead else { return self.run_to_access(begin) };
         let step = Step { thread, action: Action::Execute { edge, choice: None } };
         match self.machine.step(&begin.point.state, step) {
             Ok((state, effect)) if state.fault.is_none() => {
@@ -167,11 +167,12 @@ impl<'a> Model<'a> {
                 if let Some(what) = access(effect) {
                     begin.taken.events.push((what, 1));
                 }
-                self.run_on(begin)
+                self.run_to_access(begin)
             }
             _ => {
                 let (read, attempt) = (self.faulting_read(&begin.point.state, step), Some(step));
-                let events = read.map(|(access, cell)| (What::Access(access, cell), 0)).into_iter().collect();
+                let events =
+                    read.map(|(access, cell)| (StepEvent::Access(access, cell), 0)).into_iter().collect();
                 begin.taken = ExecutedStep { attempt, events, ..begin.taken };
                 begin.stop(thread);
                 vec![begin]
@@ -180,31 +181,31 @@ impl<'a> Model<'a> {
     }
 
     /// Runs a process to its next access, in all possible ways.
-    fn run_on(&mut self, begin: Outcome) -> Vec<Outcome> {
+    fn run_to_access(&mut self, begin: Outcome) -> Vec<Outcome> {
         let process = begin.taken.process;
         let thread = begin.point.processes[process].as_ref().expect("the process exists").thread;
         let mut ends: Vec<Outcome> = Vec::new();
-        let mut known: FxHashSet<(State, Vec<What>, Cells)> = FxHashSet::default();
+        let mut known: FxHashSet<(State, Vec<StepEvent>, Cells)> = FxHashSet::default();
         // Points from which the process might loop forever without another access: those right after starting
         // a process, and the last one.
         let mut rounds: Vec<Outcome> = Vec::new();
-        let mut goes_round = false;
+        let mut loops = false;
         let mut last = begin.clone();
         let mut queue = VecDeque::from([begin]);
         while let Some(here) = queue.pop_front() {
-            limits::go_on();
+            limits::checkpoint();
             let events = here.taken.events.iter().map(|(what, _)| what.clone()).collect();
             if !known.insert((here.point.state.clone(), events, here.section.clone())) {
-                goes_round = true;
+                loops = true;
                 continue;
             }
-            let ran_out = known.len().is_multiple_of(LOOK_EVERY) && self.limits.check(0).is_err();
+            let ran_out = known.len().is_multiple_of(CHECK_EVERY) && self.limits.check(0).is_err();
             if known.len() > MAX_LOCAL || ran_out {
                 self.bounded = true;
-                goes_round = true;
+                loops = true;
                 break;
             }
-            if matches!(here.taken.events.last(), Some((What::Spawn(_), after)) if *after == here.taken.steps.len())
+            if matches!(here.taken.events.last(), Some((StepEvent::Spawn(_), after)) if *after == here.taken.steps.len())
             {
                 rounds.push(here.clone());
             }
@@ -212,14 +213,14 @@ impl<'a> Model<'a> {
             let inside = here.point.state.section.is_some();
             let top = here.point.state.threads[thread].top();
             let code = &self.machine.system.codes[top.code];
-            let mut went_on = false;
+            let mut continued = false;
             for edge in code.edges_from(top.location).map(EdgeId) {
                 let instr = &code.edges()[edge].instr;
                 if !inside && is_access(instr) {
                     let mut end = here.clone();
                     end.point.processes[process].as_mut().expect("it exists").ahead = Ahead::Edge(edge);
                     ends.push(end);
-                    went_on = true;
+                    continued = true;
                     continue;
                 }
                 let choices: Vec<Option<i64>> = match instr {
@@ -231,7 +232,7 @@ impl<'a> Model<'a> {
                     match self.machine.step(&here.point.state, step) {
                         Ok((state, effect)) if state.fault.is_none() => {
                             queue.push_back(self.after(&here, step, state, effect));
-                            went_on = true;
+                            continued = true;
                         }
                         // The section has read the value on which it fails or blocks.
                         Ok(_) | Err(Refusal::Blocked) if inside => {
@@ -241,19 +242,19 @@ impl<'a> Model<'a> {
                             end.section.extend(read.map(|(_, cell)| (cell, false)));
                             end.stop(thread);
                             ends.push(end);
-                            went_on = true;
+                            continued = true;
                         }
                         _ => {}
                     }
                 }
             }
-            if !went_on {
+            if !continued {
                 let mut end = here;
                 end.stop(thread);
                 ends.push(end);
             }
         }
-        if goes_round {
+        if loops {
             rounds.push(last);
             for mut end in rounds {
                 end.stop(thread);
@@ -262,17 +263,17 @@ impl<'a> Model<'a> {
         }
         // A process that stops does no more than one that continues and is not observed any further, unless
         // it has started a process or is inside a section.
-        let goes_on = |end: &Outcome| {
+        let continues = |end: &Outcome| {
             end.point.processes[process].as_ref().is_some_and(|process| process.ahead != Ahead::Nothing)
         };
-        if ends.iter().any(goes_on) {
+        if ends.iter().any(continues) {
             let plain = |end: &Outcome| {
                 end.started.is_empty() && end.taken.events.len() <= 1 && end.taken.attempt.is_none()
             };
             let same_access = |a: &Outcome, b: &Outcome| a.taken.events.first() == b.taken.events.first();
-            let kept: Vec<Outcome> = ends.iter().filter(|end| goes_on(end)).cloned().collect();
+            let kept: Vec<Outcome> = ends.iter().filter(|end| continues(end)).cloned().collect();
             ends.retain(|end| {
-                goes_on(end) || !plain(end) || !kept.iter().any(|other| same_access(end, other))
+                continues(end) || !plain(end) || !kept.iter().any(|other| same_access(end, other))
             });
         }
         ends
@@ -288,8 +289,8 @@ impl<'a> Model<'a> {
             Effect::ReadMemory(cell, _) if was_inside => next.section.push((cell, false)),
             Effect::Wrote(cell, _) if was_inside => next.section.push((cell, true)),
             Effect::Locked { cell, wrote, .. } if was_inside => next.section.push((cell, wrote.is_some())),
-            Effect::Fenced if !was_inside => next.taken.events.push((What::Fence, steps)),
-            Effect::StoreFenced if !was_inside => next.taken.events.push((What::StoreFence, steps)),
+            Effect::Fenced if !was_inside => next.taken.events.push((StepEvent::Fence, steps)),
+            Effect::StoreFenced if !was_inside => next.taken.events.push((StepEvent::StoreFence, steps)),
             Effect::Spawned(child) => {
                 let process = next.point.processes[next.taken.process].as_mut().expect("it exists");
                 process.children += 1;
@@ -300,7 +301,7 @@ impl<'a> Model<'a> {
                 }
                 processes[number] = Some(Process { thread: child, ahead: Ahead::Begin, children: 0 });
                 next.started.push(number);
-                next.taken.events.push((What::Spawn(number), steps));
+                next.taken.events.push((StepEvent::Spawn(number), steps));
             }
             _ => {}
         }
@@ -376,21 +377,23 @@ impl Outcome {
         for (_, after) in &mut self.taken.events {
             *after = steps;
         }
-        self.taken.events.insert(0, (What::Section(accesses), steps));
+        self.taken.events.insert(0, (StepEvent::Section(accesses), steps));
     }
 }
 
-/// Instructions that others can see.
+/// Instructions that other processes can see.
 fn is_access(instr: &Instr) -> bool {
     matches!(instr, Instr::Load(..) | Instr::Store(..) | Instr::Locked { .. } | Instr::AtomicBegin)
 }
 
-fn access(effect: Effect) -> Option<What> {
+fn access(effect: Effect) -> Option<StepEvent> {
     match effect {
-        Effect::ReadMemory(cell, _) | Effect::ReadBuffer(cell, _) => Some(What::Access(Access::Load, cell)),
-        Effect::Wrote(cell, _) => Some(What::Access(Access::Store, cell)),
-        Effect::Locked { cell, wrote: Some(_), .. } => Some(What::Access(Access::Locked, cell)),
-        Effect::Locked { cell, wrote: None, .. } => Some(What::Access(Access::LockedLoad, cell)),
+        Effect::ReadMemory(cell, _) | Effect::ReadBuffer(cell, _) => {
+            Some(StepEvent::Access(Access::Load, cell))
+        }
+        Effect::Wrote(cell, _) => Some(StepEvent::Access(Access::Store, cell)),
+        Effect::Locked { cell, wrote: Some(_), .. } => Some(StepEvent::Access(Access::Locked, cell)),
+        Effect::Locked { cell, wrote: None, .. } => Some(StepEvent::Access(Access::LockedLoad, cell)),
         _ => None,
     }
 }
@@ -425,7 +428,7 @@ fn section_footprint(machine: Machine<'_>, code: CodeId, begin: EdgeId) -> Footp
     let mut known = FxHashSet::default();
     let mut work = vec![(own.edges()[begin].target, 1u32)];
     while let Some((location, depth)) = work.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if depth == 0 || !known.insert((location, depth)) {
             continue;
         }
@@ -465,13 +468,14 @@ impl Subject for Model<'_> {
     fn outcomes(&mut self, process: usize) -> usize {
         let outcomes = self.advance(process);
         let count = outcomes.len();
-        self.asked = Some((self.taken.len(), process, outcomes));
+        self.computed = Some((self.taken.len(), process, outcomes));
         count
     }
 
     fn step(&mut self, process: usize, outcome: usize) -> Vec<usize> {
-        let asked = self.asked.take_if(|asked| (asked.0, asked.1) == (self.taken.len(), process));
-        let mut outcomes = asked.map_or_else(|| self.advance(process), |(_, _, outcomes)| outcomes);
+        let computed =
+            self.computed.take_if(|computed| (computed.0, computed.1) == (self.taken.len(), process));
+        let mut outcomes = computed.map_or_else(|| self.advance(process), |(_, _, outcomes)| outcomes);
         let Outcome { point, taken, started, .. } = outcomes.swap_remove(outcome);
         self.points.push(point);
         self.taken.push(taken);
@@ -481,6 +485,10 @@ impl Subject for Model<'_> {
     fn rewind(&mut self, steps: usize) {
         self.points.truncate(steps + 1);
         self.taken.truncate(steps);
-        self.asked = None;
+        self.computed = None;
+    }
+
+    fn position(&self) -> usize {
+        self.taken.len()
     }
 }

@@ -9,17 +9,18 @@
 //! This file does not have to be trusted: its run is taken on the machine of `palisade-memory`, and
 //! `palisade-trace` searches for the cycle.
 
-use super::subject::{ExecutedStep, What};
+use super::subject::{ExecutedStep, StepEvent};
 use palisade_base::{Id, limits};
 use palisade_memory::{Action, Effect, Interlocked, Machine, Model, Pending, State, Step};
 use palisade_program::Value;
 use palisade_program::running::{CellId, ThreadId};
 use palisade_trace::Run;
 
-/// Which of its other cells a section must see unchanged.
+/// Which of a section's other cells it must see unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
-    /// Those that it accesses before the one that matters. What it does afterwards may depend on that one.
+    /// Those that it accesses before the one that matters. What it does afterwards may depend on
+    /// that one.
     Earlier,
     /// All.
     All,
@@ -37,12 +38,12 @@ pub fn witness(
     let past = past(taken, last);
     let state = machine.initial_state(memory)?;
     let threads = state.threads.ids().map(Some).collect();
-    let mut making = Making { machine, state, steps: Vec::new(), threads };
+    let mut builder = RunBuilder { machine, state, steps: Vec::new(), threads };
     for (index, &position) in past.iter().enumerate() {
-        making.take(&taken[position], needed(taken, &past, last, index))?;
+        builder.take(&taken[position], needed(taken, &past, last, index))?;
     }
-    making.take_last(&taken[last], cell, seen)?;
-    Some(Run { memory: memory.to_vec(), steps: making.steps })
+    builder.take_last(&taken[last], cell, seen)?;
+    Some(Run { memory: memory.to_vec(), steps: builder.steps })
 }
 
 /// The steps that happen before a step, in their order. Happens-before consists of program order, starting of
@@ -51,7 +52,7 @@ fn past(taken: &[ExecutedStep], last: usize) -> Vec<usize> {
     let mut is_past = vec![false; last + 1];
     is_past[last] = true;
     for later in (0..=last).rev() {
-        limits::go_on();
+        limits::checkpoint();
         if !is_past[later] {
             continue;
         }
@@ -60,7 +61,7 @@ fn past(taken: &[ExecutedStep], last: usize) -> Vec<usize> {
             let conflict = |&(cell, writes): &(CellId, bool)| {
                 cells.iter().any(|&(other, also)| other == cell && (writes || also))
             };
-            let starts = |(what, _): &(What, usize)| *what == What::Spawn(taken[later].process);
+            let starts = |(what, _): &(StepEvent, usize)| *what == StepEvent::Spawn(taken[later].process);
             is_past[earlier] |= taken[earlier].process == taken[later].process
                 || taken[earlier].events.iter().any(starts)
                 || taken[earlier].cells().iter().any(conflict);
@@ -77,15 +78,15 @@ fn needed(taken: &[ExecutedStep], past: &[usize], last: usize, index: usize) -> 
     if later().any(|process| process == step.process) {
         return step.steps.len();
     }
-    let counts = |(what, after): &(What, usize)| match what {
-        What::Access(..) | What::Section(_) => Some(*after),
-        What::Spawn(child) => later().any(|process| process == *child).then_some(*after),
-        What::Fence | What::StoreFence => None,
+    let counts = |(what, after): &(StepEvent, usize)| match what {
+        StepEvent::Access(..) | StepEvent::Section(_) => Some(*after),
+        StepEvent::Spawn(child) => later().any(|process| process == *child).then_some(*after),
+        StepEvent::Fence | StepEvent::StoreFence => None,
     };
     step.events.iter().filter_map(counts).max().unwrap_or(0)
 }
 
-struct Making<'a> {
+struct RunBuilder<'a> {
     machine: Machine<'a>,
     state: State,
     steps: Vec<Step>,
@@ -93,7 +94,7 @@ struct Making<'a> {
     threads: Vec<Option<ThreadId>>,
 }
 
-impl Making<'_> {
+impl RunBuilder<'_> {
     fn step(&mut self, step: Step) -> Option<Effect> {
         let (state, effect) = self.machine.step(&self.state, step).ok()?;
         self.state = state;
@@ -112,7 +113,7 @@ impl Making<'_> {
         for (cell, _) in taken.cells() {
             self.drain_others(thread, cell)?;
         }
-        self.go(taken, thread, &taken.steps[..steps])
+        self.take_steps(taken, thread, &taken.steps[..steps])
     }
 
     /// Takes `eᵢ`.
@@ -124,15 +125,15 @@ impl Making<'_> {
             self.drain_others(thread, *other)?;
         }
         let steps = match taken.events.first() {
-            Some((What::Access(..) | What::Section(_), after)) => *after,
+            Some((StepEvent::Access(..) | StepEvent::Section(_), after)) => *after,
             _ => return None,
         };
         // Once a section reads a different value, it may take another path or block.
-        let went = self.go(taken, thread, &taken.steps[..steps]);
+        let completed = self.take_steps(taken, thread, &taken.steps[..steps]);
         if let Some(attempt) = taken.attempt {
-            self.go(taken, thread, &[attempt]);
-        } else if !matches!(taken.events.first(), Some((What::Section(_), _))) {
-            went?;
+            self.take_steps(taken, thread, &[attempt]);
+        } else if !matches!(taken.events.first(), Some((StepEvent::Section(_), _))) {
+            completed?;
         }
         if cells.iter().any(|&(other, writes)| other == cell && writes) && self.state.section.is_none() {
             self.drain_to(thread, cell)?;
@@ -140,9 +141,9 @@ impl Making<'_> {
         Some(())
     }
 
-    fn go(&mut self, taken: &ExecutedStep, thread: ThreadId, steps: &[Step]) -> Option<()> {
+    fn take_steps(&mut self, taken: &ExecutedStep, thread: ThreadId, steps: &[Step]) -> Option<()> {
         let mut children = taken.events.iter().filter_map(|(what, _)| match what {
-            What::Spawn(child) => Some(*child),
+            StepEvent::Spawn(child) => Some(*child),
             _ => None,
         });
         for step in steps {
@@ -170,7 +171,7 @@ impl Making<'_> {
         let own_address =
             self.machine.model == Model::Pso && self.machine.interlocked == Interlocked::OwnAddress;
         loop {
-            limits::go_on();
+            limits::checkpoint();
             let buffer = &self.state.threads[thread].buffer;
             if buffer.is_empty() {
                 return Some(());
@@ -205,16 +206,17 @@ impl Making<'_> {
         Some(())
     }
 
-    /// Drains the pending stores of a thread to a cell, and those that must go before them.
+    /// Drains the pending stores of a thread to a cell, and those that must drain before them.
     fn drain_to(&mut self, thread: ThreadId, cell: CellId) -> Option<()> {
         loop {
-            limits::go_on();
+            limits::checkpoint();
             let buffer = &self.state.threads[thread].buffer;
             let Some(first) = buffer.iter().position(|entry| is_store_to(entry, cell)) else {
                 return Some(());
             };
-            let behind = self.machine.model != Model::Pso || buffer[..first].contains(&Pending::Barrier);
-            let position = if behind { 0 } else { first };
+            let waits_for_older =
+                self.machine.model != Model::Pso || buffer[..first].contains(&Pending::Barrier);
+            let position = if waits_for_older { 0 } else { first };
             self.step(Step { thread, action: Action::Update { position } })?;
         }
     }

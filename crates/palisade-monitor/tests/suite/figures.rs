@@ -1,4 +1,4 @@
-//! The paper's examples, and what the monitors say about executions that are given as texts.
+//! The paper's examples, and the monitors' reports on executions given as text.
 
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{Monitor, TraceReader};
@@ -9,11 +9,16 @@ fn monitor(trace: &str, interlocked: Interlocked) -> Vec<String> {
     let mut monitor = Monitor::new(interlocked);
     reader.read(|event| monitor.take(event)).expect("the trace is well formed");
     let name = |instruction| reader.instructions().name(instruction);
-    let tell = |v: palisade_monitor::Violation, count: u64| {
+    let describe = |v: palisade_monitor::Violation, count: u64| {
         let times = if count == 1 { String::new() } else { format!(" ×{count}") };
         format!("{}: {}, {}, {}{times}", v.model.name(), name(v.store), name(v.previous), name(v.access))
     };
-    monitor.violations().sorted().into_iter().map(|(violation, seen)| tell(violation, seen.count)).collect()
+    monitor
+        .violations()
+        .sorted()
+        .into_iter()
+        .map(|(violation, seen)| describe(violation, seen.count))
+        .collect()
 }
 
 fn check(trace: &str, expected: &[&str]) {
@@ -22,7 +27,7 @@ fn check(trace: &str, expected: &[&str]) {
     }
 }
 
-/// The run of section 4: SOBER has no execution of the program of Figure 6 on which it reports anything.
+/// The run of section 4. SOBER reports nothing on any execution of the program of Figure 6.
 #[test]
 fn figure_6_shows_a_violation() {
     check(
@@ -68,7 +73,8 @@ fn message_passing_breaks_under_pso_only() {
     check(&trace.replace("p store flag", "p fence s\np store flag"), &[]);
 }
 
-/// The paper's PSO drains only the address of an interlocked operation, so that a spin lock's critical section is not protected.
+/// The paper's PSO drains only the address of an interlocked operation, so that a spin lock's critical
+/// section is not protected.
 #[test]
 fn what_locked_instructions_wait_for() {
     let trace = "p store data d=1\np lock flag f=1\nq load flag r=f\nq load data r=d";
@@ -76,7 +82,7 @@ fn what_locked_instructions_wait_for() {
     assert_eq!(monitor(trace, Interlocked::OwnAddress), ["pso: d=1, r=f, r=d"]);
     let fenced = trace.replace("p lock", "p sfence s\np lock");
     assert_eq!(monitor(&fenced, Interlocked::OwnAddress), [""; 0]);
-    // What it wrote itself has reached memory at once, and so has what was pending for its address.
+    // Its own store reaches memory at once, and so do the pending stores to its address.
     let own = "p store data d=1\np lock data d=2\np store flag f=1\nq load flag r=f\nq load data r=d";
     assert_eq!(monitor(own, Interlocked::OwnAddress), [""; 0]);
     let failed = "p store data d=1\np lock-load data cas\np store flag f=1\nq load flag r=f\nq load data r=d";
@@ -87,8 +93,9 @@ fn what_locked_instructions_wait_for() {
     );
 }
 
-/// The paper's monitors look at executions in the order in which they ran: here the load of a third process makes them drain the store. The two
-/// executions are the same partial order, so a search that runs each partial order once could miss the violation. Ours see it on both.
+/// The paper's monitors look at executions in the order in which they ran: here the load of a third process
+/// makes them drain the store. The two executions are the same partial order, so a search that runs each
+/// partial order once could miss the violation. Ours see it on both.
 #[test]
 fn the_order_of_independent_events_does_not_matter() {
     let both = &["tso: x=1, y=1, r=x", "pso: x=1, y=1, r=x"];
@@ -101,11 +108,12 @@ fn the_order_of_independent_events_does_not_matter() {
 
 #[test]
 fn starting_and_joining_processes() {
-    // The child sees what its parent stored before: starting a process drains the buffer. A spawn in a model program does not.
+    // The child sees what its parent stored before, because starting a process drains the buffer. A spawn in
+    // a model program does not.
     check("p store x x=1\np start q go\nq load x r=x", &[]);
     check("p store x x=1\np spawn q go\nq load x r=x", &["tso: x=1, go, r=x", "pso: x=1, go, r=x"]);
     check("p start q go\nq store x x=1\np join q wait\np load x r=x", &[]);
-    // A third process' store may be pending.
+    // A third process's store may be pending.
     check(
         "p store x x=1\np load y r=y\nm store y y=1\nm start q go\nq load x r=x",
         &["tso: x=1, go, r=x", "pso: x=1, go, r=x"],
@@ -132,7 +140,7 @@ fn violations_are_counted() {
 }
 
 #[test]
-fn memory_that_was_given_back_is_new() {
+fn freed_memory_is_new_when_it_is_used_again() {
     check("p store x x=1\np load y r=y\nq store y y=1\np free x\nq load x r=x", &[]);
     check("p store x/8 x=1\np load y r=y\nq store y y=1\np free x/4\nq load x/4 r=x", &[]);
     check(
@@ -142,7 +150,7 @@ fn memory_that_was_given_back_is_new() {
 }
 
 #[test]
-fn models_are_told_apart() {
+fn models_are_distinguished() {
     let seen = monitor("p store a l1\np store b l2\nq load b l3\nq load a l4", Interlocked::WholeBuffer);
     assert_eq!(seen, ["pso: l1, l3, l4"]);
     assert_eq!(Model::Pso.name(), "pso");

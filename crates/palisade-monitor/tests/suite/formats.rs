@@ -1,4 +1,4 @@
-//! Both forms of traces: what is written is read again, and no input makes the reader panic or go astray.
+//! Both forms of traces: events are read back as they were written, and no input makes the reader panic.
 
 use palisade_conformance::random::Random;
 use palisade_monitor::{
@@ -67,9 +67,9 @@ fn text_traces_are_read_as_they_were_written() {
     let text = writer.finish().expect("memory can be written");
     let (events, result) = read(&text);
     result.expect("well formed");
-    // Numbers of processes depend on who comes first, names of instructions are kept.
+    // Processes are numbered in the order of their first event. Names of instructions are kept.
     for (index, ((event, name), sample)) in events.iter().zip(samples()).enumerate() {
-        let expected = ["a.c:1 x = 1".to_owned(), format!("event in line {}", index + 2), "b.c".to_owned()];
+        let expected = ["a.c:1 x = 1".to_owned(), format!("event on line {}", index + 2), "b.c".to_owned()];
         assert_eq!(*name, expected[index % 3]);
         match (event.action, sample.action) {
             (Action::Spawn(_), Action::Spawn(_)) | (Action::Start(_), Action::Start(_)) => {}
@@ -86,7 +86,8 @@ fn a_binary_trace_that_is_cut_off_anywhere_is_recognised() {
     for length in 0..whole.len() {
         let (events, result) = read(&whole[..length]);
         if length < 9 {
-            // Not even the magic word is there: it is taken for a text, and nothing is taken for an empty one without an end mark.
+            // The magic word is incomplete, so the input counts as text. An empty input is an empty text
+            // without an end mark.
             assert!(result.is_err() || matches!((length, &result), (0, Ok(Ending::Unmarked))), "{length}");
         } else {
             assert!(matches!(result, Err(TraceError::CutOff)), "{length}: {result:?}");
@@ -124,7 +125,7 @@ fn a_text_trace_that_is_cut_off_is_recognised() {
 fn only_a_text_trace_with_an_end_mark_is_known_to_be_complete() {
     for start in ["", "palisade trace 1\n"] {
         let whole = format!("{start}p store x a.c:1\nq load flag b.c:2\n# done\nend\n# more\n");
-        let marked = whole.find("end").expect("there is a mark") + "end\n".len();
+        let marked = whole.find("end").expect("there is an end mark") + "end\n".len();
         for length in 0..=whole.len() {
             let (_, result) = read(&whole.as_bytes()[..length]);
             let is_marked = matches!(result, Ok(Ending::Marked));
@@ -134,62 +135,59 @@ fn only_a_text_trace_with_an_end_mark_is_known_to_be_complete() {
 }
 
 #[test]
-fn what_is_wrong_with_a_text_is_told() {
+fn errors_in_text_traces() {
     let check = |text: &str, expected: &str| {
         let error = read(text.as_bytes()).1.expect_err(text);
         assert_eq!(error.to_string(), expected);
     };
-    check("p", "line 1: what does the process do?");
-    check("\np jump x", "line 2: there is no event `jump`");
-    check("p load", "line 1: an address is missing");
-    check("p load x/0", "line 1: an access to 0 bytes at x/0");
-    check("p load x/65", "line 1: an access to 65 bytes at x/65");
-    check("p load x/a", "line 1: `a` is not a size");
+    check("p", "line 1: the operation is missing");
+    check("\np jump x", "line 2: unknown operation `jump`");
+    check("p load", "line 1: the address is missing");
+    check("p load x/0", "line 1: `x/0` is not a valid range of 1 to 64 bytes");
+    check("p load x/65", "line 1: `x/65` is not a valid range of 1 to 64 bytes");
+    check("p load x/a", "line 1: `a` is not a number of bytes");
     check("p load 12z", "line 1: `12z` is not an address below 0xf000000000000000");
     check(
         "p load 0xf000000000000000",
         "line 1: `0xf000000000000000` is not an address below 0xf000000000000000",
     );
     check("p load x+q", "line 1: `x+q`: the offset is not a number below 2147483648");
-    check("p start", "line 1: a process is missing");
+    check("p start", "line 1: the name of a process is missing");
     check("p join p", "line 1: a process cannot join itself");
-    check("p load x\nend\nq load x", "line 3: something follows the end");
+    check("p load x\nend\nq load x", "line 3: there is more text after the end mark");
     let long = format!("p load x {}", "x".repeat(70_000));
     check(&long, "line 1: the line is longer than 65536 bytes");
 }
 
 #[test]
-fn what_is_wrong_with_a_binary_trace_is_told() {
+fn errors_in_binary_traces() {
     let check = |records: &[u8], expected: &str| {
         let mut bytes = b"PALTRACE\x01".to_vec();
         bytes.extend_from_slice(records);
         assert_eq!(read(&bytes).1.expect_err(expected).to_string(), expected);
     };
-    check(&[11], "byte 9: there is no kind 11 of records");
+    check(&[11], "byte 9: unknown kind of record: 11");
     check(&[0x30, 0, 0, 2], "byte 9: instruction 0 has not been named");
     check(
         &[10, 1, b'a', 0x30, 0x80, 0x40, 0, 2],
-        "byte 12: process 8192: numbers of processes are below 4096",
+        "byte 12: process number 8192 is too large; it must be below 4096",
     );
     check(&[10, 1, 0xff], "byte 9: the name of an instruction is not UTF-8");
-    check(
-        &[10, 0x80, 0x80, 1],
-        "byte 9: the name of an instruction has 16384 bytes, at most 4096 are allowed",
-    );
-    check(&[10, 1, b'a', 0xf0, 0, 0, 2, 0], "byte 12: an access to 0 bytes at 0x1");
-    check(&[10, 1, b'a', 0x30, 0, 0, 1], "byte 12: an access to 8 bytes at 0xffffffffffffffff");
+    check(&[10, 0x80, 0x80, 1], "byte 9: the name of an instruction has 16384 bytes; the limit is 4096");
+    check(&[10, 1, b'a', 0xf0, 0, 0, 2, 0], "byte 12: invalid access to 0 bytes at 0x1");
+    check(&[10, 1, b'a', 0x30, 0, 0, 1], "byte 12: invalid access to 8 bytes at 0xffffffffffffffff");
     check(&[10, 1, b'a', 7, 3, 0, 3], "byte 12: process 3 starts or joins itself");
-    check(&[15, 2], "byte 9: the end mark says 2 events, but there are 0");
-    check(&[15, 0, 0], "byte 9: something follows the end mark");
+    check(&[15, 2], "byte 9: the end mark counts 2 events, but the trace has 0");
+    check(&[15, 0, 0], "byte 9: there is more data after the end mark");
     check(
         &[15, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
-        "byte 9: a number has more than 64 bits",
+        "byte 9: a number does not fit into 64 bits",
     );
     check(&[], "the trace is cut off: it ends without its end mark");
 }
 
 #[test]
-fn nothing_that_is_read_makes_the_reader_panic() {
+fn no_input_makes_the_reader_panic() {
     let mut random = Random::new(1);
     let whole = binary(&samples());
     let text = b"palisade trace 1\np load x+1/2 a.c:1\nq store 0x10 b\np start q\nq free x/9\nend\n".to_vec();

@@ -1,4 +1,4 @@
-//! The monitors: one program for all tests, linked once.
+//! Tests of the monitors, linked into one binary.
 
 mod common;
 mod figures;

@@ -1,7 +1,8 @@
-//! The streaming monitors against the paper's algorithm, on random executions.
+//! Compares the streaming monitors with the paper's algorithm, on random executions.
 //!
-//! For every event, the paper's monitors run on the events that happen before it: what they say about it is what the streaming monitors must say. What the
-//! paper's monitors see on the execution as it ran must be among it.
+//! For every event, the paper's monitors run on the events that happen before it. The streaming monitors must
+//! report the same about this event. They must also report everything that the paper's monitors report on the
+//! execution as it ran.
 
 use crate::common::{Execution, Report};
 use palisade_conformance::random::Random;
@@ -13,11 +14,11 @@ use std::collections::BTreeSet;
 /// Which events occur.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Shape {
-    /// Loads, stores, locked instructions, fences; one size.
+    /// Loads, stores, locked instructions and fences, all accesses of the same size.
     Plain,
     /// Accesses of several sizes that overlap.
     Sizes,
-    /// Processes that start and join others, memory that is given back.
+    /// Processes that start and join others, and memory that is freed.
     Threads,
 }
 
@@ -114,13 +115,13 @@ fn check(shape: Shape, seed: u64) -> usize {
                 for report in execution.monitor(model, interlocked, &execution.past(event)) {
                     if report.access == event {
                         let previous = if report.by_prev { execution.previous(event) } else { Some(event) };
-                        let previous = previous.expect("there is one") as u32;
+                        let previous = previous.expect("an event with a report has a predecessor") as u32;
                         expected.insert((model, report.store as u32, previous, event as u32));
                     }
                 }
             }
             let seen: BTreeSet<_> = seen.iter().copied().filter(|v| v.0 == model).collect();
-            let told = || {
+            let context = || {
                 let list: Vec<String> = execution
                     .events
                     .iter()
@@ -129,11 +130,11 @@ fn check(shape: Shape, seed: u64) -> usize {
                     .collect();
                 format!("{shape:?}, seed {seed}, {model:?}, {interlocked:?}\n{}", list.join("\n"))
             };
-            assert_eq!(seen, expected, "{}", told());
+            assert_eq!(seen, expected, "{}", context());
             let all: Vec<usize> = (0..execution.events.len()).collect();
             for Report { store, access, .. } in execution.monitor(model, interlocked, &all) {
                 let as_it_ran = |v: &&(Model, u32, u32, u32)| (v.1, v.3) == (store as u32, access as u32);
-                assert!(seen.iter().any(|v| as_it_ran(&v)), "{store} {access}\n{}", told());
+                assert!(seen.iter().any(|v| as_it_ran(&v)), "{store} {access}\n{}", context());
             }
             found += seen.len();
         }

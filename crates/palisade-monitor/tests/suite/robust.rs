@@ -1,4 +1,5 @@
-//! The engine `monitor` against brute force: Theorems 3 to 6 on random programs, under TSO and both kinds of PSO.
+//! Compares the engine `monitor` with brute force: Theorems 3 to 6 on random programs, under TSO and both
+//! kinds of PSO.
 
 use palisade_conformance::Profile;
 use palisade_conformance::robust_suite::{Config, check_robustness};
@@ -38,7 +39,8 @@ impl Engine<Robustness> for Counting {
     }
 }
 
-/// Programs that end. One in a thousand or so has violations only where a process is refused a value or is stuck; nothing is claimed of those.
+/// Programs that terminate. About one in a thousand has violations only where a register does not accept a
+/// value or a process is stuck. The engine claims nothing about those.
 #[test]
 fn conformance() {
     let config = Config {
@@ -54,7 +56,7 @@ fn conformance() {
     assert!(unknown * 200 <= all, "{unknown} of {all} answers are unknown");
 }
 
-/// Programs with loops: whatever the engine claims within a small limits is right.
+/// Programs with loops: whatever the engine claims within small limits is right.
 #[test]
 fn conformance_with_loops() {
     let config = Config {
@@ -80,7 +82,7 @@ fn ask(program: &Program, model: Model, interlocked: Interlocked, work: u64) -> 
     if let Verdict::Violated(witness) = &outcome.verdict {
         let system = lower(program, witness.instantiation);
         let shown = violating(Machine { system: &system, model, interlocked }, &witness.run);
-        assert!(shown.is_ok(), "the run shows it: {:?}", shown.err());
+        assert!(shown.is_ok(), "the run shows the violation: {:?}", shown.err());
     }
     outcome
 }
@@ -106,7 +108,8 @@ fn figure_6() {
     );
 }
 
-/// The program of Figure 8: the paper's monitor needs the execution in which the store of the second process comes last.
+/// The program of Figure 8: the paper's monitor needs the execution in which the store of the second process
+/// comes last.
 #[test]
 fn figure_8() {
     check(
@@ -124,7 +127,7 @@ fn figure_8() {
 fn known_programs() {
     let robust = "robust";
     let not = "not-robust";
-    // Store buffering without, with one and with two fences; with a locked instruction instead of a fence.
+    // Store buffering without fences, with one and with two. Also with locked instructions instead of fences.
     let sb = |p: &str, q: &str| {
         format!(
             "shared x, y, z: 0..3; process P {{ x = 1; {p} let r = y; }} process Q {{ y = 1; {q} let r = x; }}"
@@ -142,7 +145,7 @@ fn known_programs() {
     };
     check(&mp(""), robust, not, not);
     check(&mp("sfence;"), robust, robust, robust);
-    // What a process does before it starts another happens before; a start drains nothing here.
+    // What a process does before it spawns another happens before the other. A spawn drains nothing here.
     check("shared x: 0..1; process P { x = 1; spawn Q; } process Q on spawn { let r = x; }", not, not, not);
     check(
         "shared x: 0..1; process P { x = 1; fence; spawn Q; } process Q on spawn { let r = x; }",
@@ -157,7 +160,7 @@ fn known_programs() {
         robust,
         robust,
     );
-    // An atomic section that sees one store and not an older one is a cycle all by itself.
+    // An atomic section that sees one store but not an older one is a cycle by itself.
     check(
         "shared x, y: 0..1; process P { x = 1; y = 1; } process Q { atomic { let r = y; let s = x; } }",
         robust,
@@ -167,38 +170,32 @@ fn known_programs() {
 }
 
 #[test]
-fn what_cannot_be_decided_is_unknown_with_a_reason() {
+fn undecided_programs_are_unknown_with_a_reason() {
     let endless =
         program("shared x: 0..1; process P { loop { x = 1; let r = x; } } process Q { loop { x = 0; } }");
     let outcome = ask(&endless, Model::Tso, Interlocked::WholeBuffer, 20_000);
     let Verdict::Unknown(reason) = outcome.verdict else { panic!("{:?}", outcome.verdict) };
     assert!(reason.to_string().contains("more than 20000"), "{reason}");
-    // A violation is found for all that.
+    // A violation is found nevertheless.
     let broken = program(
         "shared x, y: 0..1;
          process P { loop { x = 1; let r = y; } }
          process Q { loop { y = 1; let r = x; } }",
     );
     assert_eq!(ask(&broken, Model::Tso, Interlocked::WholeBuffer, u64::MAX).word(), "not-robust");
-    // A process that computes for ever between two accesses.
+    // A process that computes forever between two accesses.
     let local = program("shared x: 0..1; process P { let r: int = 0; x = 1; loop { r = r + 1; } }");
     let answer = ask(&local, Model::Tso, Interlocked::WholeBuffer, u64::MAX).verdict;
     assert!(matches!(&answer, Verdict::Unknown(Reason::Unsupported(_))), "{answer:?}");
     // Any number of processes.
     let any = program("shared x: 0..1; process P[*] { x = 1; }");
-    let task = Task {
-        program: &any,
-        threads: Threads::Declared,
-        model: Model::Tso,
-        interlocked: Interlocked::WholeBuffer,
-        options: Options::default(),
-    };
+    let task = Task::new(&any, Model::Tso);
     assert_eq!(ByMonitors.suits(&task.analysis()), Suitability::No);
     let answer = ByMonitors.check(&task.analysis(), &Limits::unlimited(1)).verdict;
     assert!(matches!(&answer, Verdict::Unknown(Reason::Unsupported(_))), "{answer:?}");
 }
 
-/// One execution per partial order, on models too.
+/// Model programs also get one execution per partial order.
 #[test]
 fn executions_are_counted() {
     let check = |text: &str, executions: u64| {
@@ -212,7 +209,8 @@ fn executions_are_counted() {
         "shared x, y: 0..1; process P { x = 1; fence; let r = y; } process Q { y = 1; fence; let r = x; }",
         3,
     );
-    // `lastzero` of Abdulla et al. (POPL 2014): (n + 3) · 2ⁿ⁻² traces; the second is longer than the first length at which executions are cut.
+    // `lastzero` of Abdulla et al. (POPL 2014) has (n + 3) · 2ⁿ⁻² traces. The second size is longer than the
+    // first length at which executions are cut off.
     for (n, traces) in [(5, 64), (8, 704)] {
         let text = format!(
             "shared a[{m}]: 0..{m};
@@ -222,6 +220,6 @@ fn executions_are_counted() {
         );
         check(&text, traces);
     }
-    // The two choices of each process are told apart.
+    // The two choices of each process are distinguished.
     check("shared x: 0..1; process P[2] { let c: 0..1 = *; x = c; }", 8);
 }

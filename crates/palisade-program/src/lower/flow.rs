@@ -4,19 +4,25 @@
 //! connected by empty steps (`Nop`), without trying to avoid them. [`super::simplify`] removes those that
 //! cannot be observed.
 
+use super::Waits;
 use super::fold;
 use super::globals::Globals;
-use super::resolve::{Binding, Effect, Scope, Target, Tree};
+use super::resolve::{Binding, Effect, Node, Scope, Target, Tree};
 use super::simplify;
 use crate::Value;
 use crate::running::{Code, Edge, Expr, Instr, Location, RegId, Register};
-use crate::written::{Name, Place, Procedure, Stmt, StmtKind, Template, Type};
+use crate::written::{ExprKind, Name, Place, PlaceKind, Procedure, Stmt, StmtKind, Template, Type};
 use palisade_base::{Id, IdVec, Span, limits};
 use rustc_hash::FxHashMap;
 
 /// The code of a template with values for its parameters.
-pub(super) fn process_code<'p>(globals: &'p Globals<'p>, template: &'p Template, args: &[Value]) -> Code {
-    let mut body = Body::new(globals, BodyKind::Process);
+pub(super) fn process_code<'p>(
+    globals: &'p Globals<'p>,
+    waits: Waits,
+    template: &'p Template,
+    args: &[Value],
+) -> Code {
+    let mut body = Body::new(globals, waits, BodyKind::Process);
     for (param, &value) in template.params.iter().zip(args) {
         body.scope.locals.insert(param.name.as_str(), Binding::Constant(value));
     }
@@ -24,8 +30,8 @@ pub(super) fn process_code<'p>(globals: &'p Globals<'p>, template: &'p Template,
 }
 
 /// The code of a procedure.
-pub(super) fn procedure_code<'p>(globals: &'p Globals<'p>, procedure: &'p Procedure) -> Code {
-    let mut body = Body::new(globals, BodyKind::Procedure);
+pub(super) fn procedure_code<'p>(globals: &'p Globals<'p>, waits: Waits, procedure: &'p Procedure) -> Code {
+    let mut body = Body::new(globals, waits, BodyKind::Procedure);
     for param in &procedure.params {
         body.declare(&param.name, param.ty);
     }
@@ -56,12 +62,17 @@ struct Loop {
 pub(super) struct Body<'p> {
     pub(super) scope: Scope<'p>,
     kind: BodyKind,
+    waits: Waits,
     registers: IdVec<RegId, Register>,
     /// The temporaries. The first `temporaries_in_use` hold values that are still needed. No temporary is
     /// needed after its statement.
     temporaries: Vec<RegId>,
     temporaries_in_use: usize,
     edges: Vec<Edge>,
+    /// The edges of waits that do not end the wait, by their index in `edges`.
+    attempts: Vec<usize>,
+    /// The choice that the statement at the cursor is the beginning of an alternative of.
+    choice: Option<Location>,
     locations: usize,
     /// The cursor: where the next edge starts.
     here: Location,
@@ -77,14 +88,17 @@ pub(super) struct Body<'p> {
 }
 
 impl<'p> Body<'p> {
-    fn new(globals: &'p Globals<'p>, kind: BodyKind) -> Body<'p> {
+    fn new(globals: &'p Globals<'p>, waits: Waits, kind: BodyKind) -> Body<'p> {
         let mut body = Body {
             scope: Scope { globals, locals: FxHashMap::default() },
             kind,
+            waits,
             registers: IdVec::new(),
             temporaries: Vec::new(),
             temporaries_in_use: 0,
             edges: Vec::new(),
+            attempts: Vec::new(),
+            choice: None,
             locations: 2,
             here: Location(0),
             exit: Location(1),
@@ -116,8 +130,14 @@ impl<'p> Body<'p> {
             BodyKind::Procedure => self.edge(Instr::Return(None), self.exit, Span::NONE),
         }
         let labels = self.labels.iter().map(|(name, target)| (name.to_string(), target.location)).collect();
-        let graph =
-            simplify::Graph { locations: self.locations, entry, exit: self.exit, edges: self.edges, labels };
+        let graph = simplify::Graph {
+            locations: self.locations,
+            entry,
+            exit: self.exit,
+            edges: simplify::marked(self.edges, &self.attempts),
+            labels,
+            waits: self.waits,
+        };
         let mut code = graph.into_code(name.to_string());
         code.registers = self.registers;
         code.params = params;
@@ -127,7 +147,7 @@ impl<'p> Body<'p> {
 
     /// Declares the registers and labels of a block before lowering it, because a `goto` can jump forward.
     fn collect(&mut self, block: &'p [Stmt], atomic_depth: usize) {
-        limits::go_on();
+        limits::checkpoint();
         for stmt in block {
             if !stmt.labels.is_empty() {
                 let target = JumpTarget { location: self.fresh(), atomic_depth };
@@ -155,7 +175,7 @@ impl<'p> Body<'p> {
     }
 
     fn declare(&mut self, name: &'p Name, ty: Type) {
-        let register = self.registers.push(Register { name: name.to_string(), ty });
+        let register = self.registers.push(Register::declared(name.to_string(), ty));
         let previous = self.scope.locals.insert(name.as_str(), Binding::Register(register));
         assert!(previous.is_none(), "validation: the register `{name}` is declared once");
     }
@@ -165,8 +185,9 @@ impl<'p> Body<'p> {
     }
 
     fn stmt(&mut self, stmt: &'p Stmt) {
-        limits::go_on();
+        limits::checkpoint();
         self.begin(stmt);
+        let choice = self.choice.take().filter(|_| stmt.labels.is_empty());
         match &stmt.kind {
             StmtKind::If { condition, then, otherwise } => {
                 let (yes, no, after) = (self.fresh(), self.fresh(), self.fresh());
@@ -174,6 +195,18 @@ impl<'p> Body<'p> {
                 self.branch(condition, Some(yes), Some(no));
                 self.branch_body(yes, then, after);
                 self.branch_body(no, otherwise, after);
+                self.here = after;
+            }
+            StmtKind::While { condition, body } if self.is_wait(condition, body) => {
+                let (head, after) = (self.here, self.fresh());
+                let condition = self.scope.expr(condition);
+                self.attempt(condition, head, after, after);
+                self.here = after;
+            }
+            StmtKind::Await(condition) if self.waits == Waits::Retry && !calls(condition) => {
+                let (head, after) = (self.here, self.fresh());
+                let (condition, again) = (self.scope.expr(condition), choice.unwrap_or(head));
+                self.attempt(condition, after, again, after);
                 self.here = after;
             }
             StmtKind::While { condition, body } => {
@@ -194,11 +227,17 @@ impl<'p> Body<'p> {
                     let start = self.fresh();
                     self.here = fork;
                     self.edge(Instr::Nop, start, stmt.span());
+                    self.choice = Some(choice.unwrap_or(fork));
                     self.branch_body(start, block, after);
+                    self.choice = None;
                 }
                 self.here = after;
             }
-            StmtKind::Block(block) => self.block(block),
+            StmtKind::Block(block) => {
+                self.choice = choice;
+                self.block(block);
+                self.choice = None;
+            }
             StmtKind::Atomic(block) => {
                 self.emit(Instr::AtomicBegin, stmt.span());
                 self.atomic_depth += 1;
@@ -208,6 +247,24 @@ impl<'p> Body<'p> {
             }
             _ => self.simple(stmt),
         }
+    }
+
+    /// Whether a loop waits for something: see [`Waits::Retry`].
+    fn is_wait(&self, condition: &crate::written::Expr, body: &[Stmt]) -> bool {
+        let does_nothing = |stmt: &Stmt| stmt.kind == StmtKind::Skip && stmt.labels.is_empty();
+        self.waits == Waits::Retry
+            && body.iter().all(does_nothing)
+            && !calls(condition)
+            && self.scope.expr(condition).effect > Effect::Pure
+    }
+
+    /// An attempt of a wait. It goes to the first location if the condition is true, to the second if it is
+    /// false. One of them is `after`, where the wait is over. At the other one the next attempt starts.
+    fn attempt(&mut self, condition: Node, yes: Location, no: Location, after: Location) {
+        let first = self.edges.len();
+        self.branch(condition, Some(yes), Some(no));
+        let attempt = self.edges[first..].iter().zip(first..);
+        self.attempts.extend(attempt.filter(|(edge, _)| edge.target != after).map(|(_, index)| index));
     }
 
     /// Moves the cursor to the statement's labels and frees the temporaries of the previous statement.
@@ -282,7 +339,7 @@ impl<'p> Body<'p> {
                 // An attempt that only loads changes nothing when it fails. A run that fails several times
                 // before it succeeds reaches nothing more than a run that delays its only attempt. So no loop
                 // is needed.
-                let again = (condition.effect == Effect::Acts).then_some(head);
+                let again = (self.waits == Waits::Retry || condition.effect == Effect::Acts).then_some(head);
                 self.branch(condition, Some(after), again);
                 self.here = after;
             }
@@ -466,10 +523,26 @@ impl<'p> Body<'p> {
             }
             None => {
                 let ty = Type { domain, ..Type::INT };
-                let register = self.registers.push(Register { name: format!("%{index}"), ty });
+                let register = self.registers.push(Register::temporary(index, ty));
                 self.temporaries.push(register);
                 register
             }
         }
+    }
+}
+
+/// Whether an expression calls a procedure.
+fn calls(e: &crate::written::Expr) -> bool {
+    let place = |place: &Place| match &place.kind {
+        PlaceKind::Named(_) => false,
+        PlaceKind::Element(_, e) | PlaceKind::Deref(e) => calls(e),
+    };
+    match &e.kind {
+        ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Any { .. } | ExprKind::Observe(_) => false,
+        ExprKind::Read(from) | ExprKind::AddressOf(from) => place(from),
+        ExprKind::Unary(_, a) => calls(a),
+        ExprKind::Binary(_, a, b) => calls(a) || calls(b),
+        ExprKind::Locked(_, at, operands) => place(at) || operands.iter().any(calls),
+        ExprKind::Call(..) => true,
     }
 }

@@ -1,4 +1,4 @@
-//! The names outside of bodies: the cells of shared variables, and the procedures and templates.
+//! The names outside bodies: the cells of shared variables, and the procedures and templates.
 
 use super::{fold, instances};
 use crate::Value;

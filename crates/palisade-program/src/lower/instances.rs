@@ -85,7 +85,7 @@ pub(super) fn place<'p>(program: &'p Program, system: &mut System, wanted: Insta
         for &role in &system.templates[id].roles {
             placement.first.insert(role, ThreadId::from_index(system.instances.len()));
             for copy in 0..copies {
-                limits::go_on();
+                limits::checkpoint();
                 let role_name = &system.roles[role].name;
                 let name = if numbered { format!("{role_name}[{copy}]") } else { role_name.clone() };
                 system.instances.push(Instance { role, name });

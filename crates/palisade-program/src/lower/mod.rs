@@ -47,13 +47,41 @@ impl Instantiation {
     }
 }
 
+/// What a failed attempt of a wait leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Waits {
+    /// A process stays where an attempt of an `await` that only loads has failed. The same states are
+    /// reachable as with another attempt, up to where a waiting process is. This is enough for questions
+    /// about states, and makes fewer steps.
+    #[default]
+    Delay,
+    /// A process tries again. Questions about what stays possible need this. In detail:
+    /// 1. A *wait* is an `await`, or a `while` with an empty body. Its condition makes no calls, and in a
+    ///    `while` it accesses memory. The edges that do not end it are listed in
+    ///    [`crate::running::Code::attempts`].
+    /// 2. A choice between alternatives is made together with the first step. If an alternative of a `choose`
+    ///    begins with an `await` that has no label, a failed attempt leads back to the choice.
+    /// 3. A loop without any instruction is a step that can be repeated.
+    Retry,
+}
+
+/// Lowers a valid program for questions about states: [`lower_with`] and [`Waits::Delay`].
+pub fn lower(program: &Program, instantiation: Instantiation) -> System {
+    lower_with(program, instantiation, Waits::Delay)
+}
+
+/// Lowers a valid program for questions about what stays possible: [`lower_with`] and [`Waits::Retry`].
+pub fn lower_retrying(program: &Program, instantiation: Instantiation) -> System {
+    lower_with(program, instantiation, Waits::Retry)
+}
+
 /// Lowers a valid program.
 ///
 /// A template that a property refers to by number gets at least as many instances as the number needs.
 ///
 /// # Panics
 /// If the program is not valid.
-pub fn lower(program: &Program, instantiation: Instantiation) -> System {
+pub fn lower_with(program: &Program, instantiation: Instantiation, waits: Waits) -> System {
     let globals = Globals::new(program);
     let mut system = System {
         cells: globals.cells(program),
@@ -63,12 +91,13 @@ pub fn lower(program: &Program, instantiation: Instantiation) -> System {
         privates: program.privates.len(),
         instances: IdVec::new(),
         properties: Vec::new(),
+        goals: Vec::new(),
     };
     for template in &program.templates {
         let id = system.templates.push(TemplateInfo { name: template.name.to_string(), roles: Vec::new() });
         for args in instances::combinations(&template.params) {
-            limits::go_on();
-            let code = system.codes.push(flow::process_code(&globals, template, &args));
+            limits::checkpoint();
+            let code = system.codes.push(flow::process_code(&globals, waits, template, &args));
             let name = instances::role_name(&template.name, &args);
             let role = system.roles.push(Role { template: id, args, code, name });
             system.templates[id].roles.push(role);
@@ -76,9 +105,10 @@ pub fn lower(program: &Program, instantiation: Instantiation) -> System {
     }
     assert_eq!(system.codes.len(), globals.first_procedure().index(), "the codes of the roles come first");
     for procedure in &program.procedures {
-        system.codes.push(flow::procedure_code(&globals, procedure));
+        system.codes.push(flow::procedure_code(&globals, waits, procedure));
     }
     let placement = instances::place(program, &mut system, instantiation);
     system.properties = property::lower(&globals, &system, &placement, &program.properties);
+    system.goals = property::goals(&globals, &system, &placement, &program.progress);
     system
 }

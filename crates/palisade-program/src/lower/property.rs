@@ -6,9 +6,9 @@ use super::globals::{Globals, constant};
 use super::instances::Placement;
 use crate::Value;
 use crate::running::{
-    self, BinaryOp, CodeId, Condition, Expr as Running, Location, RegId, RoleId, System, UnaryOp,
+    self, BinaryOp, CodeId, Condition, Expr as Running, GoalKind, Location, RegId, RoleId, System, UnaryOp,
 };
-use crate::written::{self, Expr, ExprKind, Name, Observation, Place, PlaceKind, PropertyKind};
+use crate::written::{self, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProgressKind, PropertyKind};
 use rustc_hash::FxHashMap;
 
 /// Lowers properties.
@@ -21,6 +21,18 @@ pub(super) fn lower(
     let mut lowering =
         Lowering { globals, system, placement, names: FxHashMap::default(), reads_memory: false };
     properties.iter().map(|property| lowering.property(property)).collect()
+}
+
+/// Lowers `live` properties.
+pub(super) fn goals(
+    globals: &Globals<'_>,
+    system: &System,
+    placement: &Placement<'_>,
+    progress: &[written::Progress],
+) -> Vec<running::Goal> {
+    let mut lowering =
+        Lowering { globals, system, placement, names: FxHashMap::default(), reads_memory: false };
+    progress.iter().filter_map(|progress| lowering.goal(progress)).collect()
 }
 
 struct Lowering<'a> {
@@ -55,6 +67,19 @@ impl<'a> Lowering<'a> {
             reads_memory: self.reads_memory,
             span: property.origin.0,
         }
+    }
+
+    fn goal(&mut self, progress: &written::Progress) -> Option<running::Goal> {
+        let kind = match &progress.kind {
+            ProgressKind::DeadlockFree => return None,
+            ProgressKind::LiveEnd => GoalKind::End,
+            ProgressKind::Live(condition) => {
+                self.reads_memory = false;
+                let condition = self.condition(condition);
+                GoalKind::Condition { condition, reads_memory: self.reads_memory }
+            }
+        };
+        Some(running::Goal { kind, span: progress.origin.0 })
     }
 
     fn condition(&mut self, e: &Expr) -> Condition {

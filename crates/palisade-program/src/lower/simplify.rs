@@ -15,7 +15,8 @@
 //!
 //! *Cost.* Linear.
 
-use crate::running::{Code, Edge, Instr, Location};
+use super::Waits;
+use crate::running::{Code, Edge, EdgeId, Instr, Location};
 use palisade_base::{Id, limits};
 
 /// A control-flow graph as lowering emits it.
@@ -24,9 +25,37 @@ pub(super) struct Graph {
     pub(super) entry: Location,
     pub(super) exit: Location,
     /// In the order of the text.
-    pub(super) edges: Vec<Edge>,
+    pub(super) edges: Vec<Marked>,
     /// In the order of the text.
     pub(super) labels: Vec<(String, Location)>,
+    pub(super) waits: Waits,
+}
+
+/// An edge, and whether it belongs to a wait and does not end it.
+pub(super) struct Marked {
+    edge: Edge,
+    attempts: bool,
+}
+
+impl std::ops::Deref for Marked {
+    type Target = Edge;
+    fn deref(&self) -> &Edge {
+        &self.edge
+    }
+}
+
+impl std::ops::DerefMut for Marked {
+    fn deref_mut(&mut self) -> &mut Edge {
+        &mut self.edge
+    }
+}
+
+/// Edges with their marks. `attempts` has the indices of those that belong to a wait and do not end
+/// it, in increasing order.
+pub(super) fn marked(edges: Vec<Edge>, attempts: &[usize]) -> Vec<Marked> {
+    let mut next = attempts.iter().copied().peekable();
+    let mark = |(index, edge)| Marked { edge, attempts: next.next_if_eq(&index).is_some() };
+    edges.into_iter().enumerate().map(mark).collect()
 }
 
 impl Graph {
@@ -36,10 +65,16 @@ impl Graph {
         self.merge_forward();
         self.merge_choices();
         self.renumber();
-        let Graph { locations, entry, exit, edges, mut labels } = self;
+        let Graph { locations, entry, exit, mut edges, mut labels, waits: _ } = self;
         labels.push(("end".to_owned(), exit));
+        // The order of a code's edges.
+        edges.sort_by_key(|marked| marked.source);
+        let attempts = edges.iter().enumerate().filter(|(_, marked)| marked.attempts);
+        let attempts = attempts.map(|(index, _)| EdgeId::from_index(index)).collect();
+        let edges = edges.into_iter().map(|marked| marked.edge).collect();
         let mut code = Code::new(name, entry, exit, locations, edges);
         code.labels = labels;
+        code.attempts = attempts;
         code
     }
 
@@ -53,7 +88,7 @@ impl Graph {
 
     /// Removes the edges that no run takes.
     fn drop_unreachable(&mut self) {
-        limits::go_on();
+        limits::checkpoint();
         // The targets of all locations, grouped by source.
         let mut first = vec![0usize; self.locations + 1];
         self.edges.iter().for_each(|edge| first[edge.source.index() + 1] += 1);
@@ -79,7 +114,7 @@ impl Graph {
 
     /// Rule A.
     fn merge_forward(&mut self) {
-        limits::go_on();
+        limits::checkpoint();
         let labelled = self.labelled();
         let mut next: Vec<Option<Location>> = vec![None; self.locations];
         let mut edge_count = vec![0u32; self.locations];
@@ -92,12 +127,14 @@ impl Graph {
                 next[location] = None;
             }
         }
-        let representative = follow(&mut next);
+        let (representative, waits) = (follow(&mut next), self.waits);
         let moved = |location: Location| representative[location.index()];
-        // A merged location is no longer in use. A cycle of empty steps is left without any edge.
+        // A merged location is no longer in use. A cycle of empty steps is left without any edge, or with one
+        // that can be repeated.
         self.edges.retain(|edge| {
             let merged = moved(edge.source) != edge.source;
-            let ring = edge.instr == Instr::Nop
+            let ring = waits == Waits::Delay
+                && edge.instr == Instr::Nop
                 && moved(edge.target) == edge.source
                 && !labelled[edge.source.index()]
                 && edge_count[edge.source.index()] == 1;
@@ -109,20 +146,20 @@ impl Graph {
 
     /// Rule B.
     fn merge_choices(&mut self) {
-        limits::go_on();
+        limits::checkpoint();
         let labelled = self.labelled();
-        let mut ways_in = vec![0u32; self.locations];
-        let mut ways_out = vec![0u32; self.locations];
-        ways_in[self.entry.index()] += 1;
+        let mut incoming = vec![0u32; self.locations];
+        let mut outgoing = vec![0u32; self.locations];
+        incoming[self.entry.index()] += 1;
         for edge in &self.edges {
-            ways_in[edge.target.index()] += 1;
-            ways_out[edge.source.index()] += 1;
+            incoming[edge.target.index()] += 1;
+            outgoing[edge.source.index()] += 1;
         }
         let mut next: Vec<Option<Location>> = vec![None; self.locations];
         self.edges.retain(|edge| {
             let merge = edge.instr == Instr::Nop
-                && ways_out[edge.source.index()] > 1
-                && ways_in[edge.target.index()] == 1
+                && outgoing[edge.source.index()] > 1
+                && incoming[edge.target.index()] == 1
                 && !labelled[edge.target.index()]
                 && edge.source != edge.target;
             if merge {
@@ -136,7 +173,7 @@ impl Graph {
 
     /// Renumbers the remaining locations.
     fn renumber(&mut self) {
-        limits::go_on();
+        limits::checkpoint();
         let mut number: Vec<Option<Location>> = vec![None; self.locations];
         let mut count = 0;
         let mut visit = |location: Location| {

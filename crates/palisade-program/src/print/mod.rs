@@ -14,8 +14,8 @@ mod stmt;
 pub use names::{RESERVED, is_legal_name};
 
 use crate::written::{
-    Count, Domain, Expr, ExprKind, Init, InitValue, Outside, Param, Private, Procedure, Program, Property,
-    PropertyKind, Shared, Start, Template, Type,
+    Count, Domain, Expr, ExprKind, Init, InitValue, Outside, Param, PlaceKind, Private, Procedure, Program,
+    Progress, ProgressKind, Property, PropertyKind, Shared, Start, Template, Type,
 };
 use std::fmt::{self, Write};
 
@@ -58,10 +58,11 @@ impl Printer {
             self.blank_line();
             self.template(template)?;
         }
-        if !program.properties.is_empty() {
+        if !program.properties.is_empty() || !program.progress.is_empty() {
             self.blank_line();
         }
-        program.properties.iter().try_for_each(|property| self.property(property))
+        program.properties.iter().try_for_each(|property| self.property(property))?;
+        program.progress.iter().try_for_each(|progress| self.progress(progress))
     }
 
     /// Separates an item from the previous one.
@@ -165,6 +166,21 @@ impl Printer {
             PropertyKind::Final => "final ",
         };
         self.wrapped(word, &property.condition)?;
+        self.out.push_str(";\n");
+        Ok(())
+    }
+
+    fn progress(&mut self, progress: &Progress) -> fmt::Result {
+        match &progress.kind {
+            ProgressKind::DeadlockFree => self.out.push_str("deadlock-free"),
+            ProgressKind::LiveEnd => self.out.push_str("live end"),
+            // The shared variable `end`, which is not the end of all processes.
+            ProgressKind::Live(Expr { kind: ExprKind::Read(place), .. }) if matches!(&place.kind, PlaceKind::Named(name) if name.as_str() == "end") =>
+            {
+                self.out.push_str("live (end)");
+            }
+            ProgressKind::Live(condition) => self.wrapped("live ", condition)?,
+        }
         self.out.push_str(";\n");
         Ok(())
     }

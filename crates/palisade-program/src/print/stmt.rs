@@ -22,7 +22,7 @@ impl Printer {
     }
 
     fn statement(&mut self, stmt: &Stmt) -> fmt::Result {
-        limits::go_on();
+        limits::checkpoint();
         self.labels(stmt)?;
         self.unlabelled(&stmt.kind)?;
         self.out.push('\n');
@@ -74,9 +74,9 @@ impl Printer {
             StmtKind::Eval(value) => return self.simple("", value),
             StmtKind::Fence => self.out.push_str("fence;"),
             StmtKind::StoreFence => self.out.push_str("sfence;"),
-            StmtKind::Assume(condition) => return self.judging("assume(", condition),
+            StmtKind::Assume(condition) => return self.parenthesized("assume(", condition),
             StmtKind::Await(condition) => return self.simple("await ", condition),
-            StmtKind::Assert(condition) => return self.judging("assert(", condition),
+            StmtKind::Assert(condition) => return self.parenthesized("assert(", condition),
             StmtKind::If { condition, then, otherwise } => {
                 write!(self.out, "if {} ", expr::Shown(condition))?;
                 self.block(then)?;
@@ -121,7 +121,7 @@ impl Printer {
     }
 
     /// `start e);`
-    fn judging(&mut self, start: &str, condition: &Expr) -> fmt::Result {
+    fn parenthesized(&mut self, start: &str, condition: &Expr) -> fmt::Result {
         self.wrapped(start, condition)?;
         self.out.push_str(");");
         Ok(())

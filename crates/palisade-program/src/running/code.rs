@@ -30,15 +30,46 @@ pub struct Code {
     first_edge: Vec<u32>,
     /// The labels and their locations, in the order of the text.
     pub labels: Vec<(String, Location)>,
+    /// The edges of waits that do not end the wait, in increasing order: those inside an attempt, and those
+    /// by which the next attempt starts. Only [`crate::lower_retrying`] lists them.
+    pub attempts: Vec<EdgeId>,
 }
 
 /// A register.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Register {
-    /// Its name. Temporaries created by lowering are called `%0`, `%1`, ….
+    /// Its name. Temporaries are called `%0`, `%1`, ….
     pub name: String,
     /// Its type.
     pub ty: Type,
+    /// Where it comes from.
+    pub origin: RegisterOrigin,
+}
+
+/// Where a register comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RegisterOrigin {
+    /// The program declares it.
+    Declared,
+    /// It was added for an intermediate value. Every value that is assigned to it fits its type.
+    Temporary,
+}
+
+impl Register {
+    /// A register that the program declares.
+    pub fn declared(name: impl Into<String>, ty: Type) -> Register {
+        Register { name: name.into(), ty, origin: RegisterOrigin::Declared }
+    }
+
+    /// A register for an intermediate value. Its name is `%` and the suffix.
+    pub fn temporary(suffix: impl std::fmt::Display, ty: Type) -> Register {
+        Register { name: format!("%{suffix}"), ty, origin: RegisterOrigin::Temporary }
+    }
+
+    /// Whether it was added for an intermediate value.
+    pub fn is_temporary(&self) -> bool {
+        self.origin == RegisterOrigin::Temporary
+    }
 }
 
 /// An edge of a control-flow graph.
@@ -83,7 +114,7 @@ pub enum Instr {
         result: RegId,
         /// The cell.
         address: Address,
-        /// Operands besides the cell.
+        /// The operands other than the cell.
         operands: Vec<Expr>,
     },
     /// Opens an atomic section. Possible only with an empty buffer, and if no other thread's section is open.
@@ -204,6 +235,7 @@ impl Code {
             edges: edges.into(),
             first_edge,
             labels: Vec::new(),
+            attempts: Vec::new(),
         };
         assert!(code.edges_from(exit).is_empty(), "invariant 4: the exit has no edges");
         code

@@ -1,6 +1,7 @@
-//! Whether a [`System`] is as the header of [`super`] says. For tests: engines rely on it without looking.
+//! Checks the invariants of a [`System`] that the header of [`super`] lists. Tests call this; engines rely on
+//! the invariants without checking them.
 
-use super::{Address, Code, Condition, EdgeId, Instr, Location, RegId, System};
+use super::{Address, Code, Condition, EdgeId, GoalKind, Instr, Location, RegId, System};
 use palisade_base::Id;
 
 impl System {
@@ -56,6 +57,11 @@ impl System {
         for property in &self.properties {
             assert!(self.is_condition(&property.bad), "invariant 1: {property:?}");
         }
+        for goal in &self.goals {
+            if let GoalKind::Condition { condition, .. } = &goal.kind {
+                assert!(self.is_condition(condition), "invariant 1: {goal:?}");
+            }
+        }
     }
 
     fn is_in_range(&self, code: &Code, instr: &Instr) -> bool {
@@ -107,7 +113,7 @@ fn check_sections(code: &Code) {
     open[code.entry.index()] = Some(0);
     let mut next = vec![code.entry];
     while let Some(location) = next.pop() {
-        let before = open[location.index()].expect("only reached locations are looked at");
+        let before = open[location.index()].expect("only reached locations are in the work list");
         for edge in code.edges_from(location).map(|id| &code.edges()[EdgeId(id)]) {
             let after = match edge.instr {
                 Instr::AtomicBegin => before.checked_add(1),
@@ -152,6 +158,7 @@ mod tests {
             privates: 0,
             instances: IdVec::new(),
             properties: Vec::new(),
+            goals: Vec::new(),
         }
     }
 

@@ -7,7 +7,7 @@
 //! there before it is read. Its value cannot influence any step, fault or property. Registers that a property
 //! mentions are never dead.
 
-use super::{Code, CodeId, Condition, EdgeId, Instr, Location, RegId, System};
+use super::{Code, CodeId, Condition, EdgeId, GoalKind, Instr, Location, RegId, System};
 use palisade_base::{Id, IdVec, limits};
 
 /// The dead registers at every location.
@@ -23,6 +23,11 @@ impl Liveness {
         let mut observed = vec![Vec::new(); system.codes.len()];
         for property in &system.properties {
             observed_registers(system, &property.bad, &mut observed);
+        }
+        for goal in &system.goals {
+            if let GoalKind::Condition { condition, .. } = &goal.kind {
+                observed_registers(system, condition, &mut observed);
+            }
         }
         let analyse =
             |(id, code): (CodeId, &Code)| dead_registers(code, system.privates, &observed[id.index()]);
@@ -60,7 +65,7 @@ fn dead_registers(code: &Code, privates: usize, observed: &[RegId]) -> IdVec<Loc
     let registers = code.registers.len();
     limits::room_for(registers as u64 * code.location_count() as u64);
     let nothing = |_| {
-        limits::go_on();
+        limits::checkpoint();
         vec![false; registers]
     };
     let mut live: Vec<Vec<bool>> = (0..code.location_count()).map(nothing).collect();
@@ -73,17 +78,16 @@ fn dead_registers(code: &Code, privates: usize, observed: &[RegId]) -> IdVec<Loc
     }
     let mut work: Vec<Location> = (0..code.location_count()).map(Location::from_index).collect();
     while let Some(location) = work.pop() {
-        limits::go_on();
+        limits::checkpoint();
         for &id in &into[location.index()] {
             if flow(code, id, privates, observed, &mut live) {
                 work.push(code.edges()[id].source);
             }
         }
     }
-    // Edges into the exit were handled when the exit was taken from the work list, like all other edges.
     live.into_iter()
         .map(|at| {
-            limits::go_on();
+            limits::checkpoint();
             at.iter().enumerate().filter(|(_, live)| !**live).map(|(i, _)| RegId::from_index(i)).collect()
         })
         .collect()
@@ -94,7 +98,7 @@ fn dead_registers(code: &Code, privates: usize, observed: &[RegId]) -> IdVec<Loc
 /// A call passes the private variables to the procedure and gets them back, perhaps changed. A return passes
 /// them back.
 fn flow(code: &Code, id: EdgeId, privates: usize, observed: &[RegId], live: &mut [Vec<bool>]) -> bool {
-    limits::go_on();
+    limits::checkpoint();
     let edge = &code.edges()[id];
     let mut before = live[edge.target.index()].clone();
     if let Some(register) = edge.instr.written_register()

@@ -1,6 +1,7 @@
 //! The running form: control-flow graphs with typed ids, one instruction per edge.
 //!
-//! *Invariants* of a [`System`], established by [`crate::lower()`]; tests check them ([`System::check_invariants`]):
+//! *Invariants* of a [`System`], established by [`crate::lower()`]; tests check them
+//! ([`System::check_invariants`]):
 //! 1. Every id in it is in range.
 //! 2. Expressions on edges are pure: they read only registers of their own code.
 //! 3. The edges of a code are sorted by source location.
@@ -16,10 +17,10 @@ mod property;
 mod structure;
 
 pub use crate::written::{BinaryOp, Domain, Outside, Rmw, Type, UnaryOp};
-pub use code::{Address, Code, Edge, Expr, Instr, Register};
+pub use code::{Address, Code, Edge, Expr, Instr, Register, RegisterOrigin};
 pub use eval::{Fault, binary, unary};
 pub use liveness::Liveness;
-pub use property::{Condition, Property, PropertyKind};
+pub use property::{Condition, Goal, GoalKind, Property, PropertyKind};
 pub use structure::Structure;
 
 use crate::Value;
@@ -75,8 +76,10 @@ pub struct System {
     pub privates: usize,
     /// The processes that exist at the start.
     pub instances: IdVec<ThreadId, Instance>,
-    /// The properties that must hold, besides the absence of faults.
+    /// The properties that must hold, in addition to the absence of faults.
     pub properties: Vec<Property>,
+    /// What must stay reachable, in the order of the `live` properties of the program.
+    pub goals: Vec<Goal>,
 }
 
 /// A memory cell.

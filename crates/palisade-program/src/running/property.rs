@@ -20,6 +20,30 @@ pub struct Property {
     pub span: Span,
 }
 
+/// What must stay reachable from every reachable state (`live`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Goal {
+    /// When a state satisfies it.
+    pub kind: GoalKind,
+    /// Where the property appears in the source.
+    pub span: Span,
+}
+
+/// When a state satisfies a goal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum GoalKind {
+    /// All threads have ended and all buffers are empty.
+    End,
+    /// The condition is true. It is checked outside atomic sections, and only with empty buffers if it
+    /// mentions memory. If its evaluation faults, it counts as false.
+    Condition {
+        /// The condition.
+        condition: Condition,
+        /// Whether it reads memory.
+        reads_memory: bool,
+    },
+}
+
 /// An expression over the observable parts of a state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Condition {

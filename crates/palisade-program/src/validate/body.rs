@@ -18,7 +18,7 @@ pub(super) fn check_process(template: &Template, names: &Names<'_>, report: &mut
 pub(super) fn check_procedure(procedure: &Procedure, names: &Names<'_>, report: &mut Report) -> usize {
     let kind = BodyKind::Procedure { result: procedure.result };
     let outcome = check(&procedure.body, &procedure.params, kind, names, report);
-    if procedure.result.is_some() && outcome.flow == Flow::Falls {
+    if procedure.result.is_some() && outcome.flow == Flow::ReachesEnd {
         let message = format!("`{}` can end without returning a value; the result is then 0", procedure.name);
         report.push(
             Diagnostic::warning("missing-return", message)
@@ -39,8 +39,8 @@ pub(super) enum BodyKind {
 /// Whether control can reach the end of a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
-    Falls,
-    Leaves,
+    ReachesEnd,
+    NeverReachesEnd,
 }
 
 struct Outcome {
@@ -103,19 +103,19 @@ fn check<'a>(
 
 impl<'a> Body<'a, '_> {
     fn block(&mut self, block: &'a [Stmt]) -> Flow {
-        let mut flow = Flow::Falls;
+        let mut flow = Flow::ReachesEnd;
         let mut warned = false;
         for stmt in block {
-            limits::go_on();
+            limits::checkpoint();
             let labels_before = self.label_count;
             let after = self.stmt(stmt);
-            let no_way_in = flow == Flow::Leaves && self.label_count == labels_before;
-            if no_way_in && !warned && !stmt.span().is_none() {
+            let is_unreachable = flow == Flow::NeverReachesEnd && self.label_count == labels_before;
+            if is_unreachable && !warned && !stmt.span().is_none() {
                 warned = true;
                 let message = "this code is unreachable";
                 self.report.push(Diagnostic::warning("unreachable-code", message).at(stmt.span(), ""));
             }
-            if !no_way_in {
+            if !is_unreachable {
                 flow = after;
                 warned = false;
             }
@@ -153,21 +153,21 @@ impl<'a> Body<'a, '_> {
                 return join(flows);
             }
             StmtKind::While { condition, body } => {
-                let for_ever = self.expr(condition).is_some_and(|value| value != 0);
+                let endless = self.expr(condition).is_some_and(|value| value != 0);
                 let has_break = self.loop_body(body);
-                return if for_ever && !has_break { Flow::Leaves } else { Flow::Falls };
+                return if endless && !has_break { Flow::NeverReachesEnd } else { Flow::ReachesEnd };
             }
             StmtKind::Loop(body) => {
                 let has_break = self.loop_body(body);
-                return if has_break { Flow::Falls } else { Flow::Leaves };
+                return if has_break { Flow::ReachesEnd } else { Flow::NeverReachesEnd };
             }
             StmtKind::Break | StmtKind::Continue => {
                 self.leave_loop(&stmt.kind, stmt.span());
-                return Flow::Leaves;
+                return Flow::NeverReachesEnd;
             }
             StmtKind::Goto(label) => {
                 self.goto(label);
-                return Flow::Leaves;
+                return Flow::NeverReachesEnd;
             }
             StmtKind::Choose(alternatives) => {
                 if alternatives.is_empty() {
@@ -187,11 +187,11 @@ impl<'a> Body<'a, '_> {
             StmtKind::Block(block) => return self.block(block),
             StmtKind::Return(value) => {
                 self.return_(value.as_ref(), stmt.span());
-                return Flow::Leaves;
+                return Flow::NeverReachesEnd;
             }
             StmtKind::Spawn { template, args } => self.spawn(template, args),
         }
-        Flow::Falls
+        Flow::ReachesEnd
     }
 
     fn loop_body(&mut self, block: &'a [Stmt]) -> bool {
@@ -412,7 +412,11 @@ impl<'a> Body<'a, '_> {
     }
 }
 
-/// Control leaves a choice if it leaves one of the alternatives.
+/// Control can reach the end of a choice if it can reach the end of one of the alternatives.
 fn join(flows: impl IntoIterator<Item = Flow>) -> Flow {
-    if flows.into_iter().any(|flow| flow == Flow::Falls) { Flow::Falls } else { Flow::Leaves }
+    if flows.into_iter().any(|flow| flow == Flow::ReachesEnd) {
+        Flow::ReachesEnd
+    } else {
+        Flow::NeverReachesEnd
+    }
 }

@@ -2,12 +2,58 @@
 
 use super::body::Body;
 use super::declarations::out_of_bounds;
-use super::limits;
 use super::names::width;
+use super::{Report, limits};
 use crate::Value;
-use crate::running::{binary, unary};
-use crate::written::{Expr, ExprKind, Name, Place, PlaceKind, Rmw};
+use crate::running::{Fault, binary, unary};
+use crate::written::{BinaryOp, Expr, ExprKind, Name, Place, PlaceKind, Rmw, UnaryOp};
 use palisade_base::{Diagnostic, Span};
+
+/// A check of expressions that evaluates their constant parts.
+pub(super) trait CheckOperators<'e> {
+    /// Checks an expression and returns its value if it is constant.
+    fn check_expr(&mut self, e: &'e Expr) -> Option<Value>;
+
+    /// Where errors are reported.
+    fn report(&mut self) -> &mut Report;
+
+    /// Checks a unary operator and its operand.
+    fn unary(&mut self, op: UnaryOp, a: &'e Expr, span: Span) -> Option<Value> {
+        let value = unary(op, self.check_expr(a)?);
+        self.constant(value, span)
+    }
+
+    /// Checks a binary operator and its operands.
+    fn binary(&mut self, op: BinaryOp, a: &'e Expr, b: &'e Expr, span: Span) -> Option<Value> {
+        match (op, self.check_expr(a), self.check_expr(b)) {
+            (_, Some(a), Some(b)) => self.constant(binary(op, a, b), span),
+            (BinaryOp::Div | BinaryOp::Rem, None, Some(0)) => self.constant(Err(Fault::DivisionByZero), span),
+            _ => None,
+        }
+    }
+
+    /// The value of a constant, unless its evaluation faults. The fault is reported once; continuing without
+    /// a value avoids follow-up errors.
+    fn constant(&mut self, value: Result<Value, Fault>, span: Span) -> Option<Value> {
+        match value {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                self.report().push(Diagnostic::error("constant-fault", fault.to_string()).at(span, ""));
+                None
+            }
+        }
+    }
+}
+
+impl<'a> CheckOperators<'a> for Body<'a, '_> {
+    fn check_expr(&mut self, e: &'a Expr) -> Option<Value> {
+        self.expr(e)
+    }
+
+    fn report(&mut self) -> &mut Report {
+        self.report
+    }
+}
 
 impl<'a> Body<'a, '_> {
     /// Checks an expression and returns its value if it is constant.
@@ -30,23 +76,8 @@ impl<'a> Body<'a, '_> {
                 }
                 None
             }
-            ExprKind::Unary(op, a) => {
-                let value = unary(*op, self.expr(a)?);
-                self.constant(value, e.span())
-            }
-            ExprKind::Binary(op, a, b) => {
-                let (a, b) = (self.expr(a), self.expr(b));
-                match (op, a, b) {
-                    (_, Some(a), Some(b)) => {
-                        let value = binary(*op, a, b);
-                        self.constant(value, e.span())
-                    }
-                    (crate::written::BinaryOp::Div | crate::written::BinaryOp::Rem, None, Some(0)) => {
-                        self.constant(Err(crate::running::Fault::DivisionByZero), e.span())
-                    }
-                    _ => None,
-                }
-            }
+            ExprKind::Unary(op, a) => self.unary(*op, a, e.span()),
+            ExprKind::Binary(op, a, b) => self.binary(*op, a, b, e.span()),
             ExprKind::Locked(rmw, place, operands) => {
                 self.locked(*rmw, place, operands, e.span());
                 None
@@ -85,18 +116,6 @@ impl<'a> Body<'a, '_> {
             ExprKind::Observe(_) => {
                 let message = "processes can be observed only in `forbid` and `final`";
                 self.report.push(Diagnostic::error("observation-in-code", message).at(e.span(), ""));
-                None
-            }
-        }
-    }
-
-    /// The value of a constant, unless its evaluation faults. The fault is reported once; continuing without
-    /// a value avoids follow-up errors.
-    fn constant(&mut self, value: Result<Value, crate::running::Fault>, span: Span) -> Option<Value> {
-        match value {
-            Ok(value) => Some(value),
-            Err(fault) => {
-                self.report.push(Diagnostic::error("constant-fault", fault.to_string()).at(span, ""));
                 None
             }
         }
@@ -145,8 +164,8 @@ impl<'a> Body<'a, '_> {
             self.expr(operand);
         });
         if operands.len() != rmw.operands() {
-            let message =
-                format!("`{}` takes {} operands, not {}", rmw.name(), rmw.operands(), operands.len());
+            let (wanted, found) = (rmw.operands() + 1, operands.len() + 1);
+            let message = format!("`{}` takes {wanted} arguments, not {found}", rmw.name());
             self.report.push(Diagnostic::error("wrong-arity", message).at(span, ""));
         }
         if let PlaceKind::Named(name) = &place.kind

@@ -16,7 +16,7 @@ pub mod limits;
 mod names;
 mod properties;
 
-use crate::written::Program;
+use crate::written::{Program, ProgressKind};
 use names::Names;
 use palisade_base::{Diagnostic, nearest};
 
@@ -36,7 +36,12 @@ pub fn validate(program: &Program) -> Vec<Diagnostic> {
         size.add(statements, procedure.origin.0);
     }
     for property in &program.properties {
-        size.add(properties::check(property, &names, &mut report), property.origin.0);
+        size.add(properties::check(&property.condition, &names, &mut report), property.origin.0);
+    }
+    for progress in &program.progress {
+        if let ProgressKind::Live(condition) = &progress.kind {
+            size.add(properties::check(condition, &names, &mut report), progress.origin.0);
+        }
     }
     size.check(&mut report);
     report.into_diagnostics()

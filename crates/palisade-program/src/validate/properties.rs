@@ -1,22 +1,20 @@
 //! Properties: conditions over the observable parts of a state.
 
 use super::declarations::out_of_bounds;
-use super::expressions::array_misuse;
+use super::expressions::{CheckOperators, array_misuse};
 use super::names::{BodyNames, Names, values};
 use super::{Report, limits};
 use crate::Value;
 use crate::lower::globals::{NotConstant, constant};
-use crate::running::{Fault, binary, unary};
 use crate::written::{
-    BinaryOp, Count, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProcessRef, Property, Select,
-    Start, Template,
+    Count, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProcessRef, Select, Start, Template,
 };
-use palisade_base::{Diagnostic, Span};
+use palisade_base::Diagnostic;
 
-/// Checks a property and returns its size.
-pub(super) fn check(property: &Property, names: &Names<'_>, report: &mut Report) -> usize {
+/// Checks the condition of a property and returns its size.
+pub(super) fn check(condition: &Expr, names: &Names<'_>, report: &mut Report) -> usize {
     let mut check = Check { names, report, size: 0 };
-    check.expr(&property.condition);
+    check.expr(condition);
     check.size
 }
 
@@ -25,6 +23,16 @@ struct Check<'a, 'p> {
     report: &'a mut Report,
     /// The number of expressions so far. `count` counts once per role.
     size: usize,
+}
+
+impl CheckOperators<'_> for Check<'_, '_> {
+    fn check_expr(&mut self, e: &Expr) -> Option<Value> {
+        self.expr(e)
+    }
+
+    fn report(&mut self) -> &mut Report {
+        self.report
+    }
 }
 
 impl Check<'_, '_> {
@@ -38,20 +46,8 @@ impl Check<'_, '_> {
                 self.read(place);
                 None
             }
-            ExprKind::Unary(op, a) => {
-                let value = unary(*op, self.expr(a)?);
-                self.constant(value, e.span())
-            }
-            ExprKind::Binary(op, a, b) => {
-                let (a, b) = (self.expr(a), self.expr(b));
-                match (op, a, b) {
-                    (_, Some(a), Some(b)) => self.constant(binary(*op, a, b), e.span()),
-                    (BinaryOp::Div | BinaryOp::Rem, None, Some(0)) => {
-                        self.constant(Err(Fault::DivisionByZero), e.span())
-                    }
-                    _ => None,
-                }
-            }
+            ExprKind::Unary(op, a) => self.unary(*op, a, e.span()),
+            ExprKind::Binary(op, a, b) => self.binary(*op, a, b, e.span()),
             ExprKind::Locked(..) | ExprKind::Call(..) | ExprKind::Any { .. } => {
                 let message = "a property describes a state and cannot execute anything";
                 self.report.push(
@@ -63,16 +59,6 @@ impl Check<'_, '_> {
             }
             ExprKind::Observe(observation) => {
                 self.observation(observation);
-                None
-            }
-        }
-    }
-
-    fn constant(&mut self, value: Result<Value, Fault>, span: Span) -> Option<Value> {
-        match value {
-            Ok(value) => Some(value),
-            Err(fault) => {
-                self.report.push(Diagnostic::error("constant-fault", fault.to_string()).at(span, ""));
                 None
             }
         }

@@ -129,7 +129,7 @@ impl Rmw {
         Rmw::ALL.iter().find(|(rmw, _)| *rmw == self).expect("ALL holds every locked instruction").1
     }
 
-    /// The number of operands besides the place.
+    /// The number of operands, not counting the place.
     pub fn operands(self) -> usize {
         if self == Rmw::Cas { 2 } else { 1 }
     }

@@ -1,7 +1,7 @@
 //! The written form: a program as people write it, with names and nested statements.
 //!
 //! There are few *invariants*, because front ends build this form from arbitrary input. [`crate::validate()`]
-//! reports what is wrong. Equality ignores where things appear in the source ([`Origin`]).
+//! reports what is wrong. Equality ignores source positions ([`Origin`]).
 
 mod expr;
 mod stmt;
@@ -62,8 +62,10 @@ pub struct Program {
     pub procedures: Vec<Procedure>,
     /// Process templates.
     pub templates: Vec<Template>,
-    /// The properties that must hold, besides assertions.
+    /// The properties that must hold, in addition to assertions.
     pub properties: Vec<Property>,
+    /// What must stay possible.
+    pub progress: Vec<Progress>,
 }
 
 /// A shared variable or array.
@@ -243,6 +245,28 @@ pub struct Property {
     pub condition: Expr,
     /// The whole property.
     pub origin: Origin,
+}
+
+/// Something that must stay possible.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// What must stay possible.
+    pub kind: ProgressKind,
+    /// The whole property.
+    pub origin: Origin,
+}
+
+/// What must stay possible.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ProgressKind {
+    /// `deadlock-free;` No reachable state is stuck: some process has not ended, and no process can ever move
+    /// again.
+    DeadlockFree,
+    /// `live end;` From every reachable state, all processes can still end.
+    LiveEnd,
+    /// `live C;` From every reachable state, a state that satisfies C can still be reached. C is checked
+    /// where the condition of a `forbid` is.
+    Live(Expr),
 }
 
 /// When a property is checked, and whether its condition is bad or good.

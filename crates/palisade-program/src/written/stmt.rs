@@ -109,3 +109,41 @@ pub enum StmtKind {
         args: Vec<Expr>,
     },
 }
+
+impl StmtKind {
+    /// The blocks directly inside the statement.
+    pub fn blocks(&self) -> Vec<&Block> {
+        match self {
+            StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
+            StmtKind::While { body, .. } => vec![body],
+            StmtKind::Loop(body) | StmtKind::Atomic(body) | StmtKind::Block(body) => vec![body],
+            StmtKind::Choose(alternatives) => alternatives.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The blocks directly inside the statement, to be changed. The list of statements without blocks is
+    /// complete, so that a new kind of statement is not forgotten here or in [`StmtKind::blocks`].
+    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
+        match self {
+            StmtKind::If { then, otherwise, .. } => vec![then, otherwise],
+            StmtKind::While { body, .. } => vec![body],
+            StmtKind::Loop(body) | StmtKind::Atomic(body) | StmtKind::Block(body) => vec![body],
+            StmtKind::Choose(alternatives) => alternatives.iter_mut().collect(),
+            StmtKind::Skip
+            | StmtKind::Let { .. }
+            | StmtKind::Assign { .. }
+            | StmtKind::Eval(_)
+            | StmtKind::Fence
+            | StmtKind::StoreFence
+            | StmtKind::Assume(_)
+            | StmtKind::Await(_)
+            | StmtKind::Assert(_)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Goto(_)
+            | StmtKind::Return(_)
+            | StmtKind::Spawn { .. } => Vec::new(),
+        }
+    }
+}

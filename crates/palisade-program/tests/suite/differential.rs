@@ -356,6 +356,7 @@ impl Generator {
             procedures: vec![procedure],
             templates: vec![template],
             properties: Vec::new(),
+            progress: Vec::new(),
         }
     }
 

@@ -362,6 +362,14 @@ fn temporaries_can_hold_their_values() {
 }
 
 #[test]
+fn registers_say_whether_they_are_temporaries() {
+    let system = system("shared x: 0..5; process P { let r = x; assume(x == r); }");
+    let code = system.role_code(system.instances[palisade_program::running::ThreadId(0)].role);
+    let registers: Vec<_> = code.registers.iter().map(|r| (r.name.as_str(), r.is_temporary())).collect();
+    assert_eq!(registers, [("r", false), ("%0", true)]);
+}
+
+#[test]
 fn spans_are_those_of_statements_and_loads() {
     let text = "shared x, y; process P { x = y + 1; if x == 2 { fence; } }";
     let source = palisade_base::Source::new("t", text);

@@ -12,7 +12,7 @@ use palisade_program::running::ThreadId;
 use rustc_hash::FxHashSet;
 
 /// More thread states or contents of memory than this count as growth without bound.
-const MOST: usize = 1 << 20;
+const MAX_DISTINCT: usize = 1 << 20;
 
 /// How many combinations of numbers of threads are tried where any number is possible.
 const MAX_COMBINATIONS: u64 = 1 << 12;
@@ -21,7 +21,7 @@ const MAX_COMBINATIONS: u64 = 1 << 12;
 const MAX_THREADS: u64 = 200;
 
 impl Population<'_, '_> {
-    /// Whether the marking, or one of those it stands for, is bad.
+    /// Whether the marking, or one of those it represents, is bad.
     pub(super) fn is_bad(&self, marking: &Marking) -> bool {
         let tokens = &self.tokens;
         let locals = marking.named.iter().chain(marking.started.iter().map(|(local, _)| local));
@@ -73,7 +73,7 @@ impl Population<'_, '_> {
         }
         let mut numbers = vec![0usize; open.len()];
         loop {
-            limits::go_on();
+            limits::checkpoint();
             let chosen: Vec<u32> = numbers.iter().map(|&number| number as u32).collect();
             if with(&chosen) {
                 return true;
@@ -92,7 +92,7 @@ impl Population<'_, '_> {
 
     pub fn check_growth(&self) -> Result<(), Interrupted> {
         let system = self.tokens.system();
-        if self.memories.len() > MOST {
+        if self.memories.len() > MAX_DISTINCT {
             let values = |cell: usize| {
                 let values = self.memories.iter().map(|memory| memory[cell]);
                 values.collect::<FxHashSet<_>>().len()
@@ -102,7 +102,7 @@ impl Population<'_, '_> {
             let name = system.cells.as_slice()[cell].name.clone();
             return Err(Interrupted::Growing(Growing { name, values }));
         }
-        if self.tokens.len() > MOST {
+        if self.tokens.len() > MAX_DISTINCT {
             let frames = self.tokens.locals().iter().flat_map(|local| local.thread.frames.iter());
             return Err(Interrupted::Growing(Growing::of_registers(system, frames)));
         }

@@ -83,12 +83,12 @@ pub(crate) struct Population<'a, 'c> {
     pub memories: Interner<MemoryId, Vec<Value>>,
     pub counters: Counters,
     limits: &'c Limits,
-    tell: &'c dyn Fn(&Counters),
+    report: &'c dyn Fn(&Counters),
     monotone: bool,
     /// Whether every count is compared with something that does not depend on the number of threads.
     simple: bool,
     /// The largest number that counts are compared with, as far as it is small and written in the program.
-    asked: u32,
+    counted_up_to: u32,
     /// Where threads are counted.
     counted: FxHashSet<(RoleId, Location)>,
     /// Whether threads matter wherever they are, because there is a condition on final states.
@@ -104,7 +104,7 @@ impl<'a, 'c> Population<'a, 'c> {
         machine: Machine<'a>,
         liveness: Arc<Liveness>,
         limits: &'c Limits,
-        tell: &'c dyn Fn(&Counters),
+        report: &'c dyn Fn(&Counters),
     ) -> Population<'a, 'c> {
         let system = machine.system;
         let monotone = system
@@ -112,7 +112,8 @@ impl<'a, 'c> Population<'a, 'c> {
             .iter()
             .all(|property| property.kind == PropertyKind::Forbid && truth_grows(&property.bad, Up::More));
         let simple = system.properties.iter().all(|property| is_simple(&property.bad));
-        let asked = system.properties.iter().map(|property| greatest(&property.bad)).max().unwrap_or(0);
+        let counted_up_to =
+            system.properties.iter().map(|property| greatest(&property.bad)).max().unwrap_or(0);
         let mut counted = FxHashSet::default();
         system.properties.iter().for_each(|property| places(&property.bad, &mut counted));
         let counted_at_end = |role: RoleId| counted.contains(&(role, system.role_code(role).exit));
@@ -122,10 +123,10 @@ impl<'a, 'c> Population<'a, 'c> {
             memories: Interner::new(),
             counters: Counters::default(),
             limits,
-            tell,
+            report,
             monotone,
             simple,
-            asked: asked.clamp(1, 8) as u32 - 1,
+            counted_up_to: counted_up_to.clamp(1, 8) as u32 - 1,
             counted,
             all_seen: system.properties.iter().any(|property| property.kind == PropertyKind::Final),
             vanishing,
@@ -142,7 +143,7 @@ impl<'a, 'c> Population<'a, 'c> {
                 return Ok(PopulationEnd::Nothing(proof));
             }
             // With fewer threads in one place than a count requires, there is often nothing to find.
-            let enough = bound.saturating_add(self.asked);
+            let enough = bound.saturating_add(self.counted_up_to);
             match self.side(Side::Below, enough, false)?.0 {
                 Searched::Bad(run) => return Ok(PopulationEnd::Bad(run)),
                 // No thread was left out, so the search from above finds the same markings.

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 impl Search<'_, '_, '_> {
     /// The markings that were found and not dropped. Where more threads can only make a state worse, a
-    /// marking also stands for those with fewer threads, except that the holder of a section is always
+    /// marking also represents those with fewer threads, except that the holder of a section is always
     /// present.
     pub fn proof(&self) -> Crowds {
         let tokens = &self.population.tokens;

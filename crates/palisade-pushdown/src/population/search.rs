@@ -97,7 +97,7 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
         let starts: Vec<Vec<LocalId>> =
             starts.map(|instance| self.population.tokens.starts(instance.role).to_vec()).collect();
         for state in machine.initial_states() {
-            limits::go_on();
+            limits::checkpoint();
             let memory = self.population.memories.id(state.memory.as_slice().to_vec());
             let mut chosen = vec![0; starts.len()];
             loop {
@@ -137,7 +137,7 @@ impl<'p, 'a, 'c> Search<'p, 'a, 'c> {
             population.limits.check(population.bytes).map_err(Interrupted::Exhausted)?;
         }
         if population.counters.states.is_multiple_of(1024) {
-            (population.tell)(&population.counters);
+            (population.report)(&population.counters);
             population.check_growth()?;
         }
         population.limits.check_work(population.counters.states).map_err(Interrupted::Exhausted)?;

@@ -1,4 +1,4 @@
-//! Bugs at the bottom of deep stacks: whatever cuts the stack above them finds nothing.
+//! Bugs that need deep stacks. A search that cuts stacks earlier finds nothing.
 
 use palisade_base::Source;
 use palisade_conformance::brute::Answer;
@@ -12,15 +12,16 @@ use palisade_pushdown::Pushdown;
 use palisade_syntax::{Language, parse};
 use palisade_trace::take;
 
-/// Calls are counted modulo `down`, returns modulo `up`; the recursion ends at multiples of `down`, and all is well unless `up` counts 2.
-fn two_counts(down: u32, up: u32, bad: &str) -> Program {
+/// Calls are counted modulo `down`, and returns modulo `up`. The recursion ends when the count of calls is 0.
+/// The assertion about the counts is `bad`.
+fn two_counts(down: u32, up: u32, assertion: &str) -> Program {
     let text = format!(
         "shared go: bool; private down: 0..{}; private up: 0..{};
          proc climb() {{
              choose {{ down = (down + 1) % {down}; climb(); up = (up + 1) % {up}; }}
              or {{ await go; assume(down == 0); }}
          }}
-         process Climber {{ climb(); assert({bad}); }}
+         process Climber {{ climb(); assert({assertion}); }}
          process Starter {{ go = true; }}",
         down - 1,
         up - 1,
@@ -35,7 +36,7 @@ fn ask(engine: &dyn Engine, program: &Program, rounds: Bound) -> Verdict {
     engine.check(&task.analysis(), &Limits::unlimited(1)).verdict
 }
 
-/// The height of the highest stack of the run that breaks a program.
+/// The height of the highest stack in a run that violates the assertion.
 fn height(program: &Program) -> usize {
     let Verdict::Violated(witness) = ask(&Pushdown, program, Bound::Fixed(2)) else {
         panic!("the bug is not found");
@@ -49,8 +50,9 @@ fn height(program: &Program) -> usize {
 }
 
 #[test]
-fn runs_go_as_deep_as_they_must() {
-    // The least multiple of a number that is 2 modulo the next odd one, and the frames of the process body and of the last call.
+fn runs_are_as_deep_as_necessary() {
+    // The least multiple of `down` that is 2 modulo `up`, plus the frames of the process body and of the last
+    // call.
     assert_eq!(height(&two_counts(3, 5, "up != 2")), 12 + 2);
     assert_eq!(height(&two_counts(11, 13, "up != 2")), 132 + 2);
     assert_eq!(height(&two_counts(17, 19, "up != 2")), 306 + 2);

@@ -1,4 +1,4 @@
-//! Pushdown systems: one program for all tests, linked once.
+//! Pushdown systems. One test binary, linked once.
 
 mod conformance;
 mod deep;

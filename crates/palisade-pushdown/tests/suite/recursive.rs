@@ -1,7 +1,8 @@
 //! Recursive programs, against brute force with the same number of rounds.
 //!
-//! Where a parameter bounds the recursion, brute force knows the answer and the engine must give the same. Where nothing does, brute force cuts stacks: what it finds the engine must find,
-//! and what the engine finds is a run that replays and keeps to the rounds.
+//! - Where a parameter bounds the recursion, brute force knows the answer, and the engine must give the same.
+//! - Where nothing bounds it, brute force cuts stacks. The engine must find what brute force finds. What the
+//!   engine finds must be a run that replays and keeps to the rounds.
 
 use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::{Recursion, generate_recursive};
@@ -25,7 +26,7 @@ fn ask(program: &Program, rounds: Bound, reduction: Reduction) -> Verdict {
     Pushdown.check(&task.analysis(), &limits).verdict
 }
 
-/// What is wrong with the engine's answer, if anything; otherwise what it was compared with.
+/// What the engine's answer was compared with, or what is wrong with it.
 fn problem(program: &Program, limits: RoundLimits, reduction: Reduction) -> Result<Compared, String> {
     let system = lower(program, Instantiation { any: 1, every: None });
     let machine = Machine::new(&system, Model::Sc);
@@ -60,7 +61,7 @@ fn problem(program: &Program, limits: RoundLimits, reduction: Reduction) -> Resu
     })
 }
 
-/// What brute force says, or that the program is too large for the engine.
+/// The answer of brute force, or that the program is too large for the engine.
 #[derive(Clone, Copy, Debug)]
 enum Compared {
     Safe,

@@ -1,6 +1,7 @@
-//! Programs that start threads without end, against brute force with a few threads.
+//! Programs that start threads without bound, against brute force with a few threads.
 //!
-//! What a few threads can break the engine finds broken. Where the number of threads is bounded after all, both agree.
+//! If a few threads can violate a property, the engine finds a violation. Where the number of threads turns
+//! out to be bounded, both agree.
 
 use palisade_conformance::brute::Answer;
 use palisade_conformance::generate::generate_spawning;
@@ -13,14 +14,14 @@ use palisade_program::{Instantiation, lower, print};
 use palisade_pushdown::Pushdown;
 use palisade_trace::replay;
 
-/// What the engine says about a program.
+/// The engine's verdict on a program.
 fn ask(program: &Program) -> Verdict {
     let (model, interlocked, options) = (Model::Sc, Interlocked::default(), Options::default());
     let task = Task { program, threads: Threads::Declared, model, interlocked, options };
     Pushdown.check(&task.analysis(), &Limits::unlimited(1).with_work(300_000)).verdict
 }
 
-/// What is wrong with the engine's answer, if anything; otherwise the answer and that of brute force.
+/// The answers of the engine and of brute force, or what is wrong with the engine's answer.
 fn problem(program: &Program) -> Result<(&'static str, &'static str), String> {
     let system = lower(program, Instantiation { any: 1, every: None });
     let machine = Machine::new(&system, Model::Sc);
@@ -41,9 +42,9 @@ fn problem(program: &Program) -> Result<(&'static str, &'static str), String> {
     Ok((Safety::word(&verdict), answer.word()))
 }
 
-/// A section that is open keeps everyone else from running, so a state in it does not stand for one without it.
+/// An open section keeps all other threads from running, so a state inside it does not cover one outside.
 #[test]
-fn sections_of_started_threads_come_to_an_end() {
+fn sections_of_started_threads_end() {
     let text =
         "shared y: 0..2; process Main { spawn W; } process W on spawn { atomic { y = 2; } } forbid y == 2;";
     let source = palisade_base::Source::new("section.pal", text);
@@ -52,9 +53,10 @@ fn sections_of_started_threads_come_to_an_end() {
     assert_eq!(Safety::word(&ask(&program)), "unsafe");
 }
 
-/// Nine threads break it, and no more than eight are followed beside a recursion: then nothing is said about more, not even within a number of rounds.
+/// Nine threads are needed for a violation, and with recursion at most eight are explored. The answer then
+/// claims nothing about more threads, not even within a number of rounds.
 #[test]
-fn threads_that_are_not_followed_are_not_vouched_for() {
+fn nothing_is_claimed_about_threads_that_are_not_explored() {
     let text = "
         shared n: 0..9;
         proc dig() { choose { dig(); } or { skip; } }
@@ -65,7 +67,7 @@ fn threads_that_are_not_followed_are_not_vouched_for() {
     let program =
         palisade_syntax::parse(palisade_syntax::Language::Pal, &source).expect("it is valid").program;
     let start = "no bad state in runs that start up to 8 processes";
-    let end = "; where procedures are recursive, no more processes are followed: start fewer, or write the recursion as a loop";
+    let end = "; in recursive programs no further started processes are explored: start fewer, or write the recursion as a loop";
     for (rounds, between) in
         [(Bound::Auto, ""), (Bound::Fixed(1), ", with up to 1 round each"), (Bound::Fixed(2), "")]
     {
@@ -73,7 +75,7 @@ fn threads_that_are_not_followed_are_not_vouched_for() {
         let (model, interlocked) = (Model::Sc, Interlocked::default());
         let task = Task { program: &program, threads: Threads::Declared, model, interlocked, options };
         let verdict = Pushdown.check(&task.analysis(), &Limits::unlimited(1).with_work(300_000)).verdict;
-        let Verdict::Unknown(reason) = verdict else { panic!("nine are not followed: {verdict:?}") };
+        let Verdict::Unknown(reason) = verdict else { panic!("nine threads are not explored: {verdict:?}") };
         assert_eq!(reason.to_string(), format!("{start}{between}{end}"));
     }
 }

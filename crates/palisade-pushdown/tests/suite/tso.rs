@@ -1,5 +1,6 @@
-//! Recursive programs under TSO, end to end: translated to SC within K rounds, decided with stacks of any height, led back; against brute force on the store-buffer machine with the same
-//! number of rounds.
+//! Recursive programs under TSO, end to end: translated to SC within K rounds, decided with stacks of any
+//! height, and translated back. Compared with brute force on the store-buffer machine with the same number of
+//! rounds.
 
 use palisade_bounded::Rounds;
 use palisade_conformance::brute::Answer;
@@ -24,10 +25,10 @@ fn ask(program: &Program, rounds: u32) -> Verdict {
     ROUNDS.check(&task.analysis(), &Limits::unlimited(1).with_work(WORK)).verdict
 }
 
-/// What the engine may do for one program.
+/// The work that the engine may spend on one program.
 const WORK: u64 = 60_000;
 
-/// What is wrong with the engine's answer, if anything; otherwise the answer and that of brute force.
+/// The answers of the engine and of brute force, or what is wrong with the engine's answer.
 fn problem(program: &Program, limits: RoundLimits) -> Result<(&'static str, &'static str), String> {
     let system = lower(program, Instantiation { any: 1, every: None });
     let machine = Machine::new(&system, Model::Tso);
@@ -93,7 +94,7 @@ fn differential_recursion_without_bound() {
 }
 
 #[test]
-fn differential_threads_without_end() {
+fn differential_threads_without_bound() {
     let limits = RoundLimits { rounds: 1, frames: 3, threads: 4, states: 15_000 };
     check(limits, 25, |seed| generate_spawning(501_000 + seed));
 }

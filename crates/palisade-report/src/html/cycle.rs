@@ -28,17 +28,17 @@ pub(super) fn picture(evidence: &Evidence<'_>, happens_before: &HappensBefore, c
         "<figure class=\"cycle\">\n<div class=\"wide\" role=\"region\" aria-label=\"Cycle of happens-before\" tabindex=\"0\">\n",
     );
     html.push_str(&drawing.svg());
-    html.push_str("</div>\n<figcaption>Each of these comes before the next, and the last before the first: no order of them all, so no sequentially consistent run, is like this one.</figcaption>\n<ol>\n");
+    html.push_str("</div>\n<figcaption>Each event comes before the next, and the last before the first. No total order of them exists, so no sequentially consistent run is like this one.</figcaption>\n<ol>\n");
     for arrow in &cycle.arrows {
-        let told = |event: usize| {
+        let place = |event: usize| {
             let event = &happens_before.events[event];
             format!("{}’s {}", evidence.name(event.thread), place_of_step(evidence, event.steps[0]))
         };
         writeln!(
             html,
             "<li>{} comes before {} <span class=\"muted\">({})</span></li>",
-            escape(&told(arrow.from)),
-            escape(&told(arrow.to)),
+            escape(&place(arrow.from)),
+            escape(&place(arrow.to)),
             escape(&why(evidence, arrow))
         )
         .expect("writing to a string");
@@ -116,17 +116,17 @@ impl<'a> Drawing<'a> {
     fn node(&self, svg: &mut String, event: usize) {
         let (x, y) = self.place(event);
         let event = &self.happens_before.events[event];
-        let told = place_of_step(self.evidence, event.steps[0]);
+        let text = place_of_step(self.evidence, event.steps[0]);
         writeln!(
             svg,
             "<g class=\"node {}\" data-step=\"{}\"><title>{}</title><rect x=\"{x}\" y=\"{}\" width=\"{BOX}\" height=\"{BOX_HEIGHT}\" rx=\"8\"/><text x=\"{}\" y=\"{}\">{}</text></g>",
             colour(event.thread.index()),
             event.steps[0],
-            escape(&told),
+            escape(&text),
             y - BOX_HEIGHT / 2.0,
             x + 10.0,
             y + 4.5,
-            escape(&fit(&told, BOX_TEXT))
+            escape(&fit(&text, BOX_TEXT))
         )
         .expect("writing to a string");
     }
@@ -163,8 +163,8 @@ impl<'a> Drawing<'a> {
 
     fn label(&self, svg: &mut String, arrow: &Arrow) {
         let [a, b, c, d] = self.curve(arrow);
-        let told = fit(&why(self.evidence, arrow), 24);
-        let width = told.chars().count() as f64 * 6.4 + 10.0;
+        let label = fit(&why(self.evidence, arrow), 24);
+        let width = label.chars().count() as f64 * 6.4 + 10.0;
         let at = |t: f64| {
             let s = 1.0 - t;
             let mix = |f: fn((f64, f64)) -> f64| {
@@ -185,7 +185,7 @@ impl<'a> Drawing<'a> {
             x - width / 2.0,
             y - 9.5,
             y + 4.0,
-            escape(&told)
+            escape(&label)
         )
         .expect("writing to a string");
     }

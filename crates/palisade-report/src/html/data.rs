@@ -113,12 +113,12 @@ impl Data<'_> {
         let mut next = code.edges_from(frame.location).map(|edge| &code.edges().as_slice()[edge as usize]);
         let line = next.find_map(|edge| self.evidence.source.position(edge.span)).map(|at| at.line);
         let label = code.labels.iter().find(|(_, location)| *location == frame.location);
-        let mut told = BTreeSet::new();
+        let mut names = BTreeSet::new();
         let registers: Vec<Value> = code
             .registers
             .iter()
             .zip(&frame.registers)
-            .filter(|(register, _)| !register.name.starts_with('%') && told.insert(&register.name))
+            .filter(|(register, _)| !register.is_temporary() && names.insert(&register.name))
             .map(|(register, value)| json!([register.name, value]))
             .collect();
         let buffer: Vec<Value> = thread

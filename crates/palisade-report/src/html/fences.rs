@@ -4,8 +4,8 @@
 use super::listing::{Marks, listing};
 use super::text::escape;
 use super::{Subject, run};
-use crate::fences::{describe, instead, told, word};
-use crate::{FencesEnd, FencesFinding, ToldFence};
+use crate::fences::{describe, explain_run, instead, word};
+use crate::{FencesEnd, FencesFinding, ReportedFence};
 use palisade_base::Source;
 use palisade_fences::Side;
 use std::fmt::Write;
@@ -29,7 +29,7 @@ pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str
         html.push_str("<ol class=\"fences\">\n");
         for (number, fence) in set.iter().enumerate() {
             let without = fence.weaker.map_or_else(|| "without it".to_owned(), instead);
-            let why = told(&fence.without);
+            let why = explain_run(&fence.without);
             // The first reason is open, because that is what people want to see.
             let open = if index == 0 && number == 0 { " open" } else { "" };
             write!(
@@ -48,7 +48,7 @@ pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str
         | FencesEnd::NotAllowed(evidence)
         | FencesEnd::NotKnownUnderSc(evidence, _) => {
             html.push_str("<h2>A run that no fences forbid</h2>\n");
-            html.push_str(&run::run(subject, evidence, &told(evidence), name));
+            html.push_str(&run::run(subject, evidence, &explain_run(evidence), name));
         }
         FencesEnd::Complete | FencesEnd::Unknown(_) => {
             if finding.sets.iter().all(Vec::is_empty) {
@@ -61,7 +61,7 @@ pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str
 
 /// The fences of a set at their places in the text. A semicolon after a statement belongs to it, whatever its
 /// span says.
-fn with_fences(source: &Source, set: &[ToldFence<'_>]) -> Marks {
+fn with_fences(source: &Source, set: &[ReportedFence<'_>]) -> Marks {
     let mut marks = Marks::default();
     for fence in set.iter().filter(|fence| !fence.place.span.is_none()) {
         let range = fence.place.span.range();

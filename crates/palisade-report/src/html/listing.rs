@@ -43,17 +43,17 @@ pub(super) fn listing(source: &Source, language: &str, marks: &Marks) -> String 
     for (index, line) in lines.enumerate() {
         let number = index as u32 + 1;
         let mut class = String::new();
-        let mut told = String::new();
+        let mut note = String::new();
         if marks.passed.contains(&number) {
             class.push_str(" passed");
         }
         if marks.broken.contains(&number) {
             class.push_str(" broken");
-            told.push_str("<span class=\"sr\">(broken property) </span>");
+            note.push_str("<span class=\"sr\">(broken property) </span>");
         }
         write!(
             html,
-            "<li class=\"line{class}\" data-line=\"{number}\"><span class=\"marks\" aria-hidden=\"true\"></span><code>{told}"
+            "<li class=\"line{class}\" data-line=\"{number}\"><span class=\"marks\" aria-hidden=\"true\"></span><code>{note}"
         )
         .expect("writing to a string");
         let mut from = 0;

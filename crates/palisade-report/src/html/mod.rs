@@ -63,28 +63,28 @@ pub fn answer<Q: Explain>(
         Some(evidence) => run::run(subject, evidence, &why, &name(number)),
         None => program(subject),
     };
-    let took = Took {
+    let details = Details {
         model: finding.model,
         engine: finding.outcome.engine,
         stats: &finding.outcome.stats,
         seconds: finding.seconds,
         peak_memory_bytes: finding.peak_memory_bytes,
     };
-    body.push_str(&took.html(&crate::notes(subject.source, notes)));
-    took.entry(finding, body)
+    body.push_str(&details.html(&crate::notes(subject.source, notes)));
+    details.entry(finding, body)
 }
 
 /// The answer of `palisade fences`.
 pub fn fences(subject: Subject<'_>, finding: &FencesFinding<'_>, number: usize) -> Entry {
-    let took = Took {
+    let details = Details {
         model: finding.model,
         engine: finding.engine,
         stats: finding.stats,
         seconds: finding.seconds,
         peak_memory_bytes: finding.peak_memory_bytes,
     };
-    let body = fences::sets(subject, finding, &name(number)) + &took.html("");
-    took.entry(finding, body)
+    let body = fences::sets(subject, finding, &name(number)) + &details.html("");
+    details.entry(finding, body)
 }
 
 /// The run of a witness file that was found valid.
@@ -198,7 +198,7 @@ pub fn page(title: &str, entries: &[Entry], maker: &str) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{} – {}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
          <a class=\"skip\" href=\"#main\">Skip to the answer</a>\n\
-         <header class=\"top\"><p class=\"brand\">{LOGO}<span>Palisade</span></p><p class=\"asked\"><code>{}</code></p></header>\n<main id=\"main\">\n",
+         <header class=\"top\"><p class=\"brand\">{LOGO}<span>Palisade</span></p><p class=\"command\"><code>{}</code></p></header>\n<main id=\"main\">\n",
         escape(&of),
         escape(title),
         escape(title)
@@ -266,7 +266,7 @@ fn program(subject: Subject<'_>) -> String {
 }
 
 /// How an answer was found.
-struct Took<'a> {
+struct Details<'a> {
     model: Model,
     engine: &'a str,
     stats: &'a Stats,
@@ -274,7 +274,7 @@ struct Took<'a> {
     peak_memory_bytes: Option<u64>,
 }
 
-impl Took<'_> {
+impl Details<'_> {
     fn entry(&self, report: &impl Report, body: String) -> Entry {
         let account = account(self.model, self.engine, self.stats, self.seconds, None, false);
         let (file, word) = (report.subject().to_owned(), report.word().to_owned());
@@ -283,7 +283,7 @@ impl Took<'_> {
 
     /// All counters, and the notes of the engine.
     fn html(&self, notes: &str) -> String {
-        let mut html = String::from("<section class=\"stats\"><h3>How the answer came about</h3>\n<dl>\n");
+        let mut html = String::from("<section class=\"stats\"><h3>How the answer was found</h3>\n<dl>\n");
         let mut item = |name: &str, value: &str| {
             writeln!(html, "<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value))
                 .expect("writing to a string");

@@ -101,7 +101,7 @@ fn table(evidence: &Evidence<'_>, story: &Story<'_>, name: &str) -> String {
                 .expect("writing to a string");
         }
         let memory: Vec<String> =
-            story.cells().into_iter().map(|cell| story.told(cell, state.memory[cell])).collect();
+            story.cells().into_iter().map(|cell| story.assignment(cell, state.memory[cell])).collect();
         writeln!(html, "<td class=\"code\">{}</td></tr>", escape(&memory.join(" ")))
             .expect("writing to a string");
     };

@@ -43,15 +43,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_gets_out() {
+    fn escaped_text_stays_text() {
         assert_eq!(
             escape("</script><img src=x onerror='\"'>&"),
             "&lt;/script&gt;&lt;img src=x onerror=&#39;&quot;&#39;&gt;&amp;"
         );
         assert_eq!(escape("a\u{202e}b\u{0}\tc"), "a\u{fffd}b\u{fffd}\tc");
-        let told = script_json(&serde_json::json!({ "a": "</script><!--\u{2028}&" }));
-        assert_eq!(told, r#"{"a":"\u003c/script\u003e\u003c!--\u2028\u0026"}"#);
-        let back: serde_json::Value = serde_json::from_str(&told).expect("it is still JSON");
+        let escaped = script_json(&serde_json::json!({ "a": "</script><!--\u{2028}&" }));
+        assert_eq!(escaped, r#"{"a":"\u003c/script\u003e\u003c!--\u2028\u0026"}"#);
+        let back: serde_json::Value = serde_json::from_str(&escaped).expect("it is still JSON");
         assert_eq!(back["a"], "</script><!--\u{2028}&");
     }
 }

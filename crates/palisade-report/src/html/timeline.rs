@@ -60,9 +60,9 @@ pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>) -> Option<Str
         let characters = longest.unwrap_or(0).clamp(*TEXT.start(), *TEXT.end());
         16 + characters * CHARACTER / 10
     };
-    let told = |step: &usize| drawing.told(*step).chars().count();
-    let box_width = width(shown.iter().map(told).max());
-    let in_memory = |step: &usize| drawing.in_memory(*step).map_or(0, |(_, told)| told.chars().count());
+    let length = |step: &usize| drawing.box_text(*step).chars().count();
+    let box_width = width(shown.iter().map(length).max());
+    let in_memory = |step: &usize| drawing.in_memory(*step).map_or(0, |(_, text)| text.chars().count());
     let memory_width = 24 + width(shown.iter().map(in_memory).max());
     (drawing.box_width, drawing.memory_width) = (box_width, memory_width);
     Some(drawing.svg())
@@ -119,8 +119,8 @@ impl Drawing<'_> {
     /// A description for readers who cannot see the picture.
     fn description(&self) -> String {
         let notes = self.story.notes();
-        let told = if notes.is_empty() { "No step overtakes a store.".to_owned() } else { notes.join(". ") };
-        format!("{} steps of {} threads. {told}", self.shown.len(), self.lanes)
+        let text = if notes.is_empty() { "No step overtakes a store.".to_owned() } else { notes.join(". ") };
+        format!("{} steps of {} threads. {text}", self.shown.len(), self.lanes)
     }
 
     fn lane_width(&self) -> usize {
@@ -243,7 +243,7 @@ impl Drawing<'_> {
 
     /// Arrows to and from memory, and what memory holds then.
     fn arrows(&self, svg: &mut String, step: usize) {
-        let Some((towards, told)) = self.in_memory(step) else { return };
+        let Some((towards, text)) = self.in_memory(step) else { return };
         let behind_box = self.box_left(step) + self.box_width;
         let bar = self.story.links.store_of[step].map(|store| self.bar_left(store) + BAR);
         let (here, memory) = (bar.unwrap_or(behind_box), self.memory_left() + 14);
@@ -259,20 +259,20 @@ impl Drawing<'_> {
             colour(self.thread(step)),
             self.memory_left() + 20,
             y + 4,
-            escape(&fit(&told, *TEXT.end()))
+            escape(&fit(&text, *TEXT.end()))
         )
         .expect("writing to a string");
     }
 
     /// The text in the box of a step.
-    fn told(&self, step: usize) -> String {
-        let told = match self.evidence.run.steps[step].action {
+    fn box_text(&self, step: usize) -> String {
+        let text = match self.evidence.run.steps[step].action {
             Action::Update { .. } => "reaches memory".to_owned(),
             Action::Execute { .. } => Some(self.story.effect(step))
                 .filter(|effect| !effect.is_empty())
                 .unwrap_or_else(|| self.story.source(step)),
         };
-        fit(&told, *TEXT.end())
+        fit(&text, *TEXT.end())
     }
 
     fn node(&self, svg: &mut String, step: usize) {
@@ -291,7 +291,7 @@ impl Drawing<'_> {
             self.box_width,
             left + 8,
             y + 4,
-            escape(&self.told(step))
+            escape(&self.box_text(step))
         )
         .expect("writing to a string");
     }

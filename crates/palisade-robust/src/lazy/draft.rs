@@ -6,11 +6,12 @@
 //!
 //! *Invariants*
 //! 1. Locations and registers of the original keep their ids, and new ones come after them. So properties
-//!    stay valid, and the exit stays the exit.
+//!    stay valid, and the exit stays the exit (a `debug_assert!` in [`Draft::build`]).
 //! 2. The stores of a thread that the changed program keeps in registers are those in its buffer in the
-//!    original, in the same order.
-//! 3. At an [own](Draft::own) location there are such stores. A property that reads memory is not judged
-//!    there, as the original does not judge it with pending stores.
+//!    original, in the same order. So both have the same memory ([`Draft::back`] checks this).
+//! 3. Every location with such stores is an [own](DraftCode::own) location ([`Draft::back`] checks this,
+//!    too). A property that reads memory is not judged there, as the original does not judge it with pending
+//!    stores.
 
 use palisade_base::{Id, IdVec, limits};
 use palisade_memory::{Action, Effect, Machine, Step};
@@ -19,8 +20,9 @@ use palisade_program::running::{
     Type, UnaryOp,
 };
 use palisade_trace::Run;
+use std::fmt::Display;
 
-/// What the original does when an edge is taken.
+/// The steps of the original when an edge is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tag {
     /// It takes this edge.
@@ -52,7 +54,7 @@ pub(crate) struct DraftCode {
     pub registers: IdVec<RegId, Register>,
     /// The edges by number. Removed edges are `None`.
     pub edges: Vec<Option<(Edge, Tag)>>,
-    /// Locations at which the original has pending stores.
+    /// Locations at which the original may have pending stores.
     pub own: Vec<Location>,
 }
 
@@ -111,6 +113,11 @@ impl Draft {
             kept.sort_by_key(|(_, edge)| edge.source);
             let edges = kept.iter().map(|(_, edge)| (*edge).clone()).collect();
             let old = &self.system.codes[id];
+            debug_assert!(
+                draft.locations >= old.location_count()
+                    && draft.registers.as_slice().starts_with(old.registers.as_slice()),
+                "invariant 1: the original's locations and registers come first"
+            );
             let mut code = Code::new(old.name.clone(), old.entry, old.exit, draft.locations, edges);
             code.registers = draft.registers.clone();
             (code.params, code.result, code.labels) = (old.params, old.result, old.labels.clone());
@@ -124,23 +131,23 @@ impl Draft {
             .collect();
         for property in &mut system.properties {
             if property.kind == PropertyKind::Forbid && property.reads_memory && !own.is_empty() {
-                let nobody = Condition::Unary(UnaryOp::Not, Box::new(Condition::Count(own.clone())));
+                let no_thread = Condition::Unary(UnaryOp::Not, Box::new(Condition::Count(own.clone())));
                 let bad = std::mem::replace(&mut property.bad, Condition::Const(0));
-                property.bad = Condition::Binary(BinaryOp::And, Box::new(nobody), Box::new(bad));
+                property.bad = Condition::Binary(BinaryOp::And, Box::new(no_thread), Box::new(bad));
             }
         }
         Built { system, numbers }
     }
 
-    /// The run of the original for which a run of the changed program under SC stands. `None` if there is no
-    /// such run, which would be a bug in the modification.
+    /// The run of the original that corresponds to a run of the changed program under SC. `None` if there is
+    /// no such run, which would be a bug in the modification.
     pub fn back(&self, built: &Built, run: &Run, original: Machine<'_>) -> Option<Run> {
         let changed = Machine { system: &built.system, model: palisade_memory::Model::Sc, ..original };
         let mut from = changed.initial_state(&run.memory)?;
         let mut to = original.initial_state(&run.memory)?;
         let mut steps = Vec::new();
         for step in &run.steps {
-            limits::go_on();
+            limits::checkpoint();
             let (next, effect) = changed.step(&from, *step).ok()?;
             let Action::Execute { edge, choice } = step.action else { return None };
             let code = from.threads[step.thread].top().code;
@@ -163,6 +170,15 @@ impl Draft {
             if tag.updates && stored {
                 take(Action::Update { position: 0 })?;
             }
+            if from.fault.is_none() && to.fault.is_none() {
+                debug_assert_eq!(from.memory, to.memory, "invariant 2: both have the same memory");
+                let at = from.threads[step.thread].top();
+                debug_assert!(
+                    to.threads[step.thread].buffer.is_empty()
+                        || self.codes[at.code].own.contains(&at.location),
+                    "invariant 3: a location with pending stores is an own location"
+                );
+            }
         }
         Some(Run { memory: run.memory.clone(), steps })
     }
@@ -174,15 +190,16 @@ impl DraftCode {
         Location::from_index(self.locations - 1)
     }
 
-    /// A location at which the original has pending stores.
+    /// A location at which the original may have pending stores.
     pub fn own_location(&mut self) -> Location {
         let location = self.location();
         self.own.push(location);
         location
     }
 
-    pub fn register(&mut self, name: String) -> RegId {
-        self.registers.push(Register { name, ty: Type::INT })
+    /// A new temporary. The suffix becomes part of its name.
+    pub fn temporary(&mut self, suffix: impl Display) -> RegId {
+        self.registers.push(Register::temporary(suffix, Type::INT))
     }
 
     pub fn add(&mut self, edge: Edge, tag: Tag) {
@@ -190,6 +207,6 @@ impl DraftCode {
     }
 
     pub fn edge(&self, number: usize) -> &(Edge, Tag) {
-        self.edges[number].as_ref().expect("edges that were taken away are not used any more")
+        self.edges[number].as_ref().expect("removed edges are not used")
     }
 }

@@ -89,7 +89,7 @@ pub(crate) fn extend(draft: &mut Draft, code: CodeId, path: &[usize], variant: V
         at = target;
     }
     for (index, (edge, tag)) in edges.iter().enumerate() {
-        limits::go_on();
+        limits::checkpoint();
         // Alternatives to this instruction, from q₁ on.
         if variant == Variant::Deleting && index > 0 {
             let others: Vec<(Edge, Tag)> = extension
@@ -173,12 +173,12 @@ impl Extension<'_> {
         let to = match address {
             Address::Cell(cell) => Destination::Cell(*cell),
             other => {
-                let register = self.code.register(format!("%a{number}"));
+                let register = self.code.temporary(format_args!("a{number}"));
                 at = self.step(at, Instr::Assign(register, number_of(other)), span, Tag::NOTHING);
                 Destination::Register(register)
             }
         };
-        let register = self.code.register(format!("%v{number}"));
+        let register = self.code.temporary(format_args!("v{number}"));
         at = self.step(at, Instr::Assign(register, value.clone()), span, tag);
         self.buffer.push(PutOff { to, value: register });
         at
@@ -262,7 +262,7 @@ impl Extension<'_> {
     ) -> Location {
         let entries = self.buffer[first..].to_vec();
         for (index, entry) in entries.iter().enumerate() {
-            limits::go_on();
+            limits::checkpoint();
             match target {
                 Some(target) if index + 1 == entries.len() => {
                     self.code.add(Edge { source: at, target, instr: entry.store(), span }, Tag::UPDATE);
@@ -294,7 +294,7 @@ fn entry_condition<'i>(code: &DraftCode, path: impl Iterator<Item = &'i Instr>) 
     let mut now: FxHashMap<RegId, Option<Expr>> = FxHashMap::default();
     let mut conditions = Vec::new();
     for instr in path {
-        limits::go_on();
+        limits::checkpoint();
         match instr {
             Instr::Assign(register, value) => _ = now.insert(*register, at_start(value, &now)),
             Instr::Load(register, _)

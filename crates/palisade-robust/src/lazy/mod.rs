@@ -96,14 +96,14 @@ impl Lazy {
     fn decide(&self, analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdict {
         let unsupported = |why: &str| Verdict::Unknown(Reason::Unsupported(why.to_owned()));
         if analysis.task.model != Model::Tso {
-            return unsupported("the lazy engine is made for TSO");
+            return unsupported("the lazy engine supports only TSO");
         }
         if analysis.task.is_parameterized() {
-            return unsupported("the lazy engine takes programs with a fixed number of processes");
+            return unsupported("the lazy engine needs a fixed number of processes");
         }
         let system = analysis.system(1);
         if analysis.structure().calls {
-            return unsupported("the lazy engine takes programs without procedures");
+            return unsupported("the lazy engine does not support procedures");
         }
         stats.set("states", 0);
         stats.set("chain_steps", 0);
@@ -133,11 +133,7 @@ impl Lazy {
             match run.extend(Some(rounds), Variant::Deleting, MAX_DELETIONS, stats) {
                 End::Bad(run) => return found(run),
                 // Safe up to this many rounds.
-                End::Safe => {
-                    let times = if rounds == 1 { "once".to_owned() } else { format!("{rounds} times") };
-                    let text = format!("no bad state with loops unrolled {times}");
-                    reached = Reason::Observed(text);
-                }
+                End::Safe => reached = Reason::Unrolled(rounds),
                 End::Open(reason) => {
                     let what = reason.what_ran_out();
                     return Verdict::Unknown(
@@ -174,7 +170,7 @@ impl Series<'_> {
                 Err(reason) => return End::Open(reason),
             };
             if round >= most {
-                let text = format!("no bad state with {round} extensions");
+                let text = format!("extending the program {round} times did not decide the question");
                 return End::Open(Reason::Observed(text));
             }
             let found = match self.ask(&built, &known, stats) {
@@ -203,16 +199,16 @@ impl Series<'_> {
             let mut extended = false;
             for sequence in sequences.iter().take(MAX_SEQUENCES) {
                 let path = numbers(&built, sequence);
-                let told = tell(&draft, &built, sequence.code, &path);
+                let note = delay_note(&draft, &built, sequence.code, &path);
                 if extend(&mut draft, sequence.code, &path, variant) {
                     stats.add("extensions", 1);
-                    self.effort.limits.note(&told);
+                    self.effort.limits.note(&note);
                     known.insert((sequence.code, path));
                     extended = true;
                 }
             }
             if !extended {
-                let text = "no new sequence of instructions to put off was found";
+                let text = "no new sequence of instructions to delay was found";
                 return End::Open(Reason::Observed(text.to_owned()));
             }
         }
@@ -242,7 +238,8 @@ impl Series<'_> {
             Reached::Nothing => Ok(None),
             // A bounded result about R under SC says little about the program under TSO.
             Reached::Unknown(reason) if reason.is_bound() => {
-                let why = "there are more started processes or nested calls than the search under SC follows";
+                let why =
+                    "there are more started processes or nested calls than the search under SC explores";
                 Err(Reason::Unsupported(why.to_owned()))
             }
             Reached::Unknown(reason) => Err(reason),
@@ -289,18 +286,18 @@ impl Series<'_> {
     }
 }
 
-/// A note on what is put off. It lists the instructions of the program itself, not those that earlier
-/// extensions added.
-fn tell(draft: &Draft, built: &Built, code: CodeId, path: &[usize]) -> Note {
+/// A note on the stores that are delayed. It lists the instructions of the program itself, not those that
+/// earlier extensions added.
+fn delay_note(draft: &Draft, built: &Built, code: CodeId, path: &[usize]) -> Note {
     let edges = path.iter().map(|&number| draft.code(code).edge(number));
-    let told: Vec<_> =
+    let own_edges: Vec<_> =
         edges.filter(|(_, tag)| !tag.only_if_faulting && *tag != draft::Tag::NOTHING).collect();
     let (system, own) = (&built.system, &built.system.codes[code]);
     let instrs: Vec<String> =
-        told.iter().map(|(edge, _)| describe::instruction(system, own, &edge.instr)).collect();
+        own_edges.iter().map(|(edge, _)| describe::instruction(system, own, &edge.instr)).collect();
     Note {
-        text: format!("{} puts off its stores of: {}", own.name, instrs.join("; ")),
-        places: told.iter().map(|(edge, _)| edge.span).collect(),
+        text: format!("{} delays its stores in: {}", own.name, instrs.join("; ")),
+        places: own_edges.iter().map(|(edge, _)| edge.span).collect(),
     }
 }
 

@@ -107,7 +107,7 @@ fn sequence(threads: &mut Threads<'_>, own: &[Kept]) -> Option<Sequence> {
         if index + 1 < own.len() {
             let target = kept.to.expect("an attacker opens no sections");
             for action in threads.steps_after(&kept.mv, kept.code, kept.way, target) {
-                limits::go_on();
+                limits::checkpoint();
                 let Action::Execute { edge, .. } = action else { continue };
                 edges.push(edge);
             }
@@ -144,10 +144,10 @@ impl<'w, 'a> Walk<'w, 'a> {
         let Letter::Store(cell) = store.mv.letter else { return None };
         let target = store.to?;
         let mut walk: Vec<Kept> = vec![store.clone()];
-        let mut choices: Vec<Vec<Next>> = vec![self.nexts(target.local, &[(cell, target.write()?)])];
+        let mut choices: Vec<Vec<Next>> = vec![self.next_steps(target.local, &[(cell, target.write()?)])];
         self.visits.insert(target.local, 1);
         while let Some(open) = choices.last_mut() {
-            limits::go_on();
+            limits::checkpoint();
             self.steps += 1;
             if self.steps > MAX_STEPS {
                 return None;
@@ -171,8 +171,8 @@ impl<'w, 'a> Walk<'w, 'a> {
             }
             *visits += 1;
             walk.push(kept);
-            let nexts = self.nexts(next.target.local, &next.held);
-            choices.push(nexts);
+            let next_steps = self.next_steps(next.target.local, &next.held);
+            choices.push(next_steps);
         }
         None
     }
@@ -182,7 +182,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// What the attacker can do next. The load that ends the walk comes first, so that it is tried last.
-    fn nexts(&mut self, local: LocalId, held: &[(CellId, u32)]) -> Vec<Next> {
+    fn next_steps(&mut self, local: LocalId, held: &[(CellId, u32)]) -> Vec<Next> {
         let way = Way::Attacking;
         let moves = self.threads.automaton.work_out_moves(local, way).to_vec();
         let mut found = Vec::new();

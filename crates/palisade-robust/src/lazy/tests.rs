@@ -3,14 +3,15 @@
 use super::draft::Draft;
 use super::extend::{Variant, extend};
 use super::oracle::{Sequence, sequences};
-use super::{numbers, unroll};
+use super::{Lazy, numbers, unroll};
 use crate::attacks::find;
 use crate::expand::Question;
 use crate::search::Effort;
 use palisade_base::Id;
 use palisade_conformance::brute::{self, Scope};
 use palisade_conformance::{Profile, generate, seeds};
-use palisade_engine::{Limits, Stats};
+use palisade_engine::{Engine, Limits, Reason, Stats, Task, Verdict};
+use palisade_explore::Explicit;
 use palisade_memory::{Machine, Model, State};
 use palisade_program::running::{Structure, System};
 use palisade_program::{Instantiation, Value, lower, print};
@@ -120,4 +121,29 @@ fn unrolling_adds_no_states_and_more_of_it_removes_none() {
         compared += usize::from(!last.is_empty());
     }
     assert!(compared > 20 || !seeds.suffice(), "{compared}");
+}
+
+/// What the engine says about unrolled loops holds for the unrolled program under TSO.
+#[test]
+fn claims_about_unrolled_loops_hold() {
+    let seeds = seeds(150);
+    let mut claims = 0;
+    for seed in seeds.range() {
+        let program = generate(Profile::Cyclic, seed);
+        let task = Task::new(&program, Model::Tso);
+        let limits = Limits::unlimited(1).with_work(20_000);
+        let verdict = Lazy { sc: &Explicit }.check(&task.analysis(), &limits).verdict;
+        let reached = match &verdict {
+            Verdict::Unknown(Reason::Partly(_, reached)) => reached,
+            Verdict::Unknown(reason) => reason,
+            _ => continue,
+        };
+        if let Reason::Unrolled(rounds) = reached {
+            let unrolled = unroll::unroll(&task.lower(1), *rounds).build().system;
+            let found = brute::check(Machine::new(&unrolled, Model::Tso), Scope::states(20_000));
+            assert_ne!(found.word(), "unsafe", "seed {seed}, {rounds} rounds:\n{}", print::print(&program));
+            claims += 1;
+        }
+    }
+    assert!(claims > 0 || !seeds.suffice(), "no claims were compared");
 }

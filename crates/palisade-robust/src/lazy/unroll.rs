@@ -39,7 +39,7 @@ fn back_edges_of(code: &Code) -> Vec<bool> {
     let mut path: Vec<(Location, u32)> = vec![(code.entry, code.edges_from(code.entry).start)];
     colours[code.entry.index()] = Colour::OnPath;
     while let Some((location, next)) = path.last_mut() {
-        limits::go_on();
+        limits::checkpoint();
         let edges = code.edges_from(*location);
         if *next >= edges.end {
             colours[location.index()] = Colour::Done;
@@ -78,7 +78,7 @@ pub(crate) fn unroll(system: &System, rounds: usize) -> Draft {
         unrolled.edges.clear();
         for (round, here) in at.iter().enumerate() {
             for (number, edge) in code.edges().iter_enumerated() {
-                limits::go_on();
+                limits::checkpoint();
                 let target = if back[number.index()] { at.get(round + 1) } else { Some(here) };
                 let Some(target) = target else { continue };
                 let updates = matches!(edge.instr, Instr::Store(..));

@@ -1,4 +1,5 @@
-//! The lazy engine against the brute-force interpreter: the suite every engine must pass. And how its work grows.
+//! The lazy engine against the brute-force interpreter (the suite every engine must pass), and how its work
+//! grows.
 
 use palisade_base::Source;
 use palisade_conformance::Profile;
@@ -59,7 +60,8 @@ fn stats(text: &str, jobs: usize) -> Stats {
     outcome.stats
 }
 
-/// The states grow like the square of the length, and so must the work. Here, chains of states with one successor lead into long circles, which were once walked by each of them.
+/// The number of states grows like the square of the length, and so must the work. Here chains of states with
+/// one successor lead into long cycles, and each chain used to walk the whole cycle.
 #[test]
 fn work_on_delayed_loops_grows_like_the_states() {
     let per_state = |length| {

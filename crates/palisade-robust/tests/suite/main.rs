@@ -1,4 +1,4 @@
-//! Robustness: one program for all tests, linked once.
+//! Robustness. One test binary, linked once.
 
 mod any_number;
 mod conformance;

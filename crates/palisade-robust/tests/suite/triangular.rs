@@ -1,9 +1,9 @@
-//! Triangular races against brute force, and what they are good for: a program without them is robust.
+//! Triangular races against brute force. Programs without them must be robust.
 
 use palisade_base::{Id, Source};
 use palisade_conformance::{Profile, generate, robust, seeds};
-use palisade_engine::{Engine, Limits, Options, Question, Task, Threads, TriangularRaces, Verdict};
-use palisade_memory::{Action, Effect, Interlocked, Machine, Model, State, Step};
+use palisade_engine::{Engine, Limits, Question, Task, TriangularRaces, Verdict};
+use palisade_memory::{Action, Effect, Machine, Model, State, Step};
 use palisade_program::running::{CellId, Instr, ThreadId};
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower, print};
@@ -13,17 +13,12 @@ use palisade_trace::triangle;
 use rustc_hash::FxHashSet;
 
 fn ask(program: &Program) -> Verdict {
-    let task = Task {
-        program,
-        threads: Threads::Declared,
-        model: Model::Tso,
-        interlocked: Interlocked::default(),
-        options: Options::default(),
-    };
+    let task = Task::new(program, Model::Tso);
     Triangles.check(&task.analysis(), &Limits::unlimited(1)).verdict
 }
 
-/// Every state under SC, with the cell each thread has stored to last, if nothing has waited for that. `None` if there are too many.
+/// Whether there is a race, by visiting every state under SC. A state includes the cell that each thread has
+/// stored to last, if nothing has waited for that store. `None` if there are too many states.
 fn brute(machine: Machine<'_>, most: usize) -> Option<bool> {
     type Stored = Vec<Option<CellId>>;
     let start = |state: State| {
@@ -100,10 +95,10 @@ fn rival(machine: Machine<'_>, state: &State, except: ThreadId, cell: CellId) ->
             if stores {
                 return true;
             }
-            // Local steps may come before the store, and a section before its store.
-            let goes_on = successor.state.section.is_some()
+            // Local steps may come before the store, and a section may open before its store.
+            let continues = successor.state.section.is_some()
                 || matches!(successor.effect, Effect::Local | Effect::Fenced | Effect::StoreFenced);
-            if goes_on && known.insert(successor.state.clone()) {
+            if continues && known.insert(successor.state.clone()) {
                 open.push((successor.state, Some(thread)));
             }
         }
@@ -121,27 +116,27 @@ fn random_programs() {
             let system = lower(&program, Instantiation { any: 2, every: None });
             let Some(expected) = brute(Machine::new(&system, Model::Sc), 20_000) else { continue };
             let answer = ask(&program);
-            let told = || format!("{profile:?} {seed}\n{}", print::print(&program));
+            let context = || format!("{profile:?} {seed}\n{}", print::print(&program));
             let robust = || robust::check(Machine::new(&system, Model::Tso), 2_000);
             match answer {
                 Verdict::Holds => {
-                    assert!(!expected, "race-free, but there is a race: {}", told());
+                    assert!(!expected, "race-free, but there is a race: {}", context());
                     let robust = robust();
                     assert!(
                         !matches!(robust, robust::Answer::NotRobust(_)),
                         "race-free, but not robust: {}",
-                        told()
+                        context()
                     );
                     free += 1;
                 }
                 Verdict::Violated(witness) => {
-                    assert!(expected, "racy, but there is no race: {}", told());
+                    assert!(expected, "racy, but there is no race: {}", context());
                     triangle(Machine::new(&system, Model::Sc), &witness.run)
-                        .unwrap_or_else(|error| panic!("{error}: {:?} {}", witness.run, told()));
+                        .unwrap_or_else(|error| panic!("{error}: {:?} {}", witness.run, context()));
                     racy += 1;
                     robust_but_racy += usize::from(robust() == robust::Answer::Robust);
                 }
-                Verdict::Unknown(reason) => panic!("unknown: {reason}: {}", told()),
+                Verdict::Unknown(reason) => panic!("unknown: {reason}: {}", context()),
             }
         }
     }
@@ -157,7 +152,7 @@ fn programs() {
         let program = parse(Language::Pal, &Source::new("test.pal", text)).expect("it is valid").program;
         assert_eq!(TriangularRaces::word(&ask(&program)), expected, "{text}");
     };
-    // Robust, and yet there is a race.
+    // Robust, but there is a race.
     check("shared x, y: 0..1; process P { x = 1; let r = y; } process Q { y = 1; }", "racy");
     check("shared x, y: 0..1; process P { x = 1; fence; let r = y; } process Q { y = 1; }", "race-free");
     check("shared x, y: 0..1; process P { let r = y; x = 1; } process Q { y = 1; }", "race-free");

@@ -181,7 +181,7 @@
   }
 
   // Sends a question, shows the server's progress reports, and then the answer. A new question aborts the old one.
-  async function send(asked, show) {
+  async function send(question, show) {
     if (current) current.abort.abort();
     const mine = { abort: new AbortController(), token: null };
     current = mine;
@@ -191,7 +191,7 @@
       const response = await fetch("/api/run", {
         method: "POST",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(asked),
+        body: JSON.stringify(question),
         signal: mine.abort.signal,
       });
       if (!response.ok) throw new Error(await response.text());

@@ -76,20 +76,20 @@ fn questions_are_answered() {
     for (field, value) in
         [("language", "cobol"), ("model", "arm"), ("engine", "v8"), ("threads", "0"), ("threads", "many")]
     {
-        let mut asked = question("check", STORE_BUFFERING);
-        asked[field] = value.into();
-        assert_eq!(last(&server.ask(&asked))["event"], "error", "{field} {value}");
+        let mut request = question("check", STORE_BUFFERING);
+        request[field] = value.into();
+        assert_eq!(last(&server.ask(&request))["event"], "error", "{field} {value}");
     }
-    let mut asked = question("robust", STORE_BUFFERING);
-    asked["model"] = "sc".into();
-    assert!(last(&server.ask(&asked))["message"].as_str().is_some_and(|message| message.contains("SC")));
-    let mut asked = question("fences", STORE_BUFFERING);
-    asked["goal"] = "robustness".into();
-    asked["all"] = true.into();
-    assert_eq!(last(&server.ask(&asked))["word"], "robust");
-    let mut asked = question("check", "process P { x: = }");
-    asked["name"] = "/etc/passwd".into();
-    assert!(!server.post("/api/run", &asked).contains("root:"), "names are not files");
+    let mut request = question("robust", STORE_BUFFERING);
+    request["model"] = "sc".into();
+    assert!(last(&server.ask(&request))["message"].as_str().is_some_and(|message| message.contains("SC")));
+    let mut request = question("fences", STORE_BUFFERING);
+    request["goal"] = "robustness".into();
+    request["all"] = true.into();
+    assert_eq!(last(&server.ask(&request))["word"], "robust");
+    let mut request = question("check", "process P { x: = }");
+    request["name"] = "/etc/passwd".into();
+    assert!(!server.post("/api/run", &request).contains("root:"), "names are not files");
     server.wait_for(IDLE);
 }
 
@@ -97,9 +97,9 @@ fn questions_are_answered() {
 fn steps_are_taken_by_hand() {
     let server = Running::start(small());
     let take = |choices: &[usize]| {
-        let mut asked = question("step", STORE_BUFFERING);
-        asked["choices"] = json!(choices);
-        last(&server.ask(&asked)).clone()
+        let mut request = question("step", STORE_BUFFERING);
+        request["choices"] = json!(choices);
+        last(&server.ask(&request)).clone()
     };
     let first = take(&[]);
     assert_eq!(first["next"].as_array().map(Vec::len), Some(2), "{first}");
@@ -199,24 +199,24 @@ fn malformed_requests_are_refused() {
 #[test]
 fn a_run_is_stopped_by_its_token() {
     let server = Running::start(small());
-    let mut asked = question("check", ENDLESS);
-    asked["engine"] = "explicit".into();
-    let mut connection = server.begin(&asked);
-    let mut heard = String::new();
+    let mut request = question("check", ENDLESS);
+    request["engine"] = "explicit".into();
+    let mut connection = server.begin(&request);
+    let mut received = String::new();
     let mut piece = [0; 4096];
-    while !heard.contains("progress") {
+    while !received.contains("progress") {
         let read = connection.read(&mut piece).expect("the server reports progress");
-        assert!(read > 0, "{heard}");
-        heard.push_str(str::from_utf8(&piece[..read]).expect("text"));
+        assert!(read > 0, "{received}");
+        received.push_str(str::from_utf8(&piece[..read]).expect("text"));
     }
     let started =
-        heard.split("\r\n").find(|line| line.contains("started")).expect("there is a `started` event");
+        received.split("\r\n").find(|line| line.contains("started")).expect("there is a `started` event");
     let started: Value = serde_json::from_str(started.trim_end()).expect("JSON");
     assert_eq!(status(&server.post("/api/stop", &json!("0123"))), "404");
     assert_eq!(status(&server.post("/api/stop", &Value::Null)), "404");
     assert_eq!(status(&server.post("/api/stop", &started["token"])), "200");
-    connection.read_to_string(&mut heard).expect("the answer arrives");
-    let found = events(&heard);
+    connection.read_to_string(&mut received).expect("the answer arrives");
+    let found = events(&received);
     let last = last(&found);
     assert_eq!(last["word"], "unknown", "{last}");
     assert!(last["html"].as_str().is_some_and(|html| html.contains("stopped")), "{last}");
@@ -231,9 +231,9 @@ fn runs_end_within_their_time_and_memory() {
     assert_eq!(last(&found)["word"], "unknown");
     assert!(last(&found)["html"].as_str().is_some_and(|html| html.contains("out of time")), "{found:?}");
     let server = Running::start(Config { memory: 1 << 20, ..small() });
-    let mut asked = question("check", ENDLESS);
-    asked["engine"] = "explicit".into();
-    let found = server.ask(&asked);
+    let mut request = question("check", ENDLESS);
+    request["engine"] = "explicit".into();
+    let found = server.ask(&request);
     assert!(last(&found)["html"].as_str().is_some_and(|html| html.contains("out of memory")), "{found:?}");
     // Short programs that are very large.
     for program in [

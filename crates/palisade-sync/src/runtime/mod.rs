@@ -1,9 +1,9 @@
 //! Runs a closure with its threads under a scheduler: one thread at a time, with a decision before every
 //! operation that other threads can observe.
 //!
-//! Threads are threads of the operating system that pass on a token. A thread announces its next step. When
-//! it is chosen, it takes the step and runs on by itself until its next one. Outside of a run nothing of this
-//! happens: [`here`] says whether the current thread belongs to a run.
+//! Threads are operating-system threads that pass a token around. A thread announces its next step. When it
+//! is chosen, it takes the step and runs freely until its next one. None of this happens outside a run:
+//! [`here`] returns the current thread's place in a run, if it belongs to one.
 
 pub mod schedule;
 pub mod session;
@@ -14,7 +14,7 @@ pub mod strategy;
 use palisade_dpor::Footprint;
 use palisade_monitor::Action;
 use session::{CallSite, Session};
-use state::{End, Failure, Pending, State, Wait};
+use state::{End, Failure, Outcomes, Pending, State, Wait};
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe, Location};
@@ -27,7 +27,7 @@ use strategy::Strategy;
 #[derive(Debug)]
 pub struct Run {
     state: Mutex<State>,
-    /// Notified whenever a thread of the operating system ends.
+    /// Notified whenever an operating-system thread ends.
     over: Condvar,
     pub epoch: u64,
 }
@@ -75,9 +75,21 @@ impl Here {
     /// the thread is being unwound.
     pub fn step<R>(
         &self,
+        place: (&'static Location<'static>, &'static str),
+        footprint: Footprint,
+        wait: Wait,
+        perform: impl FnOnce(&mut State, palisade_monitor::Instruction) -> R,
+    ) -> Option<R> {
+        self.step_with_outcomes(place, footprint, wait, Outcomes::One, perform)
+    }
+
+    /// A step that may have several outcomes.
+    pub fn step_with_outcomes<R>(
+        &self,
         (location, operation): (&'static Location<'static>, &'static str),
         footprint: Footprint,
         wait: Wait,
+        outcomes: Outcomes,
         perform: impl FnOnce(&mut State, palisade_monitor::Instruction) -> R,
     ) -> Option<R> {
         let mut state = self.run.state();
@@ -86,7 +98,7 @@ impl Here {
             return self.unwind();
         }
         let instruction = state.session.instruction(CallSite::new(location, operation));
-        state.announce(self.thread, Pending { footprint, wait, instruction });
+        state.announce(self.thread, Pending { footprint, wait, instruction, outcomes });
         state.decide();
         match self.turn(state) {
             Some(mut state) => Some(perform(&mut state, instruction)),
@@ -221,13 +233,13 @@ pub fn execute(
     strategy: Strategy,
     session: Session,
     records: bool,
-    most_steps: usize,
+    max_steps: usize,
     watch: Duration,
 ) -> Finished {
     static EPOCHS: AtomicU64 = AtomicU64::new(1);
     keep_panics();
     let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed);
-    let mut state = State::new(strategy, session, records, most_steps);
+    let mut state = State::new(strategy, session, records, max_steps);
     // The first thread needs an instruction to begin with; any will do, since it touches nothing.
     state.session.instruction(CallSite {
         file: file!(),

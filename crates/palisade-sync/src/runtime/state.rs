@@ -1,9 +1,10 @@
-//! An execution: its threads, what each will do next, and which of them may.
+//! An execution: its threads, what each will do next, and which of them can run.
 //!
 //! *Invariants*
-//! 1. One thread runs at a time: the one in `running`.
-//! 2. Every other thread has announced its next step and waits for its turn.
-//! 3. There is a decision before every step that touches what other threads can touch.
+//! 1. One thread runs at a time: the one in `running`. Every other thread waits for its turn.
+//! 2. Every thread that does not run has announced its next step. Checked at every decision.
+//! 3. There is a decision before every step that touches what other threads can touch. Only the running
+//!    thread records events; this is checked at every event.
 
 use super::schedule::Schedule;
 use super::session::{CallSite, Session};
@@ -23,6 +24,16 @@ pub struct Pending {
     pub footprint: Footprint,
     pub wait: Wait,
     pub instruction: Instruction,
+    pub outcomes: Outcomes,
+}
+
+/// How many outcomes a step has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcomes {
+    /// One.
+    One,
+    /// One per thread that waits for this condition variable and has not been notified.
+    PerWaiter(u64),
 }
 
 /// What a thread has to wait for.
@@ -62,9 +73,9 @@ pub enum Object {
     /// The first call has not begun, is in progress, or is done.
     Once(Progress),
     /// How many threads have arrived, and how often it has opened.
-    Barrier { come: usize, generation: u64 },
+    Barrier { arrived: usize, generation: u64 },
     /// Messages, senders, whether there is a receiver, and the maximum number of messages.
-    Channel { messages: usize, senders: usize, receiver: bool, most: usize },
+    Channel { messages: usize, senders: usize, receiver: bool, capacity: usize },
 }
 
 /// The progress of a first call.
@@ -104,7 +115,7 @@ pub enum End {
     Waited,
     /// A loop that was treated as a wait turned out not to be one.
     NotAWait,
-    /// The strategy requested no more steps.
+    /// The strategy requested no further steps.
     Stopped,
     /// With a failure.
     Failed(Failure),
@@ -122,11 +133,11 @@ pub enum Failure {
         /// The position in the source, if known.
         place: Option<String>,
     },
-    /// No thread can continue: each waiting thread with its call site.
+    /// No thread can make progress: each waiting thread with its call site.
     Deadlock(Vec<(String, CallSite)>),
     /// Threads loop forever: each with the call site of its loop.
     Spin(Vec<(String, CallSite)>),
-    /// The test has ended, but threads of it wait forever.
+    /// The test has ended, but some of its threads wait forever.
     Leak(Vec<(String, CallSite)>),
     /// A thread runs without any operation of this crate.
     Silent(String),
@@ -155,17 +166,17 @@ pub struct State {
     pub schedule: Schedule,
     /// Threads in the order in which they were started.
     order: Vec<usize>,
-    most_steps: usize,
+    max_steps: usize,
     pub events: Vec<Event>,
     pub session: Session,
     pub end: Option<End>,
-    /// Threads of the operating system that have not ended.
+    /// Operating-system threads that have not ended.
     pub live: usize,
 }
 
 impl State {
     /// The state before the first step, with only the first thread.
-    pub fn new(strategy: Strategy, session: Session, records: bool, most_steps: usize) -> State {
+    pub fn new(strategy: Strategy, session: Session, records: bool, max_steps: usize) -> State {
         let mut state = State {
             threads: Vec::new(),
             objects: FxHashMap::default(),
@@ -178,7 +189,7 @@ impl State {
             idle: 0,
             schedule: Schedule::default(),
             order: Vec::new(),
-            most_steps,
+            max_steps,
             events: Vec::new(),
             session,
             end: None,
@@ -192,8 +203,12 @@ impl State {
         if self.threads.len() <= number {
             self.threads.resize_with(number + 1, || None);
         }
-        let pending =
-            Pending { footprint: Footprint::nothing(), wait: Wait::No, instruction: Instruction(0) };
+        let pending = Pending {
+            footprint: Footprint::nothing(),
+            wait: Wait::No,
+            instruction: Instruction(0),
+            outcomes: Outcomes::One,
+        };
         self.threads[number] = Some(Thread {
             pending: Some(pending),
             ended: false,
@@ -241,7 +256,7 @@ impl State {
         (thread as u64 + 1) << 40 | me.objects << 7
     }
 
-    /// The address that stands for the end of a thread.
+    /// The address that represents the end of a thread.
     pub fn end_address(thread: usize) -> u64 {
         (thread as u64 + 1) << 40 | 1 << 39
     }
@@ -253,6 +268,10 @@ impl State {
 
     /// Records an event for the monitors.
     pub fn event(&mut self, thread: usize, instruction: Instruction, action: Action) {
+        debug_assert!(
+            self.running.is_none_or(|running| running == thread),
+            "only the running thread takes steps"
+        );
         self.thread_mut(thread).last = Some(instruction);
         self.events.push(Event { process: Process(thread as u32), instruction, action });
     }
@@ -293,17 +312,18 @@ impl State {
                 _ => true,
             },
             Wait::Room(address) => match object(address) {
-                Some(Object::Channel { messages, receiver, most, .. }) => messages < most || !receiver,
+                Some(Object::Channel { messages, receiver, capacity, .. }) => {
+                    messages < capacity || !receiver
+                }
                 _ => true,
             },
         }
     }
 
-    /// How many outcomes the next step of a thread has: the threads that a notification can reach.
+    /// How many outcomes the next step of a thread has.
     fn outcomes(&self, pending: &Pending) -> usize {
-        let [touch] = pending.footprint.touches.as_slice() else { return 1 };
-        let notifies_one = self.session.place(pending.instruction).operation == "notify_one";
-        match self.objects.get(&touch.address).filter(|_| notifies_one) {
+        let Outcomes::PerWaiter(condvar) = pending.outcomes else { return 1 };
+        match self.objects.get(&condvar) {
             Some(Object::Condvar { waiters }) => {
                 waiters.iter().filter(|(_, notified)| !notified).count().max(1)
             }
@@ -344,7 +364,7 @@ impl State {
                 return self.finish(end);
             }
             if self.recording.is_some() && !self.probation {
-                let changed = in_loops.iter().any(|&number| !self.round_stands(number));
+                let changed = in_loops.iter().any(|&number| !self.round_is_unchanged(number));
                 if changed {
                     return self.finish(End::Waited);
                 }
@@ -358,7 +378,7 @@ impl State {
             candidates = in_loops;
             self.idling = true;
         }
-        if self.schedule.0.len() >= self.most_steps {
+        if self.schedule.0.len() >= self.max_steps {
             return self.finish(End::Cut);
         }
         let mut strategy = self.strategy.take().expect("the strategy is present between decisions");
@@ -412,6 +432,14 @@ impl State {
             self.schedule.0.push(choice);
         }
         self.running = Some(choice.process);
+        debug_assert!(self.others_have_announced(choice.process), "only the running thread has no next step");
+    }
+
+    /// Invariant 2: every thread but this one has announced its next step, or has ended.
+    fn others_have_announced(&self, running: usize) -> bool {
+        let mut others =
+            self.threads.iter().enumerate().filter_map(|(number, thread)| Some((number, thread.as_ref()?)));
+        others.all(|(number, thread)| number == running || thread.ended || thread.pending.is_some())
     }
 
     /// The outcome chosen for the current step.
@@ -466,7 +494,7 @@ impl State {
     }
 
     /// Whether memory still holds what a thread saw in its round.
-    fn round_stands(&self, thread: usize) -> bool {
+    fn round_is_unchanged(&self, thread: usize) -> bool {
         let round = self.thread(thread).round.as_deref().unwrap_or_default();
         let mut seen = round.iter().filter_map(|look| look.seen);
         seen.all(|(address, value)| self.memory.get(&address).is_none_or(|now| *now == value))

@@ -50,7 +50,7 @@ pub enum Strategy {
     Random(Random),
     /// By priority.
     Pct(Pct),
-    /// As a search requests.
+    /// By the requests of a search.
     Follow(Follow),
 }
 
@@ -63,7 +63,7 @@ pub struct Pct {
     changes: Vec<usize>,
 }
 
-/// First the given choices, then on with the thread of the last step, if it is not asleep.
+/// Makes the given choices first. Then continues with the thread of the last step, unless it is asleep.
 #[derive(Clone, Debug)]
 pub struct Follow {
     pub choices: Vec<Choice>,

@@ -39,22 +39,23 @@ impl Barrier {
         let Some(here) = here() else { return BarrierWaitResult(self.inner.wait().is_leader()) };
         let address = self.object.address(&here);
         let footprint = touching(&[(address, 1, Mode::Write)], false);
-        let come = here.step((location, "wait"), footprint, Wait::No, |state, by| {
+        let arrived = here.step((location, "wait"), footprint, Wait::No, |state, by| {
             meet(state, &here, by, address);
-            let object = state.objects.entry(address).or_insert(Shared::Barrier { come: 0, generation: 0 });
-            let Shared::Barrier { come, generation } = object else {
+            let object =
+                state.objects.entry(address).or_insert(Shared::Barrier { arrived: 0, generation: 0 });
+            let Shared::Barrier { arrived, generation } = object else {
                 unreachable!("the object at this address is a barrier")
             };
             let before = *generation;
-            *come += 1;
-            let last = *come >= self.threads;
+            *arrived += 1;
+            let last = *arrived >= self.threads;
             if last {
-                *come = 0;
+                *arrived = 0;
                 *generation += 1;
             }
             (last, before)
         });
-        let Some((false, before)) = come else { return BarrierWaitResult(come.is_some()) };
+        let Some((false, before)) = arrived else { return BarrierWaitResult(arrived.is_some()) };
         let footprint = touching(&[(address, 1, Mode::Read)], true);
         here.step((location, "wait (open)"), footprint, Wait::Generation(address, before), |state, by| {
             meet(state, &here, by, address);

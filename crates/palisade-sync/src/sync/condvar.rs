@@ -4,7 +4,7 @@
 use super::{Mutex, MutexGuard, meet};
 use crate::object::Object;
 use crate::runtime::here;
-use crate::runtime::state::{Object as Shared, State, Wait, touching};
+use crate::runtime::state::{Object as Shared, Outcomes, State, Wait, touching};
 use palisade_dpor::Mode;
 use std::panic::Location;
 use std::sync::{LockResult, PoisonError};
@@ -166,10 +166,11 @@ impl Condvar {
         let Some(here) = here() else { return self.inner.notify_one() };
         let address = self.object.address(&here);
         let footprint = touching(&[(address, 1, Mode::Write)], false);
-        here.step((Location::caller(), "notify_one"), footprint, Wait::No, |state, by| {
+        let place = (Location::caller(), "notify_one");
+        here.step_with_outcomes(place, footprint, Wait::No, Outcomes::PerWaiter(address), |state, by| {
             let outcome = state.outcome();
-            let left = waiters(state, address).iter_mut().filter(|(_, notified)| !notified);
-            if let Some((_, notified)) = left.into_iter().nth(outcome) {
+            let candidates = waiters(state, address).iter_mut().filter(|(_, notified)| !notified);
+            if let Some((_, notified)) = candidates.into_iter().nth(outcome) {
                 *notified = true;
             }
             meet(state, &here, by, address);

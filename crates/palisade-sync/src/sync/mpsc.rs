@@ -1,4 +1,4 @@
-//! Like [`std::sync::mpsc`]. Channels are our own outside of a run, too: a queue with a mutex and a condition
+//! Like [`std::sync::mpsc`]. Outside a run, channels are our own too: a queue with a mutex and a condition
 //! variable.
 
 use super::meet;
@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 struct Channel<T> {
     object: Object,
     queue: Mutex<Queue<T>>,
-    /// For threads outside of a run.
+    /// For threads outside a run.
     changed: Condvar,
 }
 
@@ -22,7 +22,7 @@ struct Queue<T> {
     messages: VecDeque<T>,
     senders: usize,
     receiver: bool,
-    most: usize,
+    capacity: usize,
 }
 
 impl<T> Channel<T> {
@@ -43,7 +43,7 @@ impl<T> Channel<T> {
         let ready = |queue: &Queue<T>| match wait {
             None => true,
             Some(Side::Receiver) => !queue.messages.is_empty() || queue.senders == 0,
-            Some(Side::Sender) => queue.messages.len() < queue.most || !queue.receiver,
+            Some(Side::Sender) => queue.messages.len() < queue.capacity || !queue.receiver,
         };
         let mut perform = Some(perform);
         if let Some(here) = here() {
@@ -86,14 +86,14 @@ enum Side {
 
 /// Reports the state of a channel to the scheduler.
 fn update<T>(state: &mut State, address: u64, queue: &Queue<T>) {
-    let Queue { ref messages, senders, receiver, most } = *queue;
-    state.objects.insert(address, Shared::Channel { messages: messages.len(), senders, receiver, most });
+    let Queue { ref messages, senders, receiver, capacity } = *queue;
+    state.objects.insert(address, Shared::Channel { messages: messages.len(), senders, receiver, capacity });
 }
 
-fn new<T>(most: usize) -> Arc<Channel<T>> {
+fn new<T>(capacity: usize) -> Arc<Channel<T>> {
     let channel = Channel {
         object: Object::new(),
-        queue: Mutex::new(Queue { messages: VecDeque::new(), senders: 1, receiver: true, most }),
+        queue: Mutex::new(Queue { messages: VecDeque::new(), senders: 1, receiver: true, capacity }),
         changed: Condvar::new(),
     };
     if let Some(here) = here().filter(|here| here.run.state().end.is_none()) {
@@ -196,7 +196,7 @@ impl<T> SyncSender<T> {
     #[track_caller]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         self.0.channel.step("try_send", None, |queue| {
-            if queue.receiver && queue.messages.len() >= queue.most {
+            if queue.receiver && queue.messages.len() >= queue.capacity {
                 return Err(TrySendError::Full(message));
             }
             put(queue, message).map_err(|SendError(message)| TrySendError::Disconnected(message))

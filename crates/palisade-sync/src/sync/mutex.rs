@@ -130,7 +130,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         self.mutex
     }
 
-    /// The lock of the operating system, for a wait outside of a run.
+    /// The lock of the operating system, for a wait outside a run.
     pub(super) fn into_std(mut self) -> (&'a Mutex<T>, std::sync::MutexGuard<'a, T>) {
         self.taken = None;
         (self.mutex, self.inner.take().expect("a guard holds the lock"))

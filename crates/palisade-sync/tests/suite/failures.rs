@@ -238,7 +238,7 @@ fn the_report() {
 }
 
 #[test]
-fn outside_of_a_run_it_is_the_standard_library() {
+fn outside_a_run_it_is_the_standard_library() {
     let x = Arc::new(AtomicUsize::new(0));
     let lock = Arc::new(Mutex::new(0));
     let (send, receive) = mpsc::sync_channel(1);

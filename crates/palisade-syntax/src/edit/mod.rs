@@ -113,11 +113,11 @@ fn insert(
     let (edited, inserted) = edits.apply(text);
     let source = Source::new(source.name(), edited);
     let reparsed = crate::parse(language, &source);
-    let is_right = reparsed.is_ok_and(|reparsed| match language {
+    let is_same_program = reparsed.is_ok_and(|reparsed| match language {
         Language::Pal | Language::Rmm => verify::same_but_for(&program, reparsed.program, &inserted),
         Language::Litmus | Language::Trencher => true,
     });
-    if is_right {
+    if is_same_program {
         return Ok(source.text().to_owned());
     }
     let first = requests.keys().next().copied().unwrap_or(Span::new(0..0));

@@ -32,7 +32,7 @@ pub(super) fn statements(program: &Program) -> Statements {
 /// Recursion is safe here: the parsers limit how deeply blocks nest.
 fn collect(block: &Block, found: &mut Statements) {
     for statement in block {
-        limits::go_on();
+        limits::checkpoint();
         let is_label = statement.labels.last().is_some_and(|label| label.span() == statement.span());
         let shape = match &statement.kind {
             StmtKind::If { .. } | StmtKind::Choose(_) => Shape::Choice,
@@ -45,18 +45,7 @@ fn collect(block: &Block, found: &mut Statements) {
         if !statement.span().is_none() {
             found.entry(statement.span()).or_insert(shape);
         }
-        match &statement.kind {
-            StmtKind::If { then, otherwise, .. } => {
-                collect(then, found);
-                collect(otherwise, found);
-            }
-            StmtKind::Choose(alternatives) => alternatives.iter().for_each(|body| collect(body, found)),
-            StmtKind::While { body, .. }
-            | StmtKind::Loop(body)
-            | StmtKind::Atomic(body)
-            | StmtKind::Block(body) => collect(body, found),
-            _ => {}
-        }
+        statement.kind.blocks().into_iter().for_each(|body| collect(body, found));
     }
 }
 

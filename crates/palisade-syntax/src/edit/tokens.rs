@@ -40,7 +40,7 @@ impl Comments {
         }
         let (mut depth, mut at) = (0, at);
         while at < text.len() {
-            limits::go_on();
+            limits::checkpoint();
             let rest = &text.as_bytes()[at..];
             if rest.starts_with(close.as_bytes()) && depth > 0 {
                 depth -= 1;
@@ -83,7 +83,7 @@ pub(super) fn tokens(text: &str, from: usize, comments: Comments) -> Vec<Token<'
     let mut found = Vec::new();
     let mut at = from;
     while at < bytes.len() {
-        limits::go_on();
+        limits::checkpoint();
         if let Some(end) = comments.end(text, at) {
             at = end;
             continue;

@@ -36,7 +36,7 @@ impl FenceRemover {
         let mut labels = Vec::new();
         let mut kept = Block::with_capacity(block.len());
         for mut statement in block.drain(..) {
-            limits::go_on();
+            limits::checkpoint();
             let start = statement.span().start as usize;
             let is_fence = is_fence(&statement);
             labels.append(&mut statement.labels);
@@ -45,7 +45,7 @@ impl FenceRemover {
                 continue;
             }
             statement.labels.append(&mut labels);
-            self.inside(&mut statement);
+            statement.kind.blocks_mut().into_iter().for_each(|body| self.block(body));
             kept.push(statement);
         }
         if let Some(last) = labels.last() {
@@ -54,20 +54,5 @@ impl FenceRemover {
             kept.push(Stmt { labels, ..Stmt::new(StmtKind::Skip, span) });
         }
         *block = kept;
-    }
-
-    fn inside(&mut self, statement: &mut Stmt) {
-        match &mut statement.kind {
-            StmtKind::If { then, otherwise, .. } => {
-                self.block(then);
-                self.block(otherwise);
-            }
-            StmtKind::Choose(alternatives) => alternatives.iter_mut().for_each(|body| self.block(body)),
-            StmtKind::While { body, .. }
-            | StmtKind::Loop(body)
-            | StmtKind::Atomic(body)
-            | StmtKind::Block(body) => self.block(body),
-            _ => {}
-        }
     }
 }

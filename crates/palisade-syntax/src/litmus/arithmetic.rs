@@ -260,8 +260,11 @@ impl State<'_, '_> {
         };
         let Some(number) = u32::try_from(number).ok().filter(|&number| number < width.0) else {
             return self.fail(|| {
-                Diagnostic::error("bad-operand", format!("bit {number} does not exist in {width} bits"))
-                    .at(span, "")
+                Diagnostic::error(
+                    "bad-operand",
+                    format!("bit {number} is out of range for an operand of {width} bits"),
+                )
+                .at(span, "")
             });
         };
         let mask = width.signed(1 << number).expect("one bit of the width");

@@ -67,12 +67,13 @@ pub(super) fn bit(family: Family) -> u32 {
     1 << family.0
 }
 
-/// The registers of each thread, in the order of the threads. Also returns the spans where a condition
-/// mentions a register that is never set.
+/// The registers of each thread, in the order of the threads. Registers among `locations` are kept like those
+/// of a condition. Also returns the spans where a condition mentions a register that is never set.
 pub(super) fn banks(
     test: &Test<'_>,
     code: &[Vec<Option<Instr>>],
     variables: &Variables<'_>,
+    locations: &[Location<'_>],
 ) -> (Vec<Bank>, Vec<Span>) {
     let mut banks: Vec<Bank> = test.threads.iter().map(|_| Bank::new()).collect();
     for ((thread, instrs), bank) in test.threads.iter().zip(code).zip(&mut banks) {
@@ -114,6 +115,14 @@ pub(super) fn banks(
                 bank.set |= bit(register.family);
             }
         });
+    }
+    for location in locations {
+        if let Location::Register { thread, register, .. } = *location
+            && let Some(&position) = by_number.get(&thread)
+        {
+            banks[position].uses(register);
+            banks[position].observed |= bit(register.family);
+        }
     }
     (banks, never_set)
 }

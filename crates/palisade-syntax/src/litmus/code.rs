@@ -6,6 +6,7 @@ use super::mnemonics::{NAMES, Unknown, mnemonic};
 use super::parser::{Failed, Outcome, Parser, shown, thread_number};
 use super::registers::{Width, register};
 use super::test::{Instruction, Memory, Operand, OperandKind, Thread, Word};
+use crate::report::plural;
 use crate::suggest::nearest;
 use palisade_base::{Diagnostic, Span, limits};
 
@@ -23,7 +24,7 @@ impl<'a> Parser<'a, '_> {
             return Vec::new();
         };
         while !self.at_questions() {
-            limits::go_on();
+            limits::checkpoint();
             self.row(&mut threads);
         }
         threads
@@ -95,7 +96,7 @@ impl<'a> Parser<'a, '_> {
         }
         if column != threads.len() {
             let (have, want) = (plural(column, "column"), plural(threads.len(), "thread"));
-            let message = format!("this row has {have}, but there are {want}");
+            let message = format!("this row has {have}, but the test has {want}");
             let help = "leave the cell empty if a thread has no instruction here: `mfence | ;`";
             self.report.push(
                 Diagnostic::error("wrong-columns", message).at(start.to(self.previous()), "").help(help),
@@ -437,8 +438,4 @@ impl<'a> Parser<'a, '_> {
         self.report.push(Diagnostic::error("bad-operand", problem).at(span, ""));
         Err(Failed)
     }
-}
-
-fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

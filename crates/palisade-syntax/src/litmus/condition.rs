@@ -99,8 +99,8 @@ impl<'a> Parser<'a, '_> {
         Ok(Some((quantifier, condition, span)))
     }
 
-    /// Skips `<<…>>`. A remark without `>>` extends to the end of the text. That is an error if it can hide the
-    /// question.
+    /// Skips `<<…>>`. A remark without `>>` extends to the end of the text. That is an error if it can hide
+    /// the question.
     fn skip_trailers(&mut self, unfinished: Severity) {
         while self.is(Sign::Trailer) {
             if !self.here().ends_with(">>") {
@@ -128,7 +128,7 @@ impl<'a> Parser<'a, '_> {
             return self.expected("`exists`");
         }
         self.advance();
-        Ok(Quantifier::Reachable)
+        Ok(Quantifier::Unreachable)
     }
 
     fn condition(&mut self) -> Outcome<Condition<'a>> {

@@ -13,14 +13,16 @@ pub(super) enum Arch {
 }
 
 /// The contents of the heading.
-pub(super) struct Heading {
+pub(super) struct Heading<'a> {
     pub(super) arch: Arch,
+    /// The name of the test.
+    pub(super) name: &'a str,
     /// Where the opening brace of the initial state is.
     pub(super) init: usize,
 }
 
 /// Parses the heading. Without one, nothing after it can be parsed.
-pub(super) fn heading(text: &str, report: &mut Report) -> Option<Heading> {
+pub(super) fn heading<'a>(text: &'a str, report: &mut Report) -> Option<Heading<'a>> {
     let start = skip_blanks(text, 0, report);
     let Some(line) = text[start..].lines().next().filter(|line| !line.trim().is_empty()) else {
         let diagnostic = Diagnostic::error("empty-program", "the file contains no litmus test");
@@ -51,7 +53,7 @@ pub(super) fn heading(text: &str, report: &mut Report) -> Option<Heading> {
         let rest = &text[at..];
         let line = rest.lines().next().unwrap_or("");
         match rest.as_bytes().first() {
-            Some(b'{') => return Some(Heading { arch, init: at }),
+            Some(b'{') => return Some(Heading { arch, name, init: at }),
             Some(b'"') => at = skip_string(text, at, report),
             Some(_) if is_information(line) => at += line.len(),
             Some(_) if !line.contains('|') && !line.contains(';') => {

@@ -5,6 +5,7 @@ use super::lexer::{Sign, TokenKind};
 use super::parser::{MAX_ELEMENTS, Outcome, Parser, shown, thread_number};
 use super::registers::Width;
 use super::test::{InitItem, Ty, Word};
+use crate::report::plural;
 use crate::suggest::nearest;
 use palisade_base::{Diagnostic, Span};
 
@@ -76,7 +77,11 @@ impl<'a> Parser<'a, '_> {
             );
         }
         if !item.values.is_empty() && item.values.len() != len as usize {
-            let message = format!("the array has {len} elements, but {} values are given", item.values.len());
+            let message = format!(
+                "the array has {}, but the list has {}",
+                plural(len as usize, "element"),
+                plural(item.values.len(), "value")
+            );
             return self.fail(Diagnostic::error("bad-array", message).at(item.span, ""));
         }
         debug_assert!(len <= MAX_ELEMENTS, "the parser rejects longer arrays");

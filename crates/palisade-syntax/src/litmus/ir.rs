@@ -234,7 +234,7 @@ impl<'a> Resolver<'_, 'a, '_> {
                     [only] => (Some(self.operand(only)), None),
                     [first, second, ..] => {
                         let (first, second) = (self.operand(first), self.operand(second));
-                        if (self.notation == Notation::AtAndT) != self.is_turned(*op, &first, &second) {
+                        if (self.notation == Notation::AtAndT) != self.is_reversed(*op, &first, &second) {
                             (Some(second), Some(first))
                         } else {
                             (Some(first), Some(second))
@@ -326,7 +326,7 @@ impl<'a> Resolver<'_, 'a, '_> {
 
     /// Whether the operands are in the opposite order to the notation. herd writes `cmpxchg (x),%rbx` and
     /// `cmovc %rax,(x)`. Only one order makes sense there, so both are accepted.
-    fn is_turned(&self, op: Op, left: &Opnd, right: &Opnd) -> bool {
+    fn is_reversed(&self, op: Op, left: &Opnd, right: &Opnd) -> bool {
         let (first, second) = match self.notation {
             Notation::AtAndT => (right, left),
             Notation::Intel => (left, right),
@@ -354,7 +354,7 @@ impl<'a> Resolver<'_, 'a, '_> {
             return Err(bad("a constant cannot be the destination of", destination).help(help).into());
         }
         if let (Opnd::Memory(_), Some(second @ Opnd::Memory(_))) = (destination, source) {
-            let diagnostic = bad("only one memory operand is possible with", second);
+            let diagnostic = bad("at most one memory operand is allowed for", second);
             return Err(diagnostic.help("copy one of them through a register").into());
         }
         let needs_register = matches!(instr.op, Op::Lea | Op::MovZero(_) | Op::MovSign(_) | Op::Cmov(_));
@@ -374,7 +374,7 @@ impl<'a> Resolver<'_, 'a, '_> {
                 Err(bad("expected a register or memory for", source).into())
             }
             Op::Shift(_) | Op::Bit(_) if !matches!(source, Opnd::Number(..)) => {
-                Err(bad("only constant counts are supported for", source).into())
+                Err(bad("only constant counts and bit numbers are supported for", source).into())
             }
             _ => Ok(()),
         }
@@ -391,8 +391,7 @@ impl<'a> Resolver<'_, 'a, '_> {
                 if let (Some(from), Some(to)) = (from, instr.width)
                     && from >= to
                 {
-                    let message =
-                        format!("`{}` must widen its operand, but both sides have {to} bits", self.name());
+                    let message = format!("`{}` cannot widen {from} bits to {to}", self.name());
                     return Err(self.error("operand-size", message, instr.span).into());
                 }
                 instr.op =
@@ -422,7 +421,7 @@ impl<'a> Resolver<'_, 'a, '_> {
     ) -> Result<Option<Width>, Problem<'a>> {
         match (one, other) {
             (Some(one), Some(other)) if one != other => {
-                let message = format!("`{}` mixes operands of {one} and {other} bits", self.name());
+                let message = format!("`{}` mixes {one}-bit and {other}-bit operands", self.name());
                 Err(self.error("operand-size", message, span).into())
             }
             _ => Ok(one.or(other)),

@@ -17,7 +17,7 @@ pub(super) struct Knowledge {
     /// For each group of variables: their values at any time. Almost every group has one variable.
     groups: Vec<Group>,
     group_of: IdVec<VarId, u32>,
-    /// The group of each bit in [`Facts::points`]. The last bit stands for all remaining variables, so that
+    /// The group of each bit in [`Facts::points`]. The last bit represents all remaining variables, so that
     /// operations on a set of variables take constant time.
     by_bit: Vec<u32>,
     /// Whether the last walk learned something new.
@@ -28,7 +28,7 @@ pub(super) struct Knowledge {
 #[derive(Clone)]
 struct Group {
     facts: Facts,
-    /// The bit that stands for them; 0 if none of their addresses is taken.
+    /// The bit that represents them; 0 if none of their addresses is taken.
     bit: u64,
     /// The widths, sorted, without duplicates.
     widths: Vec<Width>,

@@ -90,7 +90,7 @@ pub(super) fn lex(text: &str, start: usize, report: &mut Report) -> Vec<Token> {
     let mut lexer = Lexer { text, bytes: text.as_bytes(), at: start };
     let mut tokens = Vec::with_capacity((text.len() - start) / 3 + 1);
     loop {
-        limits::go_on();
+        limits::checkpoint();
         lexer.skip_blanks(report);
         let start = lexer.at;
         let kind = lexer.token(report);

@@ -37,7 +37,7 @@ pub(super) fn live_out(code: &[Option<Instr>], bank: &Bank) -> Vec<Live> {
     let mut waiting: Vec<usize> = (0..code.len()).collect();
     let mut live_out = vec![0; code.len()];
     while let Some(position) = waiting.pop() {
-        limits::go_on();
+        limits::checkpoint();
         let instr = code[position].as_ref();
         let mut out = if falls_through(instr) { live_in[position + 1] } else { 0 };
         if let Some(target) = instr.and_then(|instr| instr.target) {

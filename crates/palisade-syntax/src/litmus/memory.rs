@@ -84,7 +84,7 @@ impl State<'_, '_> {
                 Target::Some(_) => "the variable".to_owned(),
             };
             return self.fail(|| {
-                let message = format!("this accesses {width} bits, but {name} has {var_width}");
+                let message = format!("this accesses {width} bits, but {name} has only {var_width}");
                 mixed_size(message, span)
             });
         }
@@ -191,8 +191,11 @@ impl State<'_, '_> {
         }
         if !self.knowledge.points_into_array(targets) {
             return self.fail(|| {
-                Diagnostic::error("outside-variable", "this is outside every variable that it can point to")
-                    .at(span, "")
+                Diagnostic::error(
+                    "outside-variable",
+                    "this address is outside every variable that it can point to",
+                )
+                .at(span, "")
             });
         }
         let address = self.maker().binary(BinaryOp::Add, pointer, cells, any_number());
@@ -231,7 +234,7 @@ impl State<'_, '_> {
         }
         let (width, var_width) = (located.width, located.var_width);
         self.fail(|| {
-            let message = format!("this changes {width} bits of a variable of {var_width} bits");
+            let message = format!("this changes {width} bits of a {var_width}-bit variable");
             mixed_size(message, span)
         })
     }

@@ -31,6 +31,7 @@ mod lexer;
 mod liveness;
 mod memory;
 mod mnemonics;
+mod outcomes;
 mod parser;
 mod question;
 mod registers;
@@ -43,6 +44,8 @@ mod walk;
 use crate::Parsed;
 use crate::generate::{self, Names};
 use crate::report::Report;
+pub use outcomes::{Asks, LitmusQuestion, LitmusTest, Shown, litmus_test};
+
 use bank::Bank;
 use ir::Instr;
 use knowledge::{Knowledge, held};
@@ -68,6 +71,24 @@ pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
 }
 
 fn translate(text: &str, report: &mut Report) -> Option<Program> {
+    translate_for(text, Purpose::Check, report).map(|translated| translated.program)
+}
+
+/// The test with what is shown of its outcomes.
+fn translate_for_outcomes(text: &str, report: &mut Report) -> Option<LitmusTest> {
+    translate_for(text, Purpose::Outcomes, report)
+}
+
+/// What a translation is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Purpose {
+    /// The question becomes a property.
+    Check,
+    /// The question is separate. Registers in `locations [...]` are kept.
+    Outcomes,
+}
+
+fn translate_for(text: &str, purpose: Purpose, report: &mut Report) -> Option<LitmusTest> {
     let heading = heading::heading(text, report)?;
     let tokens = lexer::lex(text, heading.init, report);
     let mut test = parser::parse(text, heading.arch, &tokens, report);
@@ -97,15 +118,30 @@ fn translate(text: &str, report: &mut Report) -> Option<Program> {
     if report.has_errors() {
         return None;
     }
-    let (banks, never_set) = bank::banks(&test, &code, &variables);
+    let locations = if purpose == Purpose::Outcomes { test.locations.as_slice() } else { &[] };
+    let (banks, never_set) = bank::banks(&test, &code, &variables, locations);
     for span in never_set {
         let message = "this register is never set and stays 0";
         report.push(Diagnostic::warning("never-set", message).at(span, ""));
     }
-    let question = question::Question { filter: test.filter.take(), question: test.question.take() };
+    // Conditions can be large. A program for `check` takes them apart as it is built.
+    let question = match purpose {
+        Purpose::Check => question::Question { filter: test.filter.take(), question: test.question.take() },
+        Purpose::Outcomes => {
+            question::Question { filter: test.filter.take(), question: test.question.clone() }
+        }
+    };
     let translation =
         Translation { test: &test, variables: &variables, code: &code, templates, names: &names, upper };
-    Some(translation.program(&banks, question, report))
+    Some(translation.program(&banks, Asked { text, name: heading.name, purpose, question }, report))
+}
+
+/// What a translation needs besides the code.
+struct Asked<'a> {
+    text: &'a str,
+    name: &'a str,
+    purpose: Purpose,
+    question: question::Question<'a>,
 }
 
 struct Translation<'t, 'a> {
@@ -119,14 +155,14 @@ struct Translation<'t, 'a> {
 }
 
 /// If there are loops, bounds that still grow after this many walks are widened to their limits.
-const PATIENCE: usize = 3;
+const EXACT_WALKS: usize = 3;
 
 /// Without loops each instruction runs at most once, so a value passes through at most as many instructions
 /// as there are. After that many walks all values are known. Larger tests are treated as if they had loops.
 const MAX_WALKS: usize = 64;
 
 impl Translation<'_, '_> {
-    fn program(self, banks: &[Bank], question: question::Question<'_>, report: &mut Report) -> Program {
+    fn program(self, banks: &[Bank], asked: Asked<'_>, report: &mut Report) -> LitmusTest {
         let threads: Vec<Thread<'_>> = (self.test.threads.iter().zip(banks).zip(self.code))
             .map(|((thread, bank), code)| Thread::new(thread, bank, code, self.upper, self.names.inner()))
             .collect();
@@ -138,15 +174,15 @@ impl Translation<'_, '_> {
             };
             code.iter().enumerate().any(back)
         });
-        let patience = if has_loops || length > MAX_WALKS { PATIENCE } else { usize::MAX };
+        let exact_walks = if has_loops || length > MAX_WALKS { EXACT_WALKS } else { usize::MAX };
         for walks in 0.. {
-            let before = (walks >= patience).then(|| knowledge.snapshot());
+            let before = (walks >= exact_walks).then(|| knowledge.snapshot());
             knowledge.grown = false;
             for (position, thread) in threads.iter().enumerate() {
-                limits::go_on();
+                limits::checkpoint();
                 self.walk(&mut knowledge, banks, position, thread, report, false);
             }
-            if !knowledge.grown || patience == usize::MAX && walks >= length {
+            if !knowledge.grown || exact_walks == usize::MAX && walks >= length {
                 break;
             }
             if let Some(before) = before {
@@ -182,8 +218,16 @@ impl Translation<'_, '_> {
             registers: &registers,
             by_number,
         };
-        program.properties.extend(context.property(question, report));
-        program
+        let Asked { text, name, purpose, question } = asked;
+        let (mut shown, mut filter, mut judged) = (Vec::new(), None, None);
+        match purpose {
+            Purpose::Check => program.properties.extend(context.property(question, report)),
+            Purpose::Outcomes => {
+                shown = context.shown(text, self.test);
+                (filter, judged) = context.judged(question, report);
+            }
+        }
+        LitmusTest { program, name: name.to_owned(), shown, filter, question: judged }
     }
 
     /// Walks over the code of a thread. Returns its body if it is being built.
@@ -210,7 +254,7 @@ impl Translation<'_, '_> {
         let mut state = State::new(setting, knowledge, report, build);
         let mut skip = false;
         for at in 0..instrs.len() {
-            limits::go_on();
+            limits::checkpoint();
             if thread.labels[at].is_some() {
                 state.label(thread.all_labels(at, build));
             }

@@ -11,7 +11,7 @@ use super::test::{Atom, Condition, Constant, Location, Quantifier, Side, Test, W
 use super::values::{Facts, Maker, Val};
 use super::variables::{Variables, too_wide, unknown_thread};
 use crate::generate::{self, named, read};
-use crate::report::Report;
+use crate::report::{Report, plural};
 use palisade_base::{Diagnostic, Origin, Span};
 use palisade_program::written::{
     BinaryOp, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProcessRef, Property, PropertyKind,
@@ -107,8 +107,10 @@ impl ConditionContext<'_, '_> {
         let not = |condition| generate::unary(UnaryOp::Not, condition, span);
         let join = |op, left, right| generate::binary(op, left, right, span);
         let condition = match (quantifier, filter) {
-            (Quantifier::Reachable, None) => not(condition),
-            (Quantifier::Reachable, Some(filter)) => not(join(BinaryOp::And, filter, condition)),
+            (Quantifier::Reachable | Quantifier::Unreachable, None) => not(condition),
+            (Quantifier::Reachable | Quantifier::Unreachable, Some(filter)) => {
+                not(join(BinaryOp::And, filter, condition))
+            }
             (Quantifier::Always, None) => condition,
             (Quantifier::Always, Some(filter)) => join(BinaryOp::Or, not(filter), condition),
         };
@@ -116,7 +118,7 @@ impl ConditionContext<'_, '_> {
     }
 
     /// Consumes the condition while building the expression, because both can be large.
-    fn condition(&self, condition: Condition<'_>, report: &mut Report) -> Expr {
+    pub(super) fn condition(&self, condition: Condition<'_>, report: &mut Report) -> Expr {
         match condition {
             Condition::Constant(value, span) => Expr::new(ExprKind::Bool(value), span),
             Condition::Atom(atom) => self.atom(&atom, report),
@@ -173,7 +175,12 @@ impl ConditionContext<'_, '_> {
         if len != elements.len() {
             return wrong(
                 report,
-                format!("`{}` has {len} elements, but {} values are given", name.text, elements.len()),
+                format!(
+                    "`{}` has {}, but the list has {}",
+                    name.text,
+                    plural(len, "element"),
+                    plural(elements.len(), "value")
+                ),
             );
         }
         let maker = Maker { build: true, span: atom.span };
@@ -218,7 +225,7 @@ impl ConditionContext<'_, '_> {
     }
 
     /// The value at a location, and its width.
-    fn location(&self, location: &Location<'_>, maker: Maker) -> (Val, Width) {
+    pub(super) fn location(&self, location: &Location<'_>, maker: Maker) -> (Val, Width) {
         match *location {
             Location::Variable { name, element, span } => {
                 let var = self.variables.find(name.text).expect("names were checked");

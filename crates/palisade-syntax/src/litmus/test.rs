@@ -11,7 +11,7 @@ pub(super) struct Test<'a> {
     pub(super) arch: Arch,
     pub(super) init: Vec<InitItem<'a>>,
     pub(super) threads: Vec<Thread<'a>>,
-    /// `locations [...]`: only the names are checked.
+    /// `locations [...]`: shown in lists of outcomes.
     pub(super) locations: Vec<Location<'a>>,
     pub(super) filter: Option<Condition<'a>>,
     pub(super) question: Option<(Quantifier, Condition<'a>, Span)>,
@@ -120,14 +120,16 @@ pub(super) enum Constant<'a> {
 /// What the test asks about its outcomes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Quantifier {
-    /// `exists` and `~exists`.
+    /// `exists`.
     Reachable,
+    /// `~exists`.
+    Unreachable,
     /// `forall`.
     Always,
 }
 
 /// A condition on an outcome.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Condition<'a> {
     Constant(bool, Span),
     Atom(Box<Atom<'a>>),
@@ -140,7 +142,7 @@ pub(super) enum Condition<'a> {
 }
 
 /// A comparison.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Atom<'a> {
     pub(super) left: Location<'a>,
     pub(super) equal: bool,
@@ -149,7 +151,7 @@ pub(super) struct Atom<'a> {
 }
 
 /// The right side of a comparison.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Side<'a> {
     Constant(Constant<'a>, Span),
     Location(Location<'a>),

@@ -188,7 +188,7 @@ impl<'a> Variables<'a> {
                 if !item.values.is_empty()
                     && self.registers.get(&key).is_some_and(|(_, start)| is_given(start))
                 {
-                    let message = "this register gets two initial values";
+                    let message = "this register has two initial values";
                     report.push(Diagnostic::error("defined-twice", message).at(item.span, ""));
                 } else if !item.values.is_empty() || !self.registers.contains_key(&key) {
                     self.registers.insert(key, (register, start));
@@ -199,7 +199,7 @@ impl<'a> Variables<'a> {
                 let variable = &mut self.all[id];
                 if !starts.is_empty() {
                     if let Some(first) = variable.given.replace(item.span) {
-                        let message = format!("`{}` gets two initial values", shown(name.text));
+                        let message = format!("`{}` has two initial values", shown(name.text));
                         let diagnostic = Diagnostic::error("defined-twice", message).at(item.span, "");
                         report.push(diagnostic.at(first, "the first one is here"));
                     }

@@ -244,7 +244,7 @@ impl State<'_, '_> {
         if from >= width {
             let span = self.span;
             return self.fail(|| {
-                Diagnostic::error("operand-size", format!("this would widen {from} bits to {width}"))
+                Diagnostic::error("operand-size", format!("this cannot widen {from} bits to {width}"))
                     .at(span, "")
             });
         }
@@ -361,9 +361,9 @@ impl<'c> Step<'c> {
         let next = self.position + 1;
         let instr = self.code.instrs.get(next)?.as_ref()?;
         let (Op::Jcc(cc) | Op::Set(cc)) = instr.op else { return None };
-        let apart = self.code.labels[next].is_none() && self.code.live[next] & FLAGS & needed == 0;
+        let is_only_reader = self.code.labels[next].is_none() && self.code.live[next] & FLAGS & needed == 0;
         let provides_all = looks_at(cc) & !flags_set(self.instr.op) == 0;
-        (apart && provides_all && needed & looks_at(cc) == needed).then_some((instr, cc))
+        (is_only_reader && provides_all && needed & looks_at(cc) == needed).then_some((instr, cc))
     }
 }
 

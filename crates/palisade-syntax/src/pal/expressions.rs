@@ -43,7 +43,7 @@ impl Parser<'_> {
         let (mut left, mut height) = self.unary()?;
         let mut compared: Option<Span> = None;
         while let Some((op, strength)) = self.operator().filter(|&(_, strength)| strength >= least) {
-            limits::go_on();
+            limits::checkpoint();
             let operator = self.current.span;
             if let (COMPARISON, Some(first)) = (strength, compared) {
                 let diagnostic = Diagnostic::error("chained-comparison", "comparisons cannot be chained")
@@ -136,7 +136,7 @@ impl Parser<'_> {
     fn negative(&mut self) -> Parse<Tree> {
         let start = self.current.span;
         self.advance();
-        if self.current.kind == TokenKind::Number(LEAST) {
+        if self.current.kind == TokenKind::Number(MIN_MAGNITUDE) {
             self.advance();
             return Ok((self.make(ExprKind::Int(Value::MIN), self.since(start))?, 1));
         }
@@ -325,13 +325,14 @@ impl Parser<'_> {
         Ok((args, height))
     }
 
-    /// The place that an expression reads, or an error that ends with `but`.
-    pub fn place_of(&mut self, expr: Expr, but: &str) -> Parse<Place> {
+    /// The place that an expression reads. If it is not a place, reports the expression followed by
+    /// `problem`.
+    pub fn place_of(&mut self, expr: Expr, problem: &str) -> Parse<Place> {
         if let ExprKind::Read(place) = expr.kind {
             return Ok(place);
         }
         let text = super::lexer::shorten(self.lexer.slice(expr.span()));
-        let diagnostic = Diagnostic::error("not-a-place", format!("`{text}` {but}"))
+        let diagnostic = Diagnostic::error("not-a-place", format!("`{text}` {problem}"))
             .at(expr.span(), "")
             .help("only variables, array elements `a[i]` and `*pointer` do");
         Err(self.fail(diagnostic))
@@ -365,8 +366,8 @@ impl Parser<'_> {
 /// The precedence of comparisons, which are not associative.
 const COMPARISON: u8 = 2;
 
-/// The number that is an integer only after a minus sign.
-const LEAST: u64 = 1 << 63;
+/// The magnitude of the smallest integer. It is an integer only after a minus sign.
+const MIN_MAGNITUDE: u64 = 1 << 63;
 
 /// The locked instruction of a keyword.
 fn rmw(word: Word) -> Option<Rmw> {

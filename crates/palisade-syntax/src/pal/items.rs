@@ -2,18 +2,18 @@
 
 use super::parser::{Failed, Parse, Parser};
 use super::slips;
-use super::token::{Sign, TokenKind, Word};
+use super::token::{Sign, Symbol, TokenKind, Word};
 use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::written::{
-    Count, Domain, Expr, Init, InitValue, Name, Outside, Param, Private, Procedure, Property, PropertyKind,
-    Shared, Start, Template, Type,
+    Count, Domain, Expr, Init, InitValue, Name, Outside, Param, Private, Procedure, Progress, ProgressKind,
+    Property, PropertyKind, Shared, Start, Template, Type,
 };
 
 impl Parser<'_> {
     /// Parses all items.
     pub fn items(&mut self) {
         while !self.at_end() {
-            limits::go_on();
+            limits::checkpoint();
             self.unclosed = false;
             self.item();
         }
@@ -29,6 +29,7 @@ impl Parser<'_> {
             TokenKind::Word(Word::Process) => self.process_item(),
             TokenKind::Word(Word::Forbid) => self.property_item(PropertyKind::Forbid),
             TokenKind::Word(Word::Final) => self.property_item(PropertyKind::Final),
+            TokenKind::Name(symbol) if self.is_progress(symbol) => self.progress_item(),
             TokenKind::Sign(Sign::Semicolon) => {
                 let warning =
                     Diagnostic::warning("stray-semicolon", "this `;` ends nothing").at(self.current.span, "");
@@ -49,7 +50,9 @@ impl Parser<'_> {
             TokenKind::Sign(Sign::RightBrace) => {
                 Diagnostic::error("unmatched-brace", "this `}` closes nothing").at(span, "")
             }
-            TokenKind::Word(word @ (Word::Int | Word::Bool)) => self.c_declaration(word, "shared"),
+            TokenKind::Word(word @ (Word::Int | Word::Bool)) => {
+                self.c_declaration(word, "shared", "shared variables")
+            }
             kind => {
                 let help = match kind {
                     TokenKind::Name(symbol) => slips::item_help(self.lexer.names.text(symbol)),
@@ -242,6 +245,42 @@ impl Parser<'_> {
         self.semicolon()?;
         let origin = Origin(self.since(start));
         self.program.properties.push(Property { kind, condition, origin });
+        Ok(())
+    }
+
+    /// Whether an item that begins with this name is `deadlock-free` or `live`. These words are not reserved:
+    /// no other item begins with a name.
+    fn is_progress(&self, first: Symbol) -> bool {
+        match self.lexer.names.text(first) {
+            "live" => true,
+            "deadlock" => self.next_is(Sign::Minus),
+            _ => false,
+        }
+    }
+
+    /// `deadlock-free;`, `live end;` or `live c;`
+    fn progress_item(&mut self) -> Parse<()> {
+        let start = self.current.span;
+        let live = self.at_name("live");
+        self.advance();
+        self.grow(2)?;
+        let kind = if !live {
+            self.advance();
+            if !self.at_name("free") {
+                let diagnostic = self.unexpected("`free`");
+                return Err(self.fail(diagnostic));
+            }
+            self.advance();
+            ProgressKind::DeadlockFree
+        } else if self.at_name("end") && self.next_is(Sign::Semicolon) {
+            self.advance();
+            ProgressKind::LiveEnd
+        } else {
+            ProgressKind::Live(self.condition()?)
+        };
+        self.semicolon()?;
+        let origin = Origin(self.since(start));
+        self.program.progress.push(Progress { kind, origin });
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Turns text into tokens, one at a time. A program of ten megabytes needs no table of its tokens.
+//! Turns text into tokens, one at a time, so that a program of ten megabytes needs no table of its tokens.
 
 use super::token::{Sign, Symbol, Token, TokenKind, Word};
 use crate::report::Report;

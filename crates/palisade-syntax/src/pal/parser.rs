@@ -184,10 +184,10 @@ impl<'s> Parser<'s> {
             return Err(self.fail(diagnostic));
         }
         let end = Span { start: self.previous.end, end: self.previous.end };
-        let goes_on = self.on_new_line() || self.at(Sign::RightBrace) || self.at_end() || self.at_item();
+        let can_continue = self.on_new_line() || self.at(Sign::RightBrace) || self.at_end() || self.at_item();
         let message = format!("expected `;`, found {}", self.found());
         let diagnostic = Diagnostic::error("missing-semicolon", message);
-        if goes_on {
+        if can_continue {
             self.report.push(diagnostic.at(end, "`;` is missing here"));
             return Ok(());
         }

@@ -28,7 +28,7 @@ impl Parser<'_> {
         self.advance();
         let mut block = Block::new();
         loop {
-            limits::go_on();
+            limits::checkpoint();
             match self.current.kind {
                 TokenKind::Sign(Sign::RightBrace) => {
                     self.advance();
@@ -115,9 +115,9 @@ impl Parser<'_> {
                 self.advance();
                 self.register()?
             }
-            Word::Assume => self.judging(StmtKind::Assume)?,
-            Word::Await => self.judging(StmtKind::Await)?,
-            Word::Assert => self.judging(StmtKind::Assert)?,
+            Word::Assume => self.condition_statement(StmtKind::Assume)?,
+            Word::Await => self.condition_statement(StmtKind::Await)?,
+            Word::Assert => self.condition_statement(StmtKind::Assert)?,
             Word::Goto => {
                 self.advance();
                 StmtKind::Goto(self.name("a label")?.1)
@@ -160,7 +160,7 @@ impl Parser<'_> {
                 return Ok((StmtKind::Choose(alternatives), start));
             }
             Word::Int | Word::Bool => {
-                let diagnostic = self.c_declaration(word, "let");
+                let diagnostic = self.c_declaration(word, "let", "registers");
                 return Err(self.fail(diagnostic));
             }
             _ => match slips::word_as_statement(word, start) {
@@ -209,7 +209,7 @@ impl Parser<'_> {
     }
 
     /// Parses `assume`, `await` or `assert` with its condition.
-    fn judging(&mut self, make: fn(Expr) -> StmtKind) -> Parse<StmtKind> {
+    fn condition_statement(&mut self, make: fn(Expr) -> StmtKind) -> Parse<StmtKind> {
         self.advance();
         Ok(make(self.condition()?))
     }
@@ -351,17 +351,19 @@ impl Parser<'_> {
         Ok((kind, self.since(start)))
     }
 
-    /// `int x = 0;`, as C declares variables.
-    pub fn c_declaration(&self, word: Word, here: &str) -> Diagnostic {
+    /// The error for `int x = 0;`, as C declares variables. `keyword` is the keyword that declares `what`
+    /// here.
+    pub fn c_declaration(&self, word: Word, keyword: &str, what: &str) -> Diagnostic {
         let name = match self.next.kind {
             TokenKind::Name(symbol) => self.lexer.names.text(symbol),
             _ => "x",
         };
         let domain = if word == Word::Bool { ": bool" } else { "" };
-        let what = if here == "let" { "registers" } else { "shared variables" };
-        Diagnostic::error("foreign-syntax", format!("{what} are declared with `{here}`"))
+        Diagnostic::error("foreign-syntax", format!("{what} are declared with `{keyword}`"))
             .at(self.current.span, "")
-            .help(format!("write `{here} {name}{domain} = 0;`, or with a range: `{here} {name}: 0..3 = 0;`"))
+            .help(format!(
+                "write `{keyword} {name}{domain} = 0;`, or with a range: `{keyword} {name}: 0..3 = 0;`"
+            ))
     }
 
     /// Parses the values of a finite domain.

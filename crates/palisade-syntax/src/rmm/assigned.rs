@@ -1,7 +1,7 @@
 //! Which registers may be read before they are written.
 //!
-//! A register with an arbitrary initial value that is always written first can start with any fixed value.
-//! This saves a search the other values. If its domain is `Z`, it is the only way to run the program at all.
+//! A register with an arbitrary initial value that is always written first can start with any fixed value. A
+//! search then need not try the other values. If the domain is `Z`, there is no other way to run the program.
 //!
 //! *Guarantee*: a register is never reported as written first when it is not. Conditions are ignored, so a
 //! register that is always written first may be missed.
@@ -39,9 +39,9 @@ pub(crate) fn read_before_written(process: &Process<'_>, registers: &[&str]) -> 
 fn reaches_use(steps: &[Step], register: usize, seen: &mut [usize], budget: &mut usize) -> bool {
     let mut open = vec![0];
     while let Some(mut at) = open.pop() {
-        limits::go_on();
+        limits::checkpoint();
         while seen[at] != register {
-            limits::go_on();
+            limits::checkpoint();
             if *budget == 0 {
                 return true;
             }

@@ -48,7 +48,8 @@ enum Section {
 type Maybe<T> = Option<T>;
 
 impl<'a> Body<'_, 'a, '_> {
-    /// The statements of the process, preceded by the declarations of its registers.
+    /// The statements of the process. There is room for the declarations of its registers, which the caller
+    /// puts before them.
     pub fn translate(&mut self) -> Block {
         let mut block = Block::with_capacity(self.process.body.len() + self.process.registers.len());
         self.append(&self.process.body, Section::Open, &mut block);
@@ -63,7 +64,7 @@ impl<'a> Body<'_, 'a, '_> {
 
     fn append(&mut self, statements: &'a [Statement<'a>], section: Section, block: &mut Block) {
         for statement in statements {
-            limits::go_on();
+            limits::checkpoint();
             let start = block.len();
             let _left_out = self.statement(statement, section, block);
             if let (Some(label), Some(first)) = (self.label(statement), block.get_mut(start))
@@ -204,7 +205,7 @@ impl<'a> Body<'_, 'a, '_> {
     /// Reports what is not allowed in a locked block.
     fn check_locked(&mut self, statements: &'a [Statement<'a>]) {
         for statement in statements {
-            limits::go_on();
+            limits::checkpoint();
             if let Some(label) = self.label(statement) {
                 let error =
                     Diagnostic::error("label-in-locked-block", "a label is not allowed in a locked block");

@@ -35,13 +35,13 @@ pub(crate) struct Group<'a> {
 pub(crate) fn properties(file: &File<'_>, groups: &[Group<'_>], messages: &mut Messages) -> Vec<Property> {
     let total = groups.last().map_or(0, |group| group.copies.end as usize);
     let mut seen = HashSet::new();
-    let mut good = Vec::new();
+    let mut valid_combinations = Vec::new();
     for combination in &file.forbidden {
         // If there are no processes, an error has been reported.
         if total > 0 && check(combination, file, groups, total, messages) {
             let labels: Vec<Option<&str>> = combination.entries.iter().map(|(label, _)| *label).collect();
             if seen.insert(labels) {
-                good.push(combination);
+                valid_combinations.push(combination);
             }
         }
     }
@@ -51,7 +51,7 @@ pub(crate) fn properties(file: &File<'_>, groups: &[Group<'_>], messages: &mut M
     // Combinations that are equal up to the order of copies, in the order of the file.
     let mut classes: Vec<Vec<&Combination<'_>>> = Vec::new();
     let mut class_of = HashMap::new();
-    for combination in good {
+    for combination in valid_combinations {
         let class = *class_of.entry(shape(combination, groups)).or_insert(classes.len());
         match classes.get_mut(class) {
             Some(class) => class.push(combination),
@@ -61,7 +61,7 @@ pub(crate) fn properties(file: &File<'_>, groups: &[Group<'_>], messages: &mut M
     let mut properties = Vec::new();
     for class in classes {
         let all_orders = orders(class[0], groups) == Some(class.len() as u64);
-        if all_orders && distinct_labels(class[0], groups) {
+        if all_orders && has_one_label_per_template(class[0], groups) {
             properties.push(property(counting(class[0], groups), class[0]));
         } else {
             properties
@@ -89,7 +89,7 @@ fn check(
         messages.at(combination.here, "", Diagnostic::error("wrong-process-count", message).help(help));
         return false;
     }
-    let mut sound = true;
+    let mut valid = true;
     // A process without code has been reported.
     for group in groups.iter().filter(|group| !file.processes[group.process].body.is_empty()) {
         for number in group.copies.clone() {
@@ -99,15 +99,15 @@ fn check(
                 Diagnostic::error("unknown-label", format!("process {number} has no label `{label}`"));
             let error = suggest(error, label, group.labels.keys().copied());
             messages.at(here, "", error);
-            sound = false;
+            valid = false;
         }
     }
     if combination.entries.iter().all(|(label, _)| label.is_none()) {
         let error = Diagnostic::error("forbids-everything", "this combination forbids every state");
         messages.at(combination.here, "", error.help("name a label of at least one process"));
-        sound = false;
+        valid = false;
     }
-    sound
+    valid
 }
 
 /// The labels of a combination per template, in alphabetical order.
@@ -148,9 +148,9 @@ fn orders(combination: &Combination<'_>, groups: &[Group<'_>]) -> Option<u64> {
     Some(orders)
 }
 
-/// Whether the labels that occur in each template are at different locations. In `A: {B: nop}` two labels are
-/// at the same location.
-fn distinct_labels(combination: &Combination<'_>, groups: &[Group<'_>]) -> bool {
+/// Whether at most one label occurs in each template. Two labels can be at the same location, as in
+/// `A: {B: nop}`, and one process would then be counted for both.
+fn has_one_label_per_template(combination: &Combination<'_>, groups: &[Group<'_>]) -> bool {
     groups
         .iter()
         .all(|group| tally(combination, group).iter().filter(|(label, _)| label.is_some()).count() <= 1)

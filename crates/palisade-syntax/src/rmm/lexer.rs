@@ -9,7 +9,7 @@ pub(crate) fn lex(text: &str, messages: &mut Messages) -> Vec<Token> {
     let mut lexer = Lexer::new(text);
     let mut tokens = Vec::with_capacity(text.len() / 4 + 1);
     loop {
-        limits::go_on();
+        limits::checkpoint();
         let token = lexer.next(messages);
         tokens.push(token);
         if token.kind == TokenKind::End {

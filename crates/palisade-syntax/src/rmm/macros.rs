@@ -12,6 +12,7 @@ use super::lexer::lex;
 use super::messages::Messages;
 use super::stream::Stream;
 use super::token::{CallId, Here, Token, TokenKind};
+use crate::report::plural;
 use palisade_base::Diagnostic;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -129,6 +130,7 @@ impl<'a> Expander<'a, '_> {
                     *at += 1;
                     self.moves += 1;
                     let here = Here { span: token.here.span, call: *call };
+                    debug_assert!(*call != CallId::NONE, "a body is read only for a call");
                     let param = (token.kind == TokenKind::Name)
                         .then(|| definition.params.iter().position(|param| *param == token.text(self.text)))
                         .flatten();
@@ -144,6 +146,10 @@ impl<'a> Expander<'a, '_> {
                         self.feeds.pop();
                         continue;
                     }
+                    debug_assert!(
+                        here.call != CallId::NONE,
+                        "an argument is read only inside a macro's body"
+                    );
                     let token = Token { here: *here, ..self.pool[*at] };
                     *at += 1;
                     self.moves += 1;
@@ -247,8 +253,11 @@ impl<'a> Expander<'a, '_> {
         let Some(args) = self.arguments(name) else { return false };
         let definition = &mut self.definitions[index];
         if args.len() != definition.params.len() {
-            let message =
-                format!("the macro `{word}` takes {} arguments, not {}", definition.params.len(), args.len());
+            let message = format!(
+                "the macro `{word}` takes {}, not {}",
+                plural(definition.params.len(), "argument"),
+                args.len()
+            );
             let defined = Some((definition.name, "defined here"));
             self.messages.at_both(name.here, "", defined, Diagnostic::error("wrong-arity", message));
             return false;
@@ -301,12 +310,12 @@ impl<'a> Expander<'a, '_> {
                 continue;
             }
             let end = self.pool.len();
-            let none_at_all = token.kind == TokenKind::RightParen && args.is_empty() && end == start;
-            if end == start && !none_at_all {
+            let has_no_arguments = token.kind == TokenKind::RightParen && args.is_empty() && end == start;
+            if end == start && !has_no_arguments {
                 let error = Diagnostic::error("empty-argument", "an argument of a macro is empty");
                 self.messages.at(token.here, "", error);
             }
-            if !none_at_all {
+            if !has_no_arguments {
                 args.push(start..end);
             }
             if token.kind == TokenKind::RightParen {

@@ -159,7 +159,7 @@ impl<'a> Memory<'a> {
             let message = if count == 0 {
                 "this pointer has no target: there are no global variables".to_owned()
             } else {
-                format!("this does not point to a global variable; they are [0] to [{}]", count - 1)
+                format!("this does not point to a global variable; these are [0] to [{}]", count - 1)
             };
             let help = "`[i]` is the variable with index i in the global section `data`, from 0";
             messages.at(here, "", Diagnostic::error("invalid-pointer", message).help(help));

@@ -15,15 +15,15 @@ pub(crate) struct Names {
 impl Names {
     /// A name that neither these nor the outer names use: the first preferred name that is free, or the last
     /// one with a number.
-    pub fn fresh(&mut self, outer: Option<&Names>, wishes: &[&str]) -> Arc<str> {
+    pub fn fresh(&mut self, outer: Option<&Names>, preferred: &[&str]) -> Arc<str> {
         let is_free = |names: &Names, name: &str| is_legal_name(name) && !names.taken.contains(name);
         let fits = |names: &Names, name: &str| {
             is_free(names, name) && outer.is_none_or(|outer| is_free(outer, name))
         };
-        let name = match wishes.iter().find(|wish| fits(self, wish)) {
-            Some(wish) => Arc::from(*wish),
+        let name = match preferred.iter().find(|candidate| fits(self, candidate)) {
+            Some(candidate) => Arc::from(*candidate),
             None => {
-                let base: Arc<str> = wishes.last().copied().unwrap_or("x").into();
+                let base: Arc<str> = preferred.last().copied().unwrap_or("x").into();
                 let mut number = self.numbers.get(&base).copied().unwrap_or(1);
                 let name = loop {
                     number += 1;
@@ -48,8 +48,8 @@ mod tests {
     #[test]
     fn names_never_clash() {
         let mut names = Names::default();
-        let check = |names: &mut Names, wishes: &[&str], expected: &str| {
-            assert_eq!(&*names.fresh(None, wishes), expected);
+        let check = |names: &mut Names, preferred: &[&str], expected: &str| {
+            assert_eq!(&*names.fresh(None, preferred), expected);
         };
         check(&mut names, &["x"], "x");
         check(&mut names, &["x"], "x_2");

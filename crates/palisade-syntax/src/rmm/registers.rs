@@ -95,8 +95,9 @@ impl<'a> Registers<'a> {
                     (true, Some((lo, hi))) => Expr::new(ExprKind::Any { lo, hi }, span),
                     (true, None) => {
                         let word = declaration.name.text;
-                        let message =
-                            format!("`${word}` can be read while it has any of infinitely many values");
+                        let message = format!(
+                            "`${word}` can be read before it is set, and can start with infinitely many values"
+                        );
                         let help =
                             format!("give it a domain, such as `${word} = * : [0:3]`, or an initial value");
                         let error = Diagnostic::error("any-without-domain", message).help(help);

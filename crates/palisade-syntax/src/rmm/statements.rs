@@ -13,7 +13,7 @@ impl<'a> Parser<'a, '_> {
     pub(super) fn body(&mut self) -> Vec<Statement<'a>> {
         let mut statements = self.statements();
         while !matches!(self.peek(), TokenKind::Process | TokenKind::End) {
-            limits::go_on();
+            limits::checkpoint();
             let help = match self.peek() {
                 TokenKind::Data | TokenKind::Registers => "sections must come before `text`",
                 _ => "it does not close anything",
@@ -34,7 +34,7 @@ impl<'a> Parser<'a, '_> {
     fn statements(&mut self) -> Vec<Statement<'a>> {
         let mut statements = Vec::new();
         loop {
-            limits::go_on();
+            limits::checkpoint();
             match self.statement() {
                 Ok(statement) => statements.push(statement),
                 Err(Reported) => self.skip_statement(),

@@ -14,7 +14,7 @@
 
 use super::file::{File, Instruction, RegisterId, StateId, Term, TermKind, Thread};
 use super::read::MAX_CELLS;
-use crate::report::Report;
+use crate::report::{Report, plural};
 use palisade_base::{Diagnostic, Id, Span, limits};
 use palisade_program::Value;
 use palisade_program::running;
@@ -51,7 +51,10 @@ pub(super) fn memory(file: &File<'_>, report: &mut Report) -> Memory {
             if let TermKind::Int(value) = address.kind
                 && !(0..cells.into()).contains(&value)
             {
-                let message = format!("address {value} is outside memory, which has {cells} cells");
+                let message = format!(
+                    "address {value} is outside memory, which has {}",
+                    plural(cells as usize, "cell")
+                );
                 report.push(
                     Diagnostic::error("address-outside-memory", message)
                         .at(address.span, "")
@@ -88,7 +91,10 @@ pub(super) fn memory(file: &File<'_>, report: &mut Report) -> Memory {
         let ends = if least == greatest { &[least][..] } else { &[least, greatest] };
         for &(address, place) in ends {
             if (address < 0 || address >= cells.into()) && found.unknown.is_none() {
-                let message = format!("this can access address {address}, but memory has {cells} cells");
+                let message = format!(
+                    "this can access address {address}, but memory has {}",
+                    plural(cells as usize, "cell")
+                );
                 let diagnostic = Diagnostic::warning("address-outside-memory", message).at(place, "");
                 report.push(
                     diagnostic
@@ -224,7 +230,7 @@ impl<'f, 'a> Analysis<'f, 'a> {
         loop {
             let mut stored = false;
             while let Some((t, state)) = waiting.pop() {
-                limits::go_on();
+                limits::checkpoint();
                 stored |= analysis.visit(t, state, &mut waiting)?;
             }
             if !stored {
@@ -244,7 +250,7 @@ impl<'f, 'a> Analysis<'f, 'a> {
         let mut found = AddressRange::default();
         for (t, thread) in file.threads.iter().enumerate() {
             for transition in &thread.transitions {
-                limits::go_on();
+                limits::checkpoint();
                 let Some(registers) = &analysis.registers[t][transition.from.index()] else { continue };
                 let Some(address) = transition.instruction.address() else { continue };
                 match evaluate(address, registers, &mut analysis.work) {
@@ -268,7 +274,8 @@ impl<'f, 'a> Analysis<'f, 'a> {
     /// Takes every transition that leaves the state. Returns whether memory grew.
     fn visit(&mut self, t: usize, state: StateId, waiting: &mut Vec<(usize, StateId)>) -> Option<bool> {
         let thread: &'f Thread<'a> = &self.file.threads[t];
-        let registers = self.registers[t][state.index()].clone().expect("only entered states wait");
+        let registers =
+            self.registers[t][state.index()].clone().expect("only entered states are in the work list");
         let mut stored = false;
         for &position in &thread.states[state].out {
             self.work += 1 + registers.len();
@@ -348,7 +355,7 @@ fn relevant(file: &File<'_>) -> (Vec<Vec<bool>>, bool) {
     let mut waiting: Vec<(usize, RegisterId)> = Vec::new();
     for (t, thread) in file.threads.iter().enumerate() {
         for transition in &thread.transitions {
-            limits::go_on();
+            limits::checkpoint();
             if let Some(address) = transition.instruction.address() {
                 address.registers(&mut |register, _| waiting.push((t, register)));
             }
@@ -362,7 +369,7 @@ fn relevant(file: &File<'_>) -> (Vec<Vec<bool>>, bool) {
         }
     }
     while let Some((t, register)) = waiting.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if std::mem::replace(&mut relevant[t][register.index()], true) {
             continue;
         }
@@ -371,7 +378,7 @@ fn relevant(file: &File<'_>) -> (Vec<Vec<bool>>, bool) {
             memory_matters = true;
             for (t, thread) in file.threads.iter().enumerate() {
                 for transition in &thread.transitions {
-                    limits::go_on();
+                    limits::checkpoint();
                     if let Instruction::Write { value, .. } = &transition.instruction {
                         value.registers(&mut |from, _| waiting.push((t, from)));
                     }

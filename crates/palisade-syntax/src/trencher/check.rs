@@ -128,7 +128,7 @@ fn reached(thread: &Thread<'_>) -> IdVec<StateId, bool> {
     reached[thread.initial] = true;
     let mut open = vec![thread.initial];
     while let Some(state) = open.pop() {
-        limits::go_on();
+        limits::checkpoint();
         for &transition in &thread.states[state].out {
             let to = thread.transitions[transition].to;
             if !std::mem::replace(&mut reached[to], true) {
@@ -150,10 +150,11 @@ fn unknown_final(thread: &Thread<'_>, state: StateId, report: &mut Report) {
     report.push(diagnostic);
 }
 
-/// Follows the lock through the thread. The sections of a thread can overlap. Together they can have at most
-/// this many states, so that the program stays about as large as its text.
+/// The sections of a thread can overlap. Together they can have at most this many states, so that the program
+/// stays about as large as its text.
 const MAX_COPIES: usize = 1_000_000;
 
+/// Follows the lock through the thread.
 fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {
     let mut outside: IdVec<StateId, bool> = thread.states.iter().map(|_| false).collect();
     let mut sections: Vec<Section> = Vec::new();
@@ -167,7 +168,7 @@ fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {
 
     let mut waiting = vec![thread.initial];
     while let Some(state) = waiting.pop() {
-        limits::go_on();
+        limits::checkpoint();
         if std::mem::replace(&mut outside[state], true) {
             continue;
         }
@@ -186,7 +187,7 @@ fn sections(thread: &Thread<'_>, report: &mut Report) -> Sections {
                     seen[transition.to] = StateId::from_index(number).0;
                     let mut next = 0;
                     while let Some(&inside) = states.get(next) {
-                        limits::go_on();
+                        limits::checkpoint();
                         next += 1;
                         copies += 1;
                         if thread.states[inside].out.is_empty() {
@@ -237,7 +238,7 @@ fn lock_misuse(
     report: &mut Report,
 ) {
     for (position, transition) in thread.transitions.iter().enumerate() {
-        limits::go_on();
+        limits::checkpoint();
         if matches!(transition.instruction, Instruction::Unlock) && outside[transition.from] {
             if unlocked[position] {
                 let message = "this `unlock` can also be reached without the lock; the thread is then stuck";

@@ -25,7 +25,7 @@ pub(super) fn read<'a>(source: &'a Source, report: &mut Report) -> File<'a> {
     let mut names: FxHashMap<&str, Span> = FxHashMap::default();
     let mut any_thread = false;
     while let Some((word, span)) = reader.next() {
-        limits::go_on();
+        limits::checkpoint();
         match word {
             "memory_size" => reader.memory_size(&mut file, span),
             "thread" => {

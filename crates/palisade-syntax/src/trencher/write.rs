@@ -96,7 +96,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         let mut seen: IdVec<StateId, bool> = sections.outside.clone();
         for (number, section) in sections.sections.iter().enumerate() {
             for &state in &section.states {
-                limits::go_on();
+                limits::checkpoint();
                 let name = thread.states[state].name.text;
                 let first = !std::mem::replace(&mut seen[state], true);
                 let label = if first { names.fresh(name) } else { names.fresh(&format!("{name}_locked")) };
@@ -107,7 +107,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         let by_entry: FxHashMap<StateId, usize> =
             sections.sections.iter().enumerate().map(|(number, section)| (section.entry, number)).collect();
         for transition in &thread.transitions {
-            limits::go_on();
+            limits::checkpoint();
             if matches!(transition.instruction, Instruction::Lock)
                 && sections.outside[transition.from]
                 && thread.states[transition.from].out.len() == 1
@@ -166,7 +166,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     /// Emits the states in order. `after` is what follows the last of them.
     fn states(&self, region: Region, order: &[StateId], after: Option<(Region, StateId)>, block: &mut Block) {
         for (position, &state) in order.iter().enumerate() {
-            limits::go_on();
+            limits::checkpoint();
             let next = order.get(position + 1).map(|next| (region, *next)).or(after);
             let start = block.len();
             self.state(region, state, next, block);
@@ -255,7 +255,7 @@ impl<'w, 'a> Writer<'w, 'a> {
             }
             Instruction::Unlock => {
                 let Region::Section(_) = region else { return block.push(stuck()) };
-                // Leaving the atomic block releases the lock. The goto below stands for the instruction.
+                // Leaving the atomic block releases the lock. The goto below represents the instruction.
                 target = (Region::Outside, transition.to);
                 let statement = match next == Some(target) {
                     true => Stmt::new(StmtKind::Skip, span),

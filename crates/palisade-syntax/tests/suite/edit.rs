@@ -22,18 +22,7 @@ fn insert(language: Language, text: &str, fences: &[FenceAt]) -> Result<String, 
 fn walk(block: &Block, visit: &mut impl FnMut(&StmtKind, Span)) {
     for statement in block {
         visit(&statement.kind, statement.span());
-        match &statement.kind {
-            StmtKind::If { then, otherwise, .. } => {
-                walk(then, visit);
-                walk(otherwise, visit);
-            }
-            StmtKind::Choose(alternatives) => alternatives.iter().for_each(|body| walk(body, visit)),
-            StmtKind::While { body, .. }
-            | StmtKind::Loop(body)
-            | StmtKind::Atomic(body)
-            | StmtKind::Block(body) => walk(body, visit),
-            _ => {}
-        }
+        statement.kind.blocks().into_iter().for_each(|body| walk(body, visit));
     }
 }
 

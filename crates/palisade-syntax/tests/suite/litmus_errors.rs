@@ -1,19 +1,13 @@
 //! The errors of invalid litmus tests, and where they point.
 
+use crate::languages;
+
 use palisade_base::Source;
 use palisade_syntax::{Language, parse};
 
-/// Parses a test that must be rejected. `expected` has, for each error, its id and the text it points at.
 #[track_caller]
 fn check(text: &str, expected: &[(&str, &str)]) {
-    let source = Source::new("test.litmus", text);
-    let errors = parse(Language::Litmus, &source).expect_err(text);
-    let found: Vec<(&str, &str)> = errors
-        .iter()
-        .filter(|error| error.is_error())
-        .map(|error| (error.id, source.slice(error.span())))
-        .collect();
-    assert_eq!(found, expected, "{text}\n{errors:#?}");
+    languages::check_errors(Language::Litmus, text, expected);
 }
 
 /// The same for the code of one thread on X86_64.
@@ -25,11 +19,8 @@ fn check_code(code: &str, expected: &[(&str, &str)]) {
     );
 }
 
-/// The help of the only error.
 fn help(text: &str) -> String {
-    let errors = parse(Language::Litmus, &Source::new("test.litmus", text)).expect_err(text);
-    assert_eq!(errors.len(), 1, "{errors:#?}");
-    errors[0].help.clone().unwrap_or_default()
+    languages::only_help(Language::Litmus, text)
 }
 
 const TOKEN: &str = "unexpected-token";

@@ -4,6 +4,7 @@ mod blocks;
 mod common;
 mod edit;
 mod fuzz;
+mod languages;
 mod litmus;
 mod litmus_errors;
 mod litmus_fuzz;

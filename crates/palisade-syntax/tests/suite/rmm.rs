@@ -1,28 +1,18 @@
 //! The translation of `.rmm` programs into `.pal`.
 
+use crate::languages::{self, lines};
+
 use palisade_base::Source;
 use palisade_program::print::print;
-use palisade_syntax::{Language, Parsed, parse};
+use palisade_syntax::{Language, Parsed};
 
 fn parsed(text: &str) -> Parsed {
-    parse(Language::Rmm, &Source::new("test.rmm", text))
-        .unwrap_or_else(|errors| panic!("{errors:#?}\nin\n{text}"))
+    languages::parsed(Language::Rmm, text)
 }
 
-/// The lines of a text, with single spaces and without empty lines.
-fn lines(text: &str) -> Vec<String> {
-    let squeezed = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-    squeezed.filter(|line| !line.is_empty()).collect()
-}
-
-/// Parses a file, prints it, and compares line by line. Parsing the output must give the same program.
 #[track_caller]
 fn check(text: &str, expected: &str) {
-    let program = parsed(text).program;
-    let printed = print(&program);
-    assert_eq!(lines(&printed), lines(expected), "\n{printed}");
-    let again = parse(Language::Pal, &Source::new("test.pal", printed)).expect("the output parses");
-    assert_eq!(again.program, program);
+    languages::check_translation(Language::Rmm, text, expected);
 }
 
 /// One process with registers `$r`, `$s` (0 to 3) and `$z` (any integer), global variables `x`, `y` (0 to 3)
@@ -291,12 +281,20 @@ fn forbidden_combinations() {
         let found: Vec<&str> = printed.lines().filter(|line| line.starts_with("forbid")).collect();
         assert_eq!(found, expected, "{combinations}");
     };
-    let alike = "process(3) text A: nop; B: nop process text A: nop";
-    check("A A A A", alike, &["forbid count(P0@A) >= 3 && P3@A;"]);
-    check("A A * *; A * A *; * A A *", alike, &["forbid count(P0@A) >= 2;"]);
-    check("A A * *; A * A *; A * A *", alike, &["forbid P0[0]@A && P0[1]@A;", "forbid P0[0]@A && P0[2]@A;"]);
-    check("A * * A; * * A A; * A * A; * * * A", alike, &["forbid count(P0@A) >= 1 && P3@A;", "forbid P3@A;"]);
-    check("A B * *; B A * *", alike, &["forbid P0[0]@A && P0[1]@B;", "forbid P0[0]@B && P0[1]@A;"]);
+    let processes = "process(3) text A: nop; B: nop process text A: nop";
+    check("A A A A", processes, &["forbid count(P0@A) >= 3 && P3@A;"]);
+    check("A A * *; A * A *; * A A *", processes, &["forbid count(P0@A) >= 2;"]);
+    check(
+        "A A * *; A * A *; A * A *",
+        processes,
+        &["forbid P0[0]@A && P0[1]@A;", "forbid P0[0]@A && P0[2]@A;"],
+    );
+    check(
+        "A * * A; * * A A; * A * A; * * * A",
+        processes,
+        &["forbid count(P0@A) >= 1 && P3@A;", "forbid P3@A;"],
+    );
+    check("A B * *; B A * *", processes, &["forbid P0[0]@A && P0[1]@B;", "forbid P0[0]@B && P0[1]@A;"]);
 }
 
 #[test]

@@ -1,19 +1,13 @@
 //! The errors of invalid `.rmm` files, and where they point.
 
+use crate::languages;
+
 use palisade_base::Source;
 use palisade_syntax::{Language, parse};
 
-/// Parses a file that must be rejected. `expected` has, for each error, its id and the text it points at.
 #[track_caller]
 fn check(text: &str, expected: &[(&str, &str)]) {
-    let source = Source::new("test.rmm", text);
-    let errors = parse(Language::Rmm, &source).expect_err(text);
-    let found: Vec<(&str, &str)> = errors
-        .iter()
-        .filter(|error| error.is_error())
-        .map(|error| (error.id, source.slice(error.span())))
-        .collect();
-    assert_eq!(found, expected, "{text}\n{errors:#?}");
+    languages::check_errors(Language::Rmm, text, expected);
 }
 
 /// The same for the statements of a process with a variable `x`, its own variable `f` and a register `$r`.

@@ -1,33 +1,21 @@
 //! The translation of Trencher's files into `.pal`.
 
 use crate::blocks;
+use crate::languages::{self, lines};
 
-use palisade_base::Source;
 use palisade_memory::{Machine, Model};
 use palisade_program::print::print;
 use palisade_program::{Instantiation, lower};
-use palisade_syntax::{Language, Parsed, parse};
+use palisade_syntax::{Language, Parsed};
 use std::collections::HashSet;
 
 fn parsed(text: &str) -> Parsed {
-    parse(Language::Trencher, &Source::new("test.txt", text))
-        .unwrap_or_else(|errors| panic!("{errors:#?}\nin\n{text}"))
+    languages::parsed(Language::Trencher, text)
 }
 
-/// The lines of a text, with single spaces and without empty lines.
-fn lines(text: &str) -> Vec<String> {
-    let squeezed = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-    squeezed.filter(|line| !line.is_empty()).collect()
-}
-
-/// Parses a file, prints it, and compares line by line. Parsing the output must give the same program.
 #[track_caller]
 fn check(text: &str, expected: &str) {
-    let program = parsed(text).program;
-    let printed = print(&program);
-    assert_eq!(lines(&printed), lines(expected), "\n{printed}");
-    let again = parse(Language::Pal, &Source::new("test.pal", printed)).expect("the output parses");
-    assert_eq!(again.program, program);
+    languages::check_translation(Language::Trencher, text, expected);
 }
 
 /// The first line of the translation: the memory.

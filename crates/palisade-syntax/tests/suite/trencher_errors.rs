@@ -1,19 +1,13 @@
 //! The errors of invalid Trencher files, and where they point.
 
+use crate::languages;
+
 use palisade_base::Source;
 use palisade_syntax::{Language, parse};
 
-/// Parses a file that must be rejected. `expected` has, for each error, its id and the text it points at.
 #[track_caller]
 fn check(text: &str, expected: &[(&str, &str)]) {
-    let source = Source::new("test.txt", text);
-    let errors = parse(Language::Trencher, &source).expect_err(text);
-    let found: Vec<(&str, &str)> = errors
-        .iter()
-        .filter(|error| error.is_error())
-        .map(|error| (error.id, source.slice(error.span())))
-        .collect();
-    assert_eq!(found, expected, "{text}\n{errors:#?}");
+    languages::check_errors(Language::Trencher, text, expected);
 }
 
 /// The same for the transitions of a thread that starts in `a`.
@@ -32,11 +26,8 @@ fn check_warned(transitions: &str, expected: &[(&str, &str)]) {
     assert_eq!(found, expected, "{transitions}\n{:#?}", parsed.warnings);
 }
 
-/// The help of the only error.
 fn help(text: &str) -> String {
-    let errors = parse(Language::Trencher, &Source::new("test.txt", text)).expect_err(text);
-    assert_eq!(errors.len(), 1, "{errors:#?}");
-    errors[0].help.clone().unwrap_or_default()
+    languages::only_help(Language::Trencher, text)
 }
 
 #[test]

@@ -1,27 +1,14 @@
 //! For any input, the Trencher parser returns a program or errors that point into the text. A program can be
 //! printed and parsed again as `.pal`.
 
-use palisade_base::Source;
-use palisade_program::print::print;
-use palisade_syntax::{Language, parse};
+use crate::languages;
+
+use palisade_syntax::Language;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn check(text: &str) {
-    match parse(Language::Trencher, &Source::new("fuzz.txt", text)) {
-        Ok(parsed) => {
-            let printed = print(&parsed.program);
-            let again = parse(Language::Pal, &Source::new("fuzz.pal", printed.as_str()));
-            let again = again.unwrap_or_else(|errors| panic!("{errors:#?}\nin\n{printed}\nfrom\n{text}"));
-            assert_eq!(again.program, parsed.program, "{text}\n{printed}");
-        }
-        Err(errors) => {
-            assert!(errors.iter().any(|error| error.is_error()), "{text}");
-            for label in errors.iter().flat_map(|error| &error.labels) {
-                assert!(text.get(label.span.range()).is_some(), "{label:?} points outside {text:?}");
-            }
-        }
-    }
+    languages::check_any_text(Language::Trencher, text);
 }
 
 #[rustfmt::skip]

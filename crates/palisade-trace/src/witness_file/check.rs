@@ -2,8 +2,11 @@
 
 use super::{ActionRecord, EffectRecord, SCHEMA_VERSION, StepRecord, ViolationKind, WitnessFile};
 use super::{effect_record, interlocked_name, violation_record};
-use crate::{NotViolating, Replay, ReplayError, Run, links, process_name, replay, violating};
-use palisade_memory::{Action, Interlocked, Machine, Model, Step};
+use crate::{
+    NotViolating, Replay, ReplayError, Run, links, process_name, replay, replay_to_deadlock, take, violating,
+};
+use palisade_memory::{Action, Interlocked, Machine, Model, Step, Violation};
+use palisade_program::Waits;
 use palisade_program::running::{EdgeId, System, ThreadId};
 use serde::Deserialize;
 
@@ -42,6 +45,15 @@ pub enum WitnessError {
     /// The run is not a run of the program, or does not end in a bad state.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+    /// It is about a `live` property that the program does not have.
+    #[error("the program has no such `live` property")]
+    UnknownGoal,
+    /// The goal of its `live` property is still reachable from its last state.
+    #[error("the run claims that a goal is out of reach, but its last state can still reach it")]
+    Reachable,
+    /// Whether the goal of its `live` property is out of reach was not found out.
+    #[error("{0}; whether what it rules out is out of reach was not found out")]
+    Unfinished(String),
     /// It is a run of the program, but its happens-before relation has no cycle.
     #[error("the happens-before relation of the run has no cycle")]
     NoCycle,
@@ -146,7 +158,21 @@ impl WitnessFile {
         Ok(Run { memory, steps: numbered.collect::<Result<_, _>>()? })
     }
 
-    /// Replays the run on a running form of the program, and compares what happens with what is recorded.
+    /// How the program is lowered for this run.
+    pub fn waits(&self) -> Waits {
+        match self.violation.kind {
+            ViolationKind::Deadlock | ViolationKind::Live => Waits::Retry,
+            ViolationKind::Cycle | ViolationKind::Fault | ViolationKind::Forbid | ViolationKind::Final => {
+                Waits::Delay
+            }
+        }
+    }
+
+    /// Replays the run on a running form of the program, and compares what happens with what is recorded. The
+    /// running form must be lowered as [`WitnessFile::waits`] says.
+    ///
+    /// For a run to a state from which a goal is out of reach ([`ViolationKind::Live`]), only the run is
+    /// replayed. That the goal is out of reach has to be checked by a search, and there is none here.
     pub fn verify(&self, system: &System) -> Result<Replay, WitnessError> {
         let machine = self.machine(system)?;
         let run = self.run(system)?;
@@ -158,6 +184,12 @@ impl WitnessFile {
                     NotViolating::NoCycle => WitnessError::NoCycle,
                 })?,
             ViolationKind::Fault | ViolationKind::Forbid | ViolationKind::Final => replay(machine, &run)?,
+            ViolationKind::Deadlock => replay_to_deadlock(machine, &run)?,
+            ViolationKind::Live => {
+                let goal = self.violation.property.filter(|&goal| goal < system.goals.len());
+                let goal = goal.ok_or(WitnessError::UnknownGoal)?;
+                Replay { violation: Some(Violation::Unreachable(goal)), ..take(machine, &run)? }
+            }
         };
         let links = links(&run, &replay);
         for (index, record) in self.steps.iter().enumerate() {

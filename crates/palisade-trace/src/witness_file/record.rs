@@ -219,6 +219,10 @@ pub enum ViolationKind {
     Forbid,
     /// A final condition that does not hold.
     Final,
+    /// A state in which some process waits and no process can ever move again.
+    Deadlock,
+    /// A state from which the goal of a `live` property is out of reach.
+    Live,
     /// The happens-before relation has a cycle: the program is not robust. Nothing else needs to be wrong.
     Cycle,
 }

@@ -140,7 +140,7 @@ fn started_threads_come_after_their_start() {
 }
 
 #[test]
-fn a_load_that_faults_has_read() {
+fn a_load_that_faults_is_a_read() {
     let fault = "shared x, y: 0..1; process P { x = 1; y = 1; } process Q { await y == 1; let r: 1..1 = x; }";
     check(fault, Model::Pso, "P P P!1 Q Q", Some(&[(0, PO), (0, RF), (1, PO), (1, FR)]));
 }

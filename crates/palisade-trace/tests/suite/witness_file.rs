@@ -108,7 +108,7 @@ fn tampering_is_detected() {
         "the run does not start in an initial state of the program",
     );
     check(&|file| drop(file.steps.remove(2)), "step 3 is missing: the file continues with step 4");
-    check(&|file| drop(file.steps.pop()), "the state after step 5, the last one, violates nothing");
+    check(&|file| drop(file.steps.pop()), "the last state, after step 5, violates nothing");
     check(&|file| file.steps[3].thread = 7, "step 4 is not possible: there is no such process");
     check(
         &|file| file.steps[0].action = ActionRecord::Execute { edge: 1, choice: None },

@@ -5,11 +5,12 @@ mod room;
 mod spot;
 mod write;
 
-pub use oracle::Goal;
+pub use palisade_fences::Goal;
 pub use spot::Spot;
 pub use write::WriteError;
 
-use crate::{Answer, AskError, CheckOptions, Input, check};
+use crate::check::check_states;
+use crate::{Answer, AskError, CheckOptions, Input};
 use oracle::Engines;
 use palisade_base::Source;
 use palisade_engine::{Exhausted, Limits, Verdict, Witness, peak_memory_bytes};
@@ -19,7 +20,7 @@ use palisade_fences::{
 use palisade_memory::{Machine, Model};
 use palisade_program::lower;
 use palisade_program::running::System;
-use palisade_report::{FencesEnd, FencesFinding, ToldFence};
+use palisade_report::{FencesEnd, FencesFinding, ReportedFence, Standing};
 use palisade_syntax::edit::FenceAt;
 use palisade_trace::{Evidence, Replay, Run, take};
 use room::Room;
@@ -130,7 +131,7 @@ pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result
         (Some(_), Goal::Safety) => {
             let options = CheckOptions { model: Model::Sc, ..options.check.clone() };
             let named_engine_may_not_know = CheckOptions { engine: crate::EngineChoice::Auto, ..options };
-            Some(check(&input.program, &named_engine_may_not_know, limits)?)
+            Some(check_states(&input.program, &named_engine_may_not_know, limits)?)
         }
         _ => None,
     };
@@ -189,13 +190,22 @@ impl FencesAnswer {
         }
     }
 
+    /// Whether the fences found (or none) are enough, no fences help, or this is not known.
+    pub fn standing(&self) -> Standing {
+        match self.findings.end {
+            End::Complete => Standing::Good,
+            End::Hopeless(_) => Standing::Bad,
+            End::Unknown(_) => Standing::Open,
+        }
+    }
+
     /// The answer, ready to be reported.
     pub fn finding<'a>(&'a self, input: &'a Input, limits: Option<&'a str>) -> FencesFinding<'a> {
         let evidence = |taken: &'a ShownRun| self.evidence(taken, &input.source);
-        let told = |set: &'a FenceSet, needed: &'a [ShownRun]| {
+        let reported = |set: &'a FenceSet, needed: &'a [ShownRun]| {
             let fences = set.fences.iter().zip(needed);
             fences
-                .map(|(fence, run)| ToldFence {
+                .map(|(fence, run)| ReportedFence {
                     place: &self.places.places()[fence.place],
                     kind: fence.kind,
                     without: evidence(run),
@@ -204,7 +214,7 @@ impl FencesAnswer {
                 .collect()
         };
         let sets =
-            self.findings.sets.iter().zip(&self.needed).map(|(set, needed)| told(set, needed)).collect();
+            self.findings.sets.iter().zip(&self.needed).map(|(set, needed)| reported(set, needed)).collect();
         let end = match (&self.findings.end, &self.hopeless) {
             (End::Complete, _) => FencesEnd::Complete,
             (End::Unknown(reason), _) => FencesEnd::Unknown(reason),

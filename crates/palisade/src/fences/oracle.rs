@@ -1,32 +1,12 @@
 //! The oracles for programs with fences: the engines for safety, or those for robustness.
 
-use crate::{AskError, CheckOptions, RobustOptions, check, robust};
+use crate::check::check_states;
+use crate::{AskError, CheckOptions, RobustOptions, robust};
 use palisade_engine::Limits;
-use palisade_fences::{Judgement, Oracle};
-use palisade_memory::{Machine, State};
+use palisade_fences::{Goal, Judgement, Oracle};
+use palisade_memory::Machine;
 use palisade_program::running::System;
 use palisade_program::written::Program;
-use palisade_trace::{Run, replay, violating};
-
-/// What fences are for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Goal {
-    /// No run breaks a property.
-    #[default]
-    Safety,
-    /// Every run is like a sequentially consistent one.
-    Robustness,
-}
-
-impl Goal {
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Goal::Safety => "safety",
-            Goal::Robustness => "robustness",
-        }
-    }
-}
 
 /// The engines as oracles.
 pub(super) struct Engines<'a> {
@@ -40,7 +20,7 @@ impl Oracle for Engines<'_> {
     fn judge(&self, program: &Program, limits: &Limits) -> Result<Judgement, AskError> {
         match self.goal {
             Goal::Safety => {
-                let outcome = check(program, self.options, limits)?.outcome;
+                let outcome = check_states(program, self.options, limits)?.outcome;
                 Ok(Judgement { verdict: outcome.verdict, engine: outcome.engine, stats: outcome.stats })
             }
             Goal::Robustness => {
@@ -56,15 +36,8 @@ impl Oracle for Engines<'_> {
         Machine { system, model: self.options.model, interlocked: self.options.interlocked }
     }
 
-    fn shows(&self, machine: Machine<'_>, run: &Run) -> bool {
-        match self.goal {
-            Goal::Safety => replay(machine, run).is_ok(),
-            Goal::Robustness => violating(machine, run).is_ok(),
-        }
-    }
-
-    fn is_bad(&self, machine: Machine<'_>, state: &State) -> bool {
-        self.goal == Goal::Safety && machine.violation(state).is_some()
+    fn goal(&self) -> Goal {
+        self.goal
     }
 }
 
@@ -72,11 +45,11 @@ impl Oracle for Engines<'_> {
 mod tests {
     use super::*;
     use crate::portfolio::ask_all;
-    use crate::portfolio::tests::{Broken, BrokenEngine};
+    use crate::portfolio::tests::{Broken, broken};
     use crate::question::Wanted;
-    use palisade_engine::{Engine, Options, Task, Threads};
+    use palisade_engine::{Engine, Task};
     use palisade_fences::{Per, Placement, Places, Which, find};
-    use palisade_memory::{Interlocked, Model};
+    use palisade_memory::Model;
     use palisade_syntax::{Language, parse};
 
     /// Asks a broken engine together with one that works.
@@ -86,26 +59,22 @@ mod tests {
         type Error = AskError;
 
         fn judge(&self, program: &Program, limits: &Limits) -> Result<Judgement, AskError> {
-            let (threads, interlocked) = (Threads::Declared, Interlocked::default());
-            let task = Task { program, threads, model: Model::Tso, interlocked, options: Options::default() };
-            let broken = BrokenEngine { how: self.1, after: 0 };
+            let task = Task::new(program, Model::Tso);
+            let broken = broken(self.1, 0);
             let engines: [&dyn Engine; 2] = [&broken, &palisade_explore::Explicit];
-            let said = ask_all(&|_| engines.to_vec(), &task.analysis(), limits, Wanted::Answer)?;
-            unreachable!("there is no verdict: {said:?}")
+            let found = ask_all(&|_| engines.to_vec(), &task.analysis(), limits, Wanted::Answer)?;
+            unreachable!("there is no verdict: {found:?}")
         }
         fn machine<'s>(&self, system: &'s System) -> Machine<'s> {
             self.0.machine(system)
         }
-        fn shows(&self, machine: Machine<'_>, run: &Run) -> bool {
-            self.0.shows(machine, run)
-        }
-        fn is_bad(&self, machine: Machine<'_>, state: &State) -> bool {
-            self.0.is_bad(machine, state)
+        fn goal(&self) -> Goal {
+            self.0.goal
         }
     }
 
     #[test]
-    fn a_bug_in_an_engine_is_reported_when_fences_are_asked_for() {
+    fn a_bug_in_an_engine_is_reported_while_fences_are_computed() {
         let text = "shared x, y: 0..1; process P { x = 1; let a = y; } process Q { y = 1; let b = x; }
                     final !(P.a == 0 && Q.b == 0);";
         let source = palisade_base::Source::new("p", text);
@@ -122,7 +91,7 @@ mod tests {
         let check = |how: Broken, part: &str| {
             let oracle = AsksBroken(Engines { goal: Goal::Safety, options: &options }, how);
             let found = find(&places, Which::All, &|_| 1, &oracle, &Limits::unlimited(1));
-            let error = found.expect_err("a bug is no verdict").to_string();
+            let error = found.expect_err("a bug is not a verdict").to_string();
             assert!(error.contains(part) && error.contains("This is a bug in Palisade"), "{error}");
         };
         check(Broken::NoRun, "a bad state was found, but no run to it");

@@ -1,6 +1,6 @@
 //! Which fences the text of a program has room for.
 //!
-//! The text is read again whenever fences are written into it. So many fences are tried at a time: if there
+//! The text is parsed again whenever fences are written into it, so many fences are tried at a time. If there
 //! is room for all fences of a list, there is room for each of them.
 
 use crate::Input;
@@ -17,9 +17,9 @@ pub(super) struct Room {
 impl Room {
     /// Tries all fences that a placement may require.
     pub(super) fn new(input: &Input, placement: Placement, store_fences: bool) -> Room {
-        let asked: RefCell<BTreeSet<FenceAt>> = RefCell::default();
+        let requested: RefCell<BTreeSet<FenceAt>> = RefCell::default();
         let ask = |fence: FenceAt| {
-            asked.borrow_mut().insert(fence);
+            requested.borrow_mut().insert(fence);
             false
         };
         let wanted = Wanted {
@@ -30,7 +30,7 @@ impl Room {
             allows: &|_| true,
         };
         Places::new(&input.program, &wanted);
-        let full: Vec<FenceAt> = asked.into_inner().into_iter().collect();
+        let full: Vec<FenceAt> = requested.into_inner().into_iter().collect();
         let mut fences = BTreeSet::new();
         fit(input, &full, &mut fences);
         if store_fences {

@@ -38,10 +38,10 @@ impl FromStr for Spot {
         if !(is_number(first) && is_number(last)) {
             return Ok(Spot { process, what: What::Name(what.to_owned()) });
         }
-        let number = |text: &str| text.parse::<usize>().map_err(|_| format!("`{text}` is no line"));
+        let number = |text: &str| text.parse::<usize>().map_err(|_| format!("`{text}` is not a line"));
         let (first, last) = (number(first)?, number(last)?);
         if first == 0 || first > last {
-            return Err(format!("`{what}`: lines count from 1, and the first comes first"));
+            return Err(format!("`{what}`: lines count from 1, and the first line of a range comes first"));
         }
         Ok(Spot { process, what: What::Lines(first, last) })
     }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn spots() {
         let check = |text: &str, expected: Result<&str, &str>| match (text.parse::<Spot>(), expected) {
-            (Ok(spot), Ok(told)) => assert_eq!(spot.to_string(), told),
+            (Ok(spot), Ok(text)) => assert_eq!(spot.to_string(), text),
             (Err(message), Err(part)) => assert!(message.contains(part), "{message}"),
             (found, _) => panic!("{text}: {found:?}"),
         };
@@ -98,7 +98,7 @@ mod tests {
         check("@cs", Err("a place is a line"));
         check("P@", Err("a place is a line"));
         check("0", Err("count from 1"));
-        check("7-3", Err("the first comes first"));
-        check("99999999999999999999999", Err("is no line"));
+        check("7-3", Err("first line of a range"));
+        check("99999999999999999999999", Err("is not a line"));
     }
 }

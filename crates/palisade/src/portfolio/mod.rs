@@ -24,7 +24,7 @@
 //! checked, the answer does not count until the check is done, because a proof may be found quickly and take
 //! long to check. Robustness does not help in either case, because proofs are about the memory model.
 
-use crate::ask::{Said, ask, confirm, not_replayed};
+use crate::ask::{EngineAnswer, ask, confirm, not_replayed};
 use crate::error::AskError;
 use crate::prove::disagreement;
 use crate::question::{Ask, Wanted};
@@ -33,7 +33,7 @@ use palisade_engine::{
     Verdict,
 };
 use palisade_memory::Model;
-use palisade_program::lower;
+use palisade_program::lower_with;
 use palisade_trace::undelayed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -59,8 +59,8 @@ const STACK_BYTES: usize = 16 << 20;
 
 /// The answer, and what the other engines had found by then.
 #[derive(Debug)]
-pub(crate) struct Heard<Q: Ask> {
-    pub(crate) said: Said<Q>,
+pub(crate) struct PortfolioAnswer<Q: Ask> {
+    pub(crate) answer: EngineAnswer<Q>,
     pub(crate) others: Vec<Outcome<Q>>,
 }
 
@@ -74,17 +74,17 @@ pub(crate) fn ask_all<Q: Ask>(
     analysis: &Analysis<'_>,
     limits: &Limits,
     wanted: Wanted,
-) -> Result<Heard<Q>, AskError> {
+) -> Result<PortfolioAnswer<Q>, AskError> {
     let uses_robustness = Q::USES_ROBUSTNESS && wanted == Wanted::Answer;
     let analysis = if uses_robustness { analysis.clone().using_robustness() } else { analysis.clone() };
-    let heard = ask_suited(suited, &analysis, limits, wanted)?;
-    let outcomes = || std::iter::once(&heard.said.outcome).chain(&heard.others);
+    let result = ask_suited(suited, &analysis, limits, wanted)?;
+    let outcomes = || std::iter::once(&result.answer.outcome).chain(&result.others);
     let breaks = |outcome: &&Outcome<Q>| {
         matches!(outcome.verdict, Verdict::Violated(_) | Verdict::Unknown(Reason::Unshown(_)))
     };
     match (outcomes().find(|outcome| outcome.verdict == Verdict::Holds), outcomes().find(breaks)) {
         (Some(holds), Some(other)) => Err(disagreement::<Q>(holds.engine, other.engine)),
-        _ => Ok(heard),
+        _ => Ok(result),
     }
 }
 
@@ -93,7 +93,7 @@ fn ask_suited<Q: Ask>(
     analysis: &Analysis<'_>,
     limits: &Limits,
     wanted: Wanted,
-) -> Result<Heard<Q>, AskError> {
+) -> Result<PortfolioAnswer<Q>, AskError> {
     let proves = wanted > Wanted::Answer;
     let suited_and_eager = limits.within(|| {
         let engines = suited(analysis);
@@ -106,14 +106,14 @@ fn ask_suited<Q: Ask>(
     });
     let (engines, mut eager): (_, Vec<bool>) = match suited_and_eager {
         Ok(suited) => suited,
-        Err(what) => return Ok(Heard::nothing(Reason::Exhausted(what))),
+        Err(what) => return Ok(PortfolioAnswer::nothing(Reason::Exhausted(what))),
     };
     match engines.as_slice() {
-        [] => Ok(Heard::nothing(unsuited())),
+        [] => Ok(PortfolioAnswer::nothing(unsuited())),
         [engine] => {
             let lane = Lane::new(0, engine.name(), limits);
-            let said = ask(*engine, analysis, &lane.limits(limits), limits, wanted)?;
-            Ok(Heard { said, others: Vec::new() })
+            let answer = ask(*engine, analysis, &lane.limits(limits), limits, wanted)?;
+            Ok(PortfolioAnswer { answer, others: Vec::new() })
         }
         _ => {
             // An engine with a checkable proof always takes part.
@@ -128,7 +128,7 @@ fn ask_suited<Q: Ask>(
             let race = Race::new(&weights, limits.jobs(), analysis.facts().robust_flag());
             let portfolio = Portfolio { engines: &engines, eager, analysis, limits, wanted, race: &race };
             match portfolio.run()? {
-                Course::Answered(heard) => Ok(*heard),
+                Course::Answered(result) => Ok(*result),
                 Course::Robust(before) => {
                     let under_sc = ask_all(suited, &analysis.under(Model::Sc), limits, wanted)?;
                     under_sc.of_robust(analysis, before, limits)
@@ -144,15 +144,15 @@ fn unsuited() -> Reason {
 
 /// How asking ends.
 enum Course<Q: Ask> {
-    Answered(Box<Heard<Q>>),
+    Answered(Box<PortfolioAnswer<Q>>),
     /// The program is robust, so the question is asked under SC. Holds what the engines had answered before
     /// that was known.
-    Robust(Vec<Option<Said<Q>>>),
+    Robust(Vec<Option<EngineAnswer<Q>>>),
 }
 
-impl<Q: Ask> Heard<Q> {
-    fn nothing(why: Reason) -> Heard<Q> {
-        Heard { said: Said::nothing(why), others: Vec::new() }
+impl<Q: Ask> PortfolioAnswer<Q> {
+    pub(crate) fn nothing(why: Reason) -> PortfolioAnswer<Q> {
+        PortfolioAnswer { answer: EngineAnswer::nothing(why), others: Vec::new() }
     }
 
     /// Turns answers about the program under SC into answers about a memory model under which it is robust.
@@ -160,19 +160,19 @@ impl<Q: Ask> Heard<Q> {
     fn of_robust(
         self,
         analysis: &Analysis<'_>,
-        before: Vec<Option<Said<Q>>>,
+        before: Vec<Option<EngineAnswer<Q>>>,
         limits: &Limits,
-    ) -> Result<Heard<Q>, AskError> {
-        let Heard { said, mut others } = self;
-        let said = said.of_robust(analysis, limits)?;
+    ) -> Result<PortfolioAnswer<Q>, AskError> {
+        let PortfolioAnswer { answer, mut others } = self;
+        let answer = answer.of_robust(analysis, limits)?;
         others.iter_mut().for_each(outcome_of_robust);
-        for Said { outcome, .. } in before.into_iter().flatten() {
+        for EngineAnswer { outcome, .. } in before.into_iter().flatten() {
             let again = |other: &Outcome<Q>| other.engine == outcome.engine;
-            if !again(&said.outcome) && !others.iter().any(again) {
+            if !again(&answer.outcome) && !others.iter().any(again) {
                 others.push(outcome);
             }
         }
-        Ok(Heard { said, others })
+        Ok(PortfolioAnswer { answer, others })
     }
 }
 
@@ -189,13 +189,14 @@ fn outcome_of_robust<Q: Ask>(outcome: &mut Outcome<Q>) {
     }
 }
 
-impl<Q: Ask> Said<Q> {
+impl<Q: Ask> EngineAnswer<Q> {
     /// Turns an answer about the program under SC into one about a memory model under which it is robust.
-    fn of_robust(mut self, analysis: &Analysis<'_>, limits: &Limits) -> Result<Said<Q>, AskError> {
+    fn of_robust(mut self, analysis: &Analysis<'_>, limits: &Limits) -> Result<EngineAnswer<Q>, AskError> {
         outcome_of_robust(&mut self.outcome);
         if let Verdict::Violated(witness) = &mut self.outcome.verdict {
             let undelayed = limits.within(|| {
-                let system = lower(analysis.task.program, witness.instantiation);
+                let waits = analysis.task.options.waits;
+                let system = lower_with(analysis.task.program, witness.instantiation, waits);
                 let run = undelayed(analysis.machine(&system), &witness.run);
                 run.expect("a run under SC is one with stores that do not wait")
             });
@@ -222,6 +223,16 @@ impl<Q: Ask> Said<Q> {
     }
 }
 
+/// Who has a shorter run than this answer, if it has a run: of two runs, the shorter one is easier to
+/// understand.
+fn with_shorter_run<Q: Ask>(answer: &EngineAnswer<Q>, others: &[Option<EngineAnswer<Q>>]) -> Option<usize> {
+    let steps =
+        |answer: &EngineAnswer<Q>| answer.outcome.verdict.witness().map(|witness| witness.run.steps.len());
+    let own = steps(answer)?;
+    let others = others.iter().enumerate().filter_map(|(seat, other)| Some((steps(other.as_ref()?)?, seat)));
+    others.min().filter(|(steps, _)| *steps < own).map(|(_, seat)| seat)
+}
+
 /// Two or more engines on one question.
 struct Portfolio<'q, Q: Ask> {
     engines: &'q [&'q dyn Engine<Q>],
@@ -236,49 +247,49 @@ struct Portfolio<'q, Q: Ask> {
 impl<Q: Ask> Portfolio<'_, Q> {
     fn run(&self) -> Result<Course<Q>, AskError> {
         let seats = self.engines.len();
-        let mut said: Vec<Option<Said<Q>>> = (0..seats).map(|_| None).collect();
+        let mut answers: Vec<Option<EngineAnswer<Q>>> = (0..seats).map(|_| None).collect();
         let mut open = Vec::new();
         for seat in (0..seats).filter(|&seat| self.eager[seat]) {
             let answer = self.ask(seat, &self.probe(seat))?;
             if self.is_answer(&answer) {
-                return Ok(self.answered(said, seat, answer));
+                return Ok(self.answered(answers, seat, answer));
             }
             if let Err(what) = self.limits.check(0) {
-                said[seat] = Some(answer);
+                answers[seat] = Some(answer);
                 // It was not the probe's limit that ran out.
-                said.iter_mut().flatten().for_each(|said| said.ran_out_of(what));
-                return Ok(self.unanswered(said));
+                answers.iter_mut().flatten().for_each(|answer| answer.ran_out_of(what));
+                return Ok(self.unanswered(answers));
             }
             if answer.ran_out().is_some() {
                 open.push(seat);
             }
-            said[seat] = Some(answer);
+            answers[seat] = Some(answer);
             if self.analysis.facts().is_robust() {
-                return Ok(Course::Robust(said));
+                return Ok(Course::Robust(answers));
             }
         }
         let mut proving = open.clone();
         proving.retain(|&seat| self.proves() && self.engines[seat].proofs() > Proofs::None);
         if proving.len() > 1 {
             let limits = self.limits.clone().at_most(PROVERS_FIRST);
-            if let Some((seat, answer)) = self.side_by_side(&proving, &limits, &mut said)? {
-                return Ok(self.answered(said, seat, answer));
+            if let Some((seat, answer)) = self.side_by_side(&proving, &limits, &mut answers)? {
+                return Ok(self.answered(answers, seat, answer));
             }
         }
         open.extend((0..seats).filter(|&seat| !self.eager[seat]));
         if let [seat] = *open.as_slice() {
             let answer = self.ask(seat, self.limits)?;
             if self.is_answer(&answer) {
-                return Ok(self.answered(said, seat, answer));
+                return Ok(self.answered(answers, seat, answer));
             }
-            said[seat] = Some(answer);
-            return Ok(self.unanswered(said));
+            answers[seat] = Some(answer);
+            return Ok(self.unanswered(answers));
         }
-        if let Some((seat, answer)) = self.side_by_side(&open, self.limits, &mut said)? {
-            return Ok(self.answered(said, seat, answer));
+        if let Some((seat, answer)) = self.side_by_side(&open, self.limits, &mut answers)? {
+            return Ok(self.answered(answers, seat, answer));
         }
         if self.analysis.facts().is_robust() {
-            return Ok(Course::Robust(said));
+            return Ok(Course::Robust(answers));
         }
         for seat in open.into_iter().filter(|&seat| self.race.was_evicted(seat)) {
             if self.limits.check(0).is_err() {
@@ -286,11 +297,11 @@ impl<Q: Ask> Portfolio<'_, Q> {
             }
             let answer = self.ask(seat, self.limits)?;
             if self.is_answer(&answer) {
-                return Ok(self.answered(said, seat, answer));
+                return Ok(self.answered(answers, seat, answer));
             }
-            said[seat] = Some(answer);
+            answers[seat] = Some(answer);
         }
-        Ok(self.unanswered(said))
+        Ok(self.unanswered(answers))
     }
 
     fn probe(&self, seat: usize) -> Limits {
@@ -311,10 +322,10 @@ impl<Q: Ask> Portfolio<'_, Q> {
         &self,
         open: &[usize],
         limits: &Limits,
-        said: &mut [Option<Said<Q>>],
-    ) -> Result<Option<(usize, Said<Q>)>, AskError> {
+        answers: &mut [Option<EngineAnswer<Q>>],
+    ) -> Result<Option<(usize, EngineAnswer<Q>)>, AskError> {
         let first = Mutex::new(None);
-        let results: Vec<(usize, Result<Said<Q>, AskError>)> = std::thread::scope(|scope| {
+        let results: Vec<(usize, Result<EngineAnswer<Q>, AskError>)> = std::thread::scope(|scope| {
             let runners: Vec<_> = open
                 .iter()
                 .map(|&seat| {
@@ -350,13 +361,20 @@ impl<Q: Ask> Portfolio<'_, Q> {
             let answer = answer?;
             match Some(seat) == first {
                 true => winner = Some((seat, answer)),
-                false => said[seat] = Some(answer),
+                false => answers[seat] = Some(answer),
             }
+        }
+        if let Some((seat, answer)) = &mut winner
+            && let Some(shorter) = with_shorter_run(answer, answers)
+        {
+            std::mem::swap(answer, answers[shorter].as_mut().expect("it has a run"));
+            answers.swap(*seat, shorter);
+            *seat = shorter;
         }
         Ok(winner)
     }
 
-    fn ask(&self, seat: usize, limits: &Limits) -> Result<Said<Q>, AskError> {
+    fn ask(&self, seat: usize, limits: &Limits) -> Result<EngineAnswer<Q>, AskError> {
         let engine = self.engines[seat];
         let lane = Lane::new(seat, engine.name(), self.limits);
         // An all-states proof counts only once every state has been visited.
@@ -364,11 +382,11 @@ impl<Q: Ask> Portfolio<'_, Q> {
             Proofs::ByVisitingAll if self.proves() => Wanted::Checked,
             _ => self.wanted,
         };
-        let said = ask(engine, self.analysis, &lane.limits(limits), self.limits, wanted)?;
-        if let Some(bound) = established(&said.outcome).filter(|reason| reason.is_bound()) {
+        let answer = ask(engine, self.analysis, &lane.limits(limits), self.limits, wanted)?;
+        if let Some(bound) = established(&answer.outcome).filter(|reason| reason.is_bound()) {
             self.analysis.facts().learn_bound(engine.name(), bound.clone());
         }
-        Ok(said)
+        Ok(answer)
     }
 
     fn proves(&self) -> bool {
@@ -376,40 +394,45 @@ impl<Q: Ask> Portfolio<'_, Q> {
     }
 
     /// Whether this answers the question.
-    fn is_answer(&self, said: &Said<Q>) -> bool {
-        match said.outcome.verdict {
-            Verdict::Holds => !self.proves() || said.proof.is_some(),
+    fn is_answer(&self, answer: &EngineAnswer<Q>) -> bool {
+        match answer.outcome.verdict {
+            Verdict::Holds => !self.proves() || answer.proof.is_some(),
             Verdict::Violated(_) => true,
             Verdict::Unknown(_) => false,
         }
     }
 
     /// The answer of one engine, with what the stopped engines had found.
-    fn answered(&self, said: Vec<Option<Said<Q>>>, seat: usize, answer: Said<Q>) -> Course<Q> {
-        let others = said.into_iter().enumerate().filter(|(other, _)| *other != seat);
-        let others = others.filter_map(|(_, said)| Some(said?.outcome)).collect();
-        Course::Answered(Box::new(Heard { said: answer, others }))
+    fn answered(
+        &self,
+        answers: Vec<Option<EngineAnswer<Q>>>,
+        seat: usize,
+        answer: EngineAnswer<Q>,
+    ) -> Course<Q> {
+        let others = answers.into_iter().enumerate().filter(|(other, _)| *other != seat);
+        let others = others.filter_map(|(_, answer)| Some(answer?.outcome)).collect();
+        Course::Answered(Box::new(PortfolioAnswer { answer, others }))
     }
 
     /// No engine has an answer. A positive answer without a proof is better than nothing. Otherwise, the
-    /// first engine that would have gone on says why. If there is none, the first engine that has any reason
-    /// does.
-    fn unanswered(&self, said: Vec<Option<Said<Q>>>) -> Course<Q> {
-        let mut said: Vec<Said<Q>> = said.into_iter().flatten().collect();
-        let would_go_on = |said: &Said<Q>| match said.ran_out() {
-            _ if said.outcome.verdict == Verdict::Holds => -1,
+    /// first engine that would have continued gives the reason. If there is none, the first engine that has
+    /// any reason does.
+    fn unanswered(&self, answers: Vec<Option<EngineAnswer<Q>>>) -> Course<Q> {
+        let mut answers: Vec<EngineAnswer<Q>> = answers.into_iter().flatten().collect();
+        let would_continue = |answer: &EngineAnswer<Q>| match answer.ran_out() {
+            _ if answer.outcome.verdict == Verdict::Holds => -1,
             Some(Exhausted::Time(_) | Exhausted::Memory(_) | Exhausted::Stopped) => 0,
             None => 1,
             Some(Exhausted::Work(_)) => 2,
         };
-        let Some(best) = (0..said.len()).min_by_key(|&index| would_go_on(&said[index])) else {
-            return Course::Answered(Box::new(Heard::nothing(unsuited())));
+        let Some(best) = (0..answers.len()).min_by_key(|&index| would_continue(&answers[index])) else {
+            return Course::Answered(Box::new(PortfolioAnswer::nothing(unsuited())));
         };
-        let mut answer = said.remove(best);
+        let mut answer = answers.remove(best);
         // A bound that another engine has established is worth more than "time is up".
-        let bound = || said.iter().find_map(|other| self.analysis.facts().bound_of(other.outcome.engine));
+        let bound = || answers.iter().find_map(|other| self.analysis.facts().bound_of(other.outcome.engine));
         let growing = || {
-            let mut reasons = said.iter().filter_map(|other| established(&other.outcome));
+            let mut reasons = answers.iter().filter_map(|other| established(&other.outcome));
             reasons.find(|reason| matches!(reason, Reason::Growing { .. })).cloned()
         };
         if let Verdict::Unknown(Reason::Exhausted(what)) = answer.outcome.verdict
@@ -417,8 +440,8 @@ impl<Q: Ask> Portfolio<'_, Q> {
         {
             answer.outcome.verdict = Verdict::Unknown(Reason::exhausted(what, Some(reached)));
         }
-        let others = said.into_iter().map(|said| said.outcome).collect();
-        Course::Answered(Box::new(Heard { said: answer, others }))
+        let others = answers.into_iter().map(|answer| answer.outcome).collect();
+        Course::Answered(Box::new(PortfolioAnswer { answer, others }))
     }
 }
 
@@ -430,7 +453,7 @@ fn established<Q: Ask>(outcome: &Outcome<Q>) -> Option<&Reason> {
     }
 }
 
-/// Ends the race when the seat has an answer, or when no answer can come any more.
+/// Ends the race when the seat has an answer, or when no answer is possible any more.
 struct Finish<'r> {
     race: &'r Race,
     seat: usize,

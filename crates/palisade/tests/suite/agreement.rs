@@ -1,6 +1,7 @@
-//! All engines, side by side, on random programs with loops: where several know the answer, it is the same.
+//! All engines, side by side, on random programs with loops. If several know the answer, it is the same.
 //!
-//! A hundred programs each time; `PALISADE_SEEDS=2000 cargo test --release -p palisade --test suite agreement -- --nocapture` takes two thousand of each profile, `PALISADE_SEED=7` that one only.
+//! By default, a hundred programs of each profile. `PALISADE_SEEDS=2000 cargo test --release -p palisade
+//! --test suite agreement -- --nocapture` runs two thousand of each. `PALISADE_SEED=7` runs only that seed.
 
 use palisade::engine::{Limits, Options, Question, Safety, Task, Threads, Verdict};
 use palisade::memory::{Interlocked, Model};
@@ -43,6 +44,6 @@ fn differential_engines_agree_on_programs_with_loops() {
             }
         }
     }
-    println!("{compared} times several engines knew; answers: {conclusive:?}");
+    println!("several engines knew the answer {compared} times; answers: {conclusive:?}");
     assert!(compared > 0 || !seeds.suffice());
 }

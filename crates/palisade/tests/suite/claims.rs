@@ -1,6 +1,8 @@
-//! What `unknown` says is true: every bound that an engine, or all of them side by side, states about programs without end is checked against brute force.
+//! The reason of an `unknown` is true. For programs that never end, every bound that an engine claims, or
+//! all engines together, is checked against brute force.
 //!
-//! A few programs of each kind each time; `PALISADE_SEEDS=500 cargo test --release -p palisade --test suite claims -- --nocapture` takes five hundred, `PALISADE_SEED=7` that one only.
+//! By default, a few programs of each kind. `PALISADE_SEEDS=500 cargo test --release -p palisade --test suite
+//! claims -- --nocapture` runs five hundred. `PALISADE_SEED=7` runs only that seed.
 
 use palisade::engine::{Analysis, Engine, Limits, Options, Outcome, Suitability, Verdict};
 use palisade::syntax::parse;

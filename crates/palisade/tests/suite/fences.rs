@@ -1,4 +1,5 @@
-//! Fences for programs of every input language: the sets are those of the literature, and the text with a fence is the program that was judged.
+//! Fences for programs of every input language. The sets are those of the literature, and the text with a
+//! fence is the program that was judged.
 
 use palisade::{
     CheckOptions, FencesAnswer, FencesError, FencesOptions, Goal, Input, Language, Limits, Model, Per,
@@ -32,8 +33,9 @@ fn all() -> FencesOptions {
     FencesOptions { which: Which::All, ..FencesOptions::default() }
 }
 
-/// The sets as text: `P 9, s Q 4` for a full fence in P behind or before line 9 and a store-store fence in Q beside line 4.
-fn told(input: &Input, answer: &FencesAnswer) -> Vec<String> {
+/// The sets as text. `P 9, s Q 4` is a full fence in P next to line 9 and a store-store fence in Q next to
+/// line 4.
+fn sets_as_text(input: &Input, answer: &FencesAnswer) -> Vec<String> {
     let mut sets: Vec<String> = answer
         .findings
         .sets
@@ -56,14 +58,15 @@ fn told(input: &Input, answer: &FencesAnswer) -> Vec<String> {
 fn check(input: &Input, options: &FencesOptions, word: &str, sets: &[&str]) {
     let answer = ask(input, options);
     assert_eq!(answer.word(), word, "{}: {:?}", input.source.name(), answer.findings.end);
-    assert_eq!(told(input, &answer), sets, "{}", input.source.name());
+    assert_eq!(sets_as_text(input, &answer), sets, "{}", input.source.name());
 }
 
 fn spot(text: &str) -> Spot {
     text.parse().unwrap_or_else(|message| panic!("{text}: {message}"))
 }
 
-/// The fences of Table 1 of "Counter-example guided fence insertion under TSO" (TACAS 2012), which counts them per process.
+/// The fences of Table 1 of "Counter-example guided fence insertion under TSO" (TACAS 2012), which counts
+/// them per process.
 #[test]
 fn fences_of_the_literature() {
     let options = FencesOptions { per: Per::Instance, ..all() };
@@ -113,7 +116,7 @@ fn under_pso_store_store_fences_are_used_where_they_suffice() {
 fn any_number_of_threads() {
     let options =
         FencesOptions { check: CheckOptions { threads: Threads::Any, ..CheckOptions::default() }, ..all() };
-    // A lock that is one with any number of threads.
+    // A lock that is correct for any number of threads.
     let text = "\
 shared lock: 0..1;
 shared data: 0..1;
@@ -146,7 +149,7 @@ forbid P@p && Q@q && P.r == 0 && Q.r == 0;
     assert!(text.contains("x = 1; fence; let r = y;"), "{text}");
 }
 
-/// Robustness needs fences where safety does not, and never fewer; programs that are robust need none.
+/// Robustness may need fences that safety does not need, and never fewer. Robust programs need none.
 #[test]
 fn robustness() {
     let options = FencesOptions { goal: Goal::Robustness, ..all() };
@@ -156,7 +159,7 @@ fn robustness() {
     check(&corpus("trencher/peterson_once.trencher"), &options, "robust", &["zero 6, one 19"]);
     check(&corpus("locks/mcs.pal"), &options, "robust", &[""]);
     check(&corpus("mutex/peterson.fenced.pal"), &options, "robust", &[""]);
-    // Safe, for want of a property, but not robust.
+    // Safe, because it states no property, but not robust.
     let text = "shared x, y: 0..1;\nprocess P {\nx = 1;\nlet r = y;\n}\nprocess Q {\ny = 1;\nlet r = x;\n}\n";
     check(&pal(text), &all(), "safe", &[""]);
     check(&pal(text), &options, "robust", &["P 3, Q 7"]);
@@ -164,10 +167,10 @@ fn robustness() {
     let input = pal(text);
     let answer = ask(&input, &nowhere);
     assert_eq!(answer.word(), "not-robust");
-    assert!(answer.under_sc.is_none(), "no program is less than robust under SC");
+    assert!(answer.under_sc.is_none(), "every program is robust under SC");
     let answer = ask(&input, &options);
-    let mended = answer.written(&input, 0, &Limits::unlimited(1)).expect("the fences can be written");
-    check(&pal(&mended), &options, "robust", &[""]);
+    let fenced = answer.written(&input, 0, &Limits::unlimited(1)).expect("the fences can be written");
+    check(&pal(&fenced), &options, "robust", &[""]);
 }
 
 #[test]
@@ -236,15 +239,15 @@ fn a_program_that_is_wrong_under_sc() {
     let input = corpus("data-structures/producer_consumer_1_2.pal");
     let answer = ask(&input, &all());
     assert_eq!(answer.word(), "unsafe");
-    let sc = answer.under_sc.as_ref().expect("SC was asked");
+    let sc = answer.under_sc.as_ref().expect("SC was checked");
     assert!(matches!(sc.outcome.verdict, Verdict::Violated(_)));
     assert_eq!(sc.model, Model::Sc);
     assert!(matches!(answer.written(&input, 0, &Limits::unlimited(1)), Err(WriteError::NoSet)));
 }
 
 #[test]
-fn an_engine_that_does_not_know_makes_the_answer_unknown() {
-    // Nothing is read back, so that buffers grow for ever, and explicit search does not know.
+fn the_answer_is_unknown_if_the_engine_does_not_know() {
+    // Nothing is read back, so buffers grow without bound, and explicit search does not know the answer.
     let text = "\
 shared x, y: 0..1;
 process P { loop { x = 1; y = 1; x = 0; y = 0; } }
@@ -288,7 +291,7 @@ forbid P(0)@got && Q@got && P(0).r == 0 && Q.r == 0;
     let text = written(&dekker).remove(0).expect("the fences can be written");
     assert_eq!(text.matches("fence;").count() - dekker.source.text().matches("fence;").count(), 1);
     assert!(!text.contains("if i =="), "{text}");
-    // Each way for each process.
+    // Both placements for each process.
     let bakery = written(&corpus("mutex/bakery.pal"));
     assert!(bakery.iter().all(Result::is_ok), "{bakery:?}");
     assert_eq!(
@@ -298,16 +301,16 @@ forbid P(0)@got && Q@got && P(0).r == 0 && Q.r == 0;
             .count(),
         2
     );
-    // Other languages cannot say it.
+    // Other languages cannot express it.
     let rmm = corpus("rmm/flags_unfenced.rmm");
     let options = FencesOptions { never: vec![spot("P0(0)")], ..options.clone() };
     let answer = ask(&rmm, &options);
     assert_eq!(answer.word(), "unsafe");
 }
 
-/// The text with the fences differs in the fences only, and needs no others.
+/// The text with the fences differs only in the fences, and needs no others.
 #[test]
-fn mended_programs_need_no_fences() {
+fn fenced_programs_need_no_fences() {
     for file in [
         "mutex/peterson.pal",
         "mutex/bakery.pal",
@@ -331,7 +334,7 @@ fn mended_programs_need_no_fences() {
     }
 }
 
-/// Every place that is offered: the program read from the text with a fence there means the same as the one that would be judged.
+/// For every place that is offered, the text with a fence there is read as the program that would be judged.
 #[test]
 fn every_place_is_written_where_it_is_judged() {
     let mut places_seen = 0;
@@ -379,7 +382,7 @@ fn every_place_is_written_where_it_is_judged() {
                 assert_eq!(again.program, judged, "{file}, {place:?}");
                 continue;
             }
-            // Other languages name things anew: compare what the programs do.
+            // Other languages choose new names, so what the programs do is compared.
             for model in [Model::Tso, Model::Pso] {
                 let verdict = |program| {
                     let options = CheckOptions { model, ..CheckOptions::default() };

@@ -1,5 +1,5 @@
-//! The files of the corpus in the field's own languages: `corpus/languages.tsv` lists exactly these, each has the expected verdict under every
-//! model, and so has what it is printed as in `.pal`.
+//! The files of the corpus in the other tools' languages. `corpus/languages.tsv` lists exactly these files.
+//! Each has the expected verdict under every model, and so does its translation to `.pal`.
 
 use palisade::memory::Machine;
 use palisade::program::{Instantiation, lower};
@@ -18,7 +18,7 @@ fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
 }
 
-/// The lines of the table: a file, and what is expected of it under SC, TSO and PSO.
+/// The lines of the table: a file, and its expected verdicts under SC, TSO and PSO.
 fn expectations() -> Vec<(String, [String; 3])> {
     let table = fs::read_to_string(corpus().join("languages.tsv")).expect("the table can be read");
     let mut lines = table.lines();
@@ -27,7 +27,7 @@ fn expectations() -> Vec<(String, [String; 3])> {
         let fields: Vec<String> = line.split('\t').map(str::to_owned).collect();
         let [file, sc, tso, pso, source] =
             fields.try_into().unwrap_or_else(|_| panic!("{line}: five columns"));
-        assert!(!source.is_empty(), "{file}: it is said where the verdicts are known from");
+        assert!(!source.is_empty(), "{file}: the table says where the verdicts are from");
         (file, [sc, tso, pso])
     });
     lines.collect()
@@ -66,9 +66,9 @@ fn the_table_lists_every_file_once() {
     assert_eq!(listed.len(), found.len(), "no file is named twice");
 }
 
-/// The table against the brute-force interpreter, which has no part in the engines.
+/// Compares the table with the brute-force interpreter, which shares no code with the engines.
 #[test]
-fn oracle_expectations_are_what_brute_force_says() {
+fn oracle_expectations_agree_with_brute_force() {
     let mut conclusive = 0;
     for (file, expected) in expectations() {
         let text = fs::read_to_string(corpus().join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
@@ -93,7 +93,7 @@ fn verdicts_are_as_expected_and_the_same_in_pal() {
         let input = read(&file, text, language(&file));
         let printed = palisade::program::print::print(&input.program);
         let again = read(&format!("{file} as .pal"), printed, Language::Pal);
-        assert_eq!(again.program, input.program, "{file}: what is printed says the same");
+        assert_eq!(again.program, input.program, "{file}: the translation is the same program");
         for (model, expected) in [Model::Sc, Model::Tso, Model::Pso].into_iter().zip(&expected) {
             let under = format!("{file} under {}", model.name());
             let options = CheckOptions { model, ..CheckOptions::default() };

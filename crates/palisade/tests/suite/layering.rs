@@ -1,9 +1,9 @@
-//! The claims of ARCHITECTURE.md about crates hold: who depends on whom, who reads files, who prints.
+//! The claims of ARCHITECTURE.md about crates hold: which crates depend on which, read files, or print.
 //!
-//! - `layers.txt` lists what each crate may depend on, and what only its tests may depend on. Cargo says what they
-//!   do depend on.
-//! - Other claims are checked by looking for calls in the sources, without comments and unit tests. Each claim has
-//!   an exact list of the files in which these calls occur.
+//! - `layers.txt` lists what each crate may depend on, and what only its tests may depend on. This is
+//!   compared with what cargo reports.
+//! - Other claims are checked by looking for calls in the sources, without comments and unit tests. Each
+//!   claim has an exact list of the files in which these calls occur.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -152,8 +152,8 @@ fn crates_depend_on_crates_above_them_only() {
     }
 }
 
-/// Each layer is listed with what it may use, so what a claim of ARCHITECTURE.md says about dependencies is a fact
-/// about the list.
+/// Each layer is listed with what it may use. So the claims of ARCHITECTURE.md about dependencies can be
+/// checked on the list.
 #[test]
 fn front_ends_engines_and_the_checker_keep_apart() {
     let layers = layers();
@@ -173,6 +173,7 @@ fn front_ends_engines_and_the_checker_keep_apart() {
     check("palisade-memory", &["palisade-base", "palisade-program"]);
     check("palisade-trace", &["palisade-base", "palisade-program", "palisade-memory"]);
     check("palisade-syntax", &["palisade-base", "palisade-program"]);
+    check("palisade-llvm", &["palisade-base"]);
     check("palisade-export", &["palisade-base", "palisade-program"]);
     let definitions =
         ["palisade-base", "palisade-program", "palisade-memory", "palisade-trace", "palisade-engine"];
@@ -246,7 +247,7 @@ fn code(text: &str) -> String {
     lines.map(|line| line.to_owned() + "\n").collect()
 }
 
-/// No dependency is left over: each is mentioned where it may be.
+/// No dependency is unused: each is mentioned where it is allowed.
 #[test]
 fn every_dependency_is_used() {
     let mut unused = Vec::new();
@@ -273,7 +274,7 @@ fn every_dependency_is_used() {
 fn check_calls(calls: &[&str], allowed: &[&str]) {
     let mut missing: BTreeSet<&str> = allowed.iter().copied().collect();
     let mut wrong = Vec::new();
-    let root = root().canonicalize().expect("the workspace is there");
+    let root = root().canonicalize().expect("the workspace exists");
     for (name, Package { folder, .. }) in packages() {
         if name == TESTS_ONLY {
             continue;
@@ -281,7 +282,7 @@ fn check_calls(calls: &[&str], allowed: &[&str]) {
         for (path, text) in sources(&folder.join("src")) {
             let code = code(&text);
             let Some(call) = calls.iter().find(|call| code.contains(*call)) else { continue };
-            let path = path.canonicalize().expect("the file is there");
+            let path = path.canonicalize().expect("the file exists");
             let path = path.strip_prefix(&root).expect("it is in the workspace");
             match allowed.iter().find(|allowed| path.starts_with(allowed)) {
                 Some(found) => _ = missing.remove(found),
@@ -290,12 +291,12 @@ fn check_calls(calls: &[&str], allowed: &[&str]) {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(missing.is_empty(), "these do not, and need not be listed: {missing:?}");
+    assert!(missing.is_empty(), "listed, but without such calls: {missing:?}");
 }
 
 #[test]
-fn only_the_command_and_the_measurements_print_and_exit() {
-    // The crate for files finds out whether a path is the terminal or file to which the command prints.
+fn only_the_command_and_the_bench_print_and_exit() {
+    // The crate for files checks whether a path is the terminal or file to which the command prints.
     check_calls(
         &["print!(", "println!(", "dbg!(", "stdout()", "stderr()"],
         &["bench/src", "crates/palisade-cli/src", "crates/palisade-files/src/lib.rs"],
@@ -338,7 +339,7 @@ fn other_programs_are_started_in_few_places() {
 
 /// What engines share does not single one out, and neither does the search for fences.
 #[test]
-fn no_engine_is_named_where_all_are_equal() {
+fn shared_code_names_no_engine() {
     let packages = packages();
     let names: BTreeSet<&str> = palisade::engines().iter().map(|engine| engine.name()).collect();
     assert!(names.len() > 5, "{names:?}");

@@ -1,9 +1,10 @@
-//! The library as a whole: one program for all tests, linked once.
+//! The library as a whole. There is one test program, which is linked once.
 
 mod agreement;
 mod claims;
 mod fences;
 mod languages;
 mod layering;
+mod outcomes;
 mod reference;
 mod robustness_engines;

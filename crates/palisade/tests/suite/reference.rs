@@ -1,9 +1,9 @@
-//! Every program in the language reference has the verdicts the reference says, and no engine contradicts them.
+//! Every program in the language reference has the stated verdicts, and no engine contradicts them.
 
 use palisade::{CheckOptions, EngineChoice, Language, Limits, Model, Source};
 use std::time::Duration;
 
-/// The programs of the reference with the line, and what their info strings expect (`sc=safe`).
+/// The programs of the reference, with their lines and the verdicts in their info strings (`sc=safe`).
 fn examples() -> Vec<(usize, &'static str, String)> {
     let mut examples = Vec::new();
     let mut lines = include_str!("../../../../docs/language.md").lines().enumerate();

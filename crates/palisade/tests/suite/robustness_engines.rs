@@ -1,4 +1,4 @@
-//! Engines for robustness agree with one another wherever two of them have an answer.
+//! Engines for robustness agree whenever two of them have an answer.
 
 use palisade::engine::{Limits, Options, Question, Robustness, Suitability, Task, Threads, Verdict};
 use palisade::engines::robustness_engines;
@@ -33,10 +33,10 @@ fn differential_random_programs() {
                     if matches!(answer, Verdict::Unknown(_)) {
                         continue;
                     }
-                    if let Some((other, said)) = known {
+                    if let Some((other, verdict)) = known {
                         let place = format!("{profile:?}, seed {seed}, {} ({interlocked:?})", model.name());
                         assert_eq!(
-                            said,
+                            verdict,
                             Robustness::word(&answer),
                             "{place}: {other} against {}",
                             engine.name()

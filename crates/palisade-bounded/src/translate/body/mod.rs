@@ -61,7 +61,7 @@ fn plain(place: &Place) -> &Place {
     }
 }
 
-/// What a body belongs to.
+/// The owner of a body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BodyKind {
     Process,
@@ -251,7 +251,7 @@ impl<'t, 'p> Body<'t, 'p> {
                     out.extend(rest);
                     self.rested = true;
                 } else if comes_back
-                    || self.may_stay_for_ever(stmt)
+                    || self.may_stay_forever(stmt)
                     || self.translator.observed.absence && !is_declaration(stmt)
                 {
                     self.rest(out);

@@ -7,7 +7,7 @@ use palisade_program::written::{
 };
 use rustc_hash::FxHashSet;
 
-/// The variables that some store outside of atomic blocks may change. `None` stands for all variables, if a
+/// The variables that some store outside of atomic blocks may change. `None` means all variables, if a
 /// store goes through a pointer. Procedures are assumed to be called from outside atomic blocks.
 pub(in super::super) fn stored(program: &Program) -> Option<Set<'_>> {
     let mut stored = Set::default();
@@ -104,19 +104,10 @@ pub(super) fn calls(block: &Block) -> bool {
 
 pub(super) fn collect_targets(block: &Block, targets: &mut FxHashSet<String>) {
     for stmt in block {
-        match &stmt.kind {
-            StmtKind::Goto(label) => _ = targets.insert(label.to_string()),
-            StmtKind::If { then, otherwise, .. } => {
-                collect_targets(then, targets);
-                collect_targets(otherwise, targets);
-            }
-            StmtKind::While { body, .. }
-            | StmtKind::Loop(body)
-            | StmtKind::Block(body)
-            | StmtKind::Atomic(body) => collect_targets(body, targets),
-            StmtKind::Choose(blocks) => blocks.iter().for_each(|block| collect_targets(block, targets)),
-            _ => {}
+        if let StmtKind::Goto(label) = &stmt.kind {
+            targets.insert(label.to_string());
         }
+        stmt.kind.blocks().into_iter().for_each(|block| collect_targets(block, targets));
     }
 }
 
@@ -124,17 +115,11 @@ pub(super) fn collect_targets(block: &Block, targets: &mut FxHashSet<String>) {
 pub(super) fn declares_blocking(block: &Block) -> bool {
     block.iter().any(|stmt| match &stmt.kind {
         StmtKind::Let { ty, .. } => ty.outside == Outside::Block,
-        StmtKind::If { then, otherwise, .. } => declares_blocking(then) || declares_blocking(otherwise),
-        StmtKind::While { body, .. }
-        | StmtKind::Loop(body)
-        | StmtKind::Block(body)
-        | StmtKind::Atomic(body) => declares_blocking(body),
-        StmtKind::Choose(blocks) => blocks.iter().any(declares_blocking),
-        _ => false,
+        kind => kind.blocks().into_iter().any(declares_blocking),
     })
 }
 
-/// What the evaluation of an expression does.
+/// The effects of evaluating an expression.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Effects {
     /// Nothing that others can see or change.
@@ -171,7 +156,7 @@ impl Body<'_, '_> {
             }
             let loads_first = |e: &Expr| self.loads_first(e);
             match &stmt.kind {
-                _ if self.may_stay_for_ever(stmt) => return true,
+                _ if self.may_stay_forever(stmt) => return true,
                 StmtKind::Fence | StmtKind::Atomic(_) | StmtKind::Spawn { .. } => return true,
                 StmtKind::Assign { place, .. } if self.target(place).is_some() => return true,
                 StmtKind::Let { init: Some(e), .. } | StmtKind::Assign { value: e, .. }
@@ -229,7 +214,7 @@ impl Body<'_, '_> {
 
     /// Whether a process may be stuck at the statement forever without an access, so that others must be able
     /// to continue.
-    pub(super) fn may_stay_for_ever(&self, stmt: &Stmt) -> bool {
+    pub(super) fn may_stay_forever(&self, stmt: &Stmt) -> bool {
         let blocking = |ty: &Type| ty.outside == Outside::Block;
         match &stmt.kind {
             StmtKind::Assume(e) | StmtKind::Await(e) => !self.loads_first(e),

@@ -1,11 +1,12 @@
-//! What an adversary does with load-buffer proofs.
+//! How the adversary forges load-buffer proofs.
 
 use super::{Shape, numbers, pick, take};
 use palisade_certificate::{Missing, Refusal};
 use palisade_conformance::random::Random;
 use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Pending, Process};
 
-/// A proof without elements: claims that hold whatever the program does, or none, and a few sets that follow some processes.
+/// A proof without elements. It has no claims or claims that always hold, and a few sets that follow some
+/// processes.
 pub(super) fn bare(shape: &Shape, random: &mut Random) -> LoadBuffers {
     let classes = shape.states.iter().map(|&states| {
         let merged = random.percent(20);
@@ -46,7 +47,7 @@ pub(super) fn tracked(shape: &Shape, random: &mut Random) -> Option<Vec<u32>> {
     some.then(|| shape.states.iter().map(|_| number(random)).collect())
 }
 
-/// The part of an element, and its place there.
+/// The part that an element belongs to, and its index there.
 pub(super) fn place_of(proof: &LoadBuffers, mut element: usize) -> Option<(usize, usize)> {
     for (part, elements) in proof.parts.iter().enumerate() {
         if element < elements.elements.len() {
@@ -57,7 +58,7 @@ pub(super) fn place_of(proof: &LoadBuffers, mut element: usize) -> Option<(usize
     None
 }
 
-/// The adversary's next move. Whether it has one.
+/// Makes the adversary's next move. Returns whether there is one.
 pub(super) fn answer_load_buffers(
     proof: &mut LoadBuffers,
     refusal: Refusal,
@@ -117,7 +118,7 @@ pub(super) fn answer_load_buffers(
     }
 }
 
-/// Asks for more in an element.
+/// Adds a requirement to an element.
 pub(super) fn demand(element: &mut Element, shape: &Shape, random: &mut Random) {
     let kind = shape.kind(random);
     let state = shape.state(kind, random);

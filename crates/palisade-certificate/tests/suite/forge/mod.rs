@@ -1,9 +1,12 @@
 //! Forged proofs are never believed.
 //!
-//! For programs that are known to be unsafe, an adversary looks for a proof that the checker accepts all the same. It starts from nothing or from the proof of a safe program that looks much
-//! alike, feeds whatever the checker misses back as a new element, and, where the checker finds an initial or bad state, changes that element or the claims around it.
+//! For programs that are known to be unsafe, an adversary looks for a proof that the checker nevertheless
+//! accepts:
+//! - It starts from an empty proof, or from the proof of a similar safe program.
+//! - It adds whatever the checker reports as missing as a new element.
+//! - Where the checker finds an initial or bad state, it changes that element or the claims about it.
 //!
-//! `PALISADE_SEEDS` says how many programs there are of each kind, `PALISADE_SEED` asks for one.
+//! `PALISADE_SEEDS` sets the number of programs of each kind. `PALISADE_SEED` runs a single one.
 
 mod load_buffers;
 mod reported;
@@ -59,7 +62,7 @@ fn judge(task: &Task<'_>, proof: &Proof) -> Result<(), Refusal> {
     verify(task, proof, &limits).map(|_| ())
 }
 
-/// Whether brute force shows the task to be unsafe: with any number of threads, already with few.
+/// Whether brute force shows the task to be unsafe. For any number of threads, a few are tried.
 fn is_unsafe(task: &Task<'_>) -> bool {
     let most = if task.is_parameterized() { 3 } else { 1 };
     (1..=most).any(|any| {
@@ -69,11 +72,11 @@ fn is_unsafe(task: &Task<'_>) -> bool {
     })
 }
 
-/// What numbers an adversary may put into a proof by elements.
+/// The numbers that an adversary may put into a proof with elements.
 struct Shape {
-    /// By automaton, how many states it has.
+    /// The number of states of each automaton.
     states: Vec<u32>,
-    /// By cell, how many values it has.
+    /// The number of values of each cell.
     values: Vec<u32>,
 }
 
@@ -117,7 +120,7 @@ fn numbers(message: &str) -> Vec<u32> {
     digits.filter_map(|part| part.parse().ok()).collect()
 }
 
-/// Takes an item away, if there is one.
+/// Removes an item, if there is one.
 fn take<T>(items: &mut Vec<T>, random: &mut Random) {
     if !items.is_empty() {
         items.swap_remove(random.below(items.len()));
@@ -169,7 +172,7 @@ fn spoil(proof: &mut Proof, shape: Option<&Shape>, random: &mut Random) {
     }
 }
 
-/// The proof as it comes back from a file that somebody sealed.
+/// The proof, written to a sealed file and read back.
 fn sealed(task: &Task<'_>, proof: Proof) -> Proof {
     let certificate = Certificate {
         file: "p.pal".into(),
@@ -185,7 +188,7 @@ fn sealed(task: &Task<'_>, proof: Proof) -> Proof {
     Certificate::from_json(&certificate.to_json()).expect("it was just written").proof
 }
 
-/// Lets the adversary move until it has no move left. How many proofs were refused.
+/// Lets the adversary move until it has no move left. Returns how many proofs were rejected.
 fn attack(
     task: &Task<'_>,
     shape: Option<&Shape>,
@@ -218,7 +221,7 @@ fn attack(
     moves as u64
 }
 
-/// Unsafe programs without threads that start threads, with how they are asked about.
+/// Unsafe programs whose threads start no threads, and the numbers of threads to try.
 fn unsafe_programs(seed: u64) -> Vec<(Program, Vec<Threads>)> {
     vec![
         (generate(Profile::Simple, 60_000 + seed), vec![Threads::Declared, Threads::Each(2), Threads::Any]),
@@ -228,11 +231,11 @@ fn unsafe_programs(seed: u64) -> Vec<(Program, Vec<Threads>)> {
 }
 
 #[test]
-fn an_adversary_who_is_told_what_is_missing_is_never_believed() {
+fn an_adversary_that_learns_what_is_missing_is_never_believed() {
     let (mut refused, mut programs) = ([0; 3], 0);
     for seed in seeds(8) {
-        for (program, asked) in unsafe_programs(seed) {
-            for threads in asked {
+        for (program, choices) in unsafe_programs(seed) {
+            for threads in choices {
                 for model in Model::ALL {
                     let mut task = task(&program, model, threads);
                     let mut random = Random::new(seed);
@@ -263,7 +266,7 @@ fn an_adversary_who_is_told_what_is_missing_is_never_believed() {
     assert!(std::env::var("PALISADE_SEED").is_ok() || load.min(single).min(all) > 0);
 }
 
-/// The program with one digit changed or one fence taken out, one after the other.
+/// All variants of the program with one digit changed or one fence removed.
 fn variants(program: &Program) -> Vec<Program> {
     let text = print::print(program);
     let digit = |at: usize| {
@@ -277,7 +280,7 @@ fn variants(program: &Program) -> Vec<Program> {
     fences.chain(digits).take(16).collect()
 }
 
-/// Whether a program has explicit automata, or stacks or threads without end.
+/// Whether a program has explicit automata, or unbounded stacks or threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     Plain,
@@ -299,7 +302,7 @@ fn honest(task: &Task<'_>, style: Style) -> Vec<Proof> {
 }
 
 #[test]
-fn proofs_of_programs_that_look_much_alike_are_never_believed() {
+fn proofs_of_similar_programs_are_never_believed() {
     let mut refused = [0u64; 4];
     let kind = |proof: &Proof| match proof {
         Proof::LoadBuffers(_) => 0,

@@ -14,7 +14,7 @@ const STORE_BUFFERING: &str = "shared x, y: bool;
     process P { x = true; if !y { cs: skip; } } process Q { y = true; if !x { cs: skip; } }
     forbid P@cs && Q@cs;";
 
-/// The elements that the checker misses among the bad states.
+/// The proof with the elements for bad states that the checker reports as missing.
 fn bad_states(task: &Task<'_>, mut proof: LoadBuffers) -> LoadBuffers {
     while let Err(Refusal::BadMissing(Missing::LoadBuffers(element))) =
         judge(task, &Proof::LoadBuffers(proof.clone()))
@@ -24,7 +24,8 @@ fn bad_states(task: &Task<'_>, mut proof: LoadBuffers) -> LoadBuffers {
     proof
 }
 
-/// One part with `"tracked": [0, 0]`, whose only elements are the bad states: they name more processes than are followed, so nobody looked at where they come from.
+/// One part with `"tracked": [0, 0]`, whose only elements are the bad states. They name more processes than
+/// are followed, so their predecessors were never checked.
 #[test]
 fn a_set_that_follows_fewer_processes_than_its_elements_name() {
     let program = read(STORE_BUFFERING);
@@ -51,7 +52,7 @@ fn a_set_that_follows_fewer_processes_than_its_elements_name() {
     }
 }
 
-/// An element that asks for a process anywhere, and nothing else, holds every initial state.
+/// An element that requires only a process in any state contains every initial state.
 #[test]
 fn a_process_that_may_be_anywhere_may_be_at_its_start() {
     let program = read(STORE_BUFFERING);
@@ -72,9 +73,9 @@ fn a_process_that_may_be_anywhere_may_be_at_its_start() {
     }
 }
 
-/// Numbers that no program has, in every place: a refusal, and no panic.
+/// Numbers that are too large for any program, in every place: rejected, without a panic.
 #[test]
-fn huge_numbers_are_refused() {
+fn huge_numbers_are_rejected() {
     let program = read(STORE_BUFFERING);
     let huge = u32::MAX;
     let tso = task(&program, Model::Tso, Threads::Declared);

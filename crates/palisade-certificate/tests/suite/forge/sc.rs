@@ -1,4 +1,4 @@
-//! What an adversary does with numbers of threads and with sets of stacks.
+//! How the adversary forges proofs by numbers of threads and by sets of stacks.
 
 use super::{pick, take};
 use palisade_certificate::{Missing, Refusal};
@@ -16,7 +16,7 @@ pub(super) fn answer_crowds(proof: &mut Crowds, refusal: Refusal, random: &mut R
                 element.named.iter_mut().for_each(|thread| *thread += threads);
                 element.started.iter_mut().for_each(|number| {
                     number.thread += threads;
-                    // Any number holds more, and comes to an end.
+                    // Any number covers more, and lets the adversary finish.
                     if random.percent(40) {
                         (number.least, number.most) = (0, None);
                     }

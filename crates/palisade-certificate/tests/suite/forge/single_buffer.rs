@@ -1,4 +1,4 @@
-//! What an adversary does with single-buffer proofs.
+//! How the adversary forges single-buffer proofs.
 
 use super::{Shape, pick, take};
 use palisade_certificate::{Missing, Refusal};
@@ -35,7 +35,7 @@ pub(super) fn answer_single_buffer(
     true
 }
 
-/// Asks for less in an element.
+/// Removes a requirement from an element.
 pub(super) fn loosen(element: &mut Snapshot, random: &mut Random) {
     match random.below(5) {
         0 => {
@@ -58,7 +58,7 @@ pub(super) fn loosen(element: &mut Snapshot, random: &mut Random) {
     }
 }
 
-/// Asks for more in an element.
+/// Adds a requirement to an element.
 pub(super) fn burden(element: &mut Snapshot, shape: &Shape, random: &mut Random) {
     let kind = shape.kind(random);
     let state = random.percent(70).then(|| shape.state(kind, random));

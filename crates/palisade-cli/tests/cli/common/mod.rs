@@ -69,7 +69,7 @@ impl Scratch {
 
     /// The content of a file in it.
     pub fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).expect("the file is there")
+        std::fs::read_to_string(self.path(name)).expect("the file exists")
     }
 
     /// The command, to be run in the folder with these arguments.

@@ -56,7 +56,7 @@ fn every_control_of_a_run_works() {
 
     // It opens at the end, because people want to see what is wrong.
     assert_eq!(count(&mut page), "step 8 of 8");
-    assert!(page.text("document.querySelector('.told').textContent").contains("both at cs"));
+    assert!(page.text("document.querySelector('.caption').textContent").contains("both at cs"));
     assert_eq!(page.text("document.querySelector('.line.broken').dataset.line"), "15");
 
     page.click("[data-do=first]");
@@ -228,7 +228,7 @@ fn many_files_are_a_list_and_replay_has_a_page_too() {
 }
 
 #[test]
-fn readable_on_a_phone_in_the_dark_on_paper_and_by_machines() {
+fn readable_on_a_phone_in_dark_mode_on_paper_and_by_machines() {
     let scratch =
         Scratch::new("html_readable").file("peterson.pal", PETERSON).file("sb.pal", STORE_BUFFERING);
     scratch.run(&["check", "peterson.pal", "--html", "check.html"]).exits(1);

@@ -87,7 +87,7 @@ fn cc(scratch: &Scratch, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn violations_are_told_and_their_schedule_is_kept() {
+fn violations_are_reported_and_their_schedule_is_kept() {
     let scratch = compiled("run_violations", BUFFERING);
     scratch.run(&["run", "--schedules", "200", "--", "./t"]).exits(1).complains("").prints(str![[r#"
 violations  ./t: [..] under TSO, [..] under PSO, 200 schedules, [..] events
@@ -160,7 +160,7 @@ fn a_program_that_does_not_repeat_is_unknown_with_the_first_event_that_differed(
     scratch.run(&["run", "--no-save", "--strategy", "exhaustive", "--", "./t"]).exits(3).prints(str![[r#"
 unknown  ./t: [..] partial order[..], not all, [..] events
 
-The program did not do the same again when its threads took the same turns. After [..] steps, thread 1 was expected to store 4 bytes at [..] (t.c:7[..] in run), but was about to store 4 bytes at [..] (t.c:7[..] in run). It depends on something that the scheduler does not decide or see: [..]
+The program did not behave the same when its threads took the same turns again. After [..] steps, thread 1 was expected to store 4 bytes at [..] (t.c:7[..] in run), but was about to store 4 bytes at [..] (t.c:7[..] in run). It depends on something that the scheduler does not decide or see: [..]
   t.c:7[..]  cells[getpid() % 65521 + 1] = 1;  expected: store 4 bytes at [..]
   t.c:7[..]  cells[getpid() % 65521 + 1] = 1;  happened: store 4 bytes at [..]
 
@@ -208,7 +208,7 @@ fn failures_and_races() {
         .prints(str![[r#"
 failed  ./t: deadlock, 100 schedules, [..] events
 
-deadlock: no thread can go on (in [..] schedules, first with --seed [..])
+deadlock: no thread can make progress (in [..] schedules, first with --seed [..])
   t.c:6:5  pthread_mutex_lock(second);  thread 0 waits here
   t.c:6:5  pthread_mutex_lock(second);  thread 1 waits here
 
@@ -233,7 +233,7 @@ data race (in 20 schedules, first with --seed 0)
 }
 
 #[test]
-fn what_does_not_end_is_unknown() {
+fn programs_that_do_not_end_are_unknown() {
     let scratch = compiled("run_endless", ENDLESS);
     scratch.run(&["run", "--max-steps", "1000", "--no-save", "-q", "--", "./t"]).exits(3).prints(str![[r#"
 unknown  ./t: step limit, [..] schedules, [..] events
@@ -252,7 +252,7 @@ unknown  ./t: step limit, [..] schedules, [..] events
     ran.exits(3).prints(str![[r#"
 unknown  ./t: time limit, [..] schedules, [..] events
 ...
-the execution was ended at the limit of its time (in [..] schedules, first with --seed 0)
+the execution was ended at its time limit (in [..] schedules, first with --seed 0)
 ...
 "#]]);
     scratch
@@ -267,7 +267,7 @@ failed  ./t: endless loop, the only partial order, [..] events
 }
 
 #[test]
-fn one_execution_without_an_end_is_told_as_what_it_is() {
+fn one_execution_that_does_not_end_is_reported_as_such() {
     let check = |name: &str, what: &str, reason: &str| {
         let source = format!(
             "#include <signal.h>\n#include <stdatomic.h>\n#include <unistd.h>\natomic_int x;\n\
@@ -276,19 +276,19 @@ fn one_execution_without_an_end_is_told_as_what_it_is() {
         let scratch = compiled(name, &source);
         let fixed = ["run", "--no-save", "--strategy", "exhaustive", "--patience", "0.3", "--", "./t"];
         let ran = scratch.run(&fixed).exits(3);
-        let told = ran.stdout.contains("1 partial order, not all")
+        let is_reported = ran.stdout.contains("1 partial order, not all")
             && ran.stdout.contains("The one schedule could not be followed to its end: ")
             && ran.stdout.contains(reason)
             && !ran.stdout.contains("There are more executions");
-        assert!(told, "{}", ran.stdout);
+        assert!(is_reported, "{}", ran.stdout);
     };
     check("run_one_stops", "raise(SIGSTOP);", "stopped by signal 19");
-    check("run_one_stalls", "for (;;) {}", "until --patience was over");
+    check("run_one_stalls", "for (;;) {}", "for longer than --patience allows");
     check("run_one_execs", "execl(\"/bin/true\", \"true\", (char *)0);", "exec");
 }
 
 #[test]
-fn the_time_of_an_execution_is_given_once() {
+fn an_execution_gets_its_time_limit_only_once() {
     let source = "#include <stdatomic.h>\n#include <stdio.h>\natomic_int x;\n\
          int main(void)\n{\n    FILE *file = fopen(\"starts\", \"a\");\n    fputc('.', file);\n    fclose(file);\n    x = 1;\n    for (;;) {}\n}\n";
     let scratch = compiled("run_time_once", source);
@@ -316,7 +316,7 @@ fn interrupted(scratch: &Scratch, started: u64) -> Ran {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command can be started");
     let starts = || std::fs::metadata(scratch.path("starts")).map_or(0, |file| file.len());
     while starts() < started {
-        assert_eq!(child.try_wait().expect("it can be asked"), None, "it does not end by itself");
+        assert_eq!(child.try_wait().expect("its status is known"), None, "it does not end by itself");
         std::thread::yield_now();
     }
     interrupt(&child);
@@ -333,15 +333,15 @@ fn interrupted(scratch: &Scratch, started: u64) -> Ran {
 
 /// Whether a process works in a folder.
 fn is_in_use(folder: &Path) -> bool {
-    let folder = folder.canonicalize().expect("the folder is there");
-    let processes = std::fs::read_dir("/proc").expect("Linux tells its processes");
+    let folder = folder.canonicalize().expect("the folder exists");
+    let processes = std::fs::read_dir("/proc").expect("Linux lists its processes");
     processes
         .flatten()
         .any(|process| std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == folder))
 }
 
 #[test]
-fn ctrl_c_tells_what_is_known_and_leaves_nothing_behind() {
+fn ctrl_c_reports_what_is_known_and_leaves_nothing_behind() {
     let starts = "int main(void)\n{\n    FILE *file = fopen(\"starts\", \"a\");\n    fputc('.', file);\n    fclose(file);\n";
     let noting = |program: &str| {
         program.replace("int main(void)\n{\n", starts).replace("#include", "#include <stdio.h>\n#include")
@@ -350,12 +350,12 @@ fn ctrl_c_tells_what_is_known_and_leaves_nothing_behind() {
     let scratch = compiled("run_interrupted", &noting(BUFFERING));
     let ran = interrupted(&scratch, 200).exits(1);
     assert!(ran.stdout.starts_with("violations  ./t: "), "{}", ran.stdout);
-    assert!(ran.stdout.contains("The run was stopped; what was found in "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("The run was stopped; this report covers "), "{}", ran.stdout);
     // In the middle of an execution that never ends.
     let scratch = compiled("run_interrupted_once", &noting(ENDLESS));
     let ran = interrupted(&scratch, 1).exits(3);
     assert!(ran.stdout.starts_with("unknown  ./t: "), "{}", ran.stdout);
-    assert!(ran.stdout.contains("The run was stopped; what was found in "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("The run was stopped; this report covers "), "{}", ran.stdout);
 }
 
 /// Shows a violation and a race in its first steps, and then never ends.
@@ -391,7 +391,7 @@ fn what_an_execution_shows_before_it_is_cut_off_counts() {
         let all: Vec<&str> = fixed.iter().chain(strategy).chain(&["--", "./t"]).copied().collect();
         let ran = scratch.run(&all);
         assert!(ran.stdout.contains(what), "{strategy:?}: {}", ran.stdout);
-        assert!(ran.stdout.contains("The run ran out of time; what was found in "), "{}", ran.stdout);
+        assert!(ran.stdout.contains("The run ran out of time; this report covers "), "{}", ran.stdout);
         assert!(!ran.stdout.contains(" 0 events"), "{strategy:?}: {}", ran.stdout);
     };
     check(&["--jobs", "1"], "data race");
@@ -415,7 +415,7 @@ fn what_an_execution_shows_before_it_is_cut_off_counts() {
     }
     interrupt(&child);
     let ran = Ran::new(child.wait_with_output().expect("the child ends"));
-    assert!(ran.stdout.contains("The run was stopped; what was found in "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("The run was stopped; this report covers "), "{}", ran.stdout);
     assert!(ran.stdout.contains("data race"), "{}", ran.stdout);
 }
 
@@ -441,7 +441,7 @@ fn clean_means_that_everything_was_followed() {
         let json = scratch.run(&["run", "--format", "json", "--schedules", "3", "--no-save", "--", "./t"]);
         let json: serde_json::Value = serde_json::from_str(&json.exits(3).stdout).expect("JSON");
         assert_eq!(json["verdict"], "unknown");
-        assert!(json["reason"].as_str().is_some_and(|told| told.contains(reason)), "{json}");
+        assert!(json["reason"].as_str().is_some_and(|text| text.contains(reason)), "{json}");
     };
     check("run_system", "if (system(\"true\")) abort();", "Not everything could be followed (fork)");
     check("run_handler", "signal(SIGUSR1, handle);", "Not everything could be followed (signal-handler)");
@@ -477,7 +477,7 @@ fn a_lock_prefix_after_a_label() {
 
 /// The cache and temporary folders belong to the user, wherever they are.
 #[test]
-fn nobody_elses_cache_is_used() {
+fn no_other_users_cache_is_used() {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
     let scratch = Scratch::new("run_cache_trust").file("t.c", BUFFERING);
     let compile = |set: &[(&str, &Path)]| {
@@ -522,12 +522,12 @@ fn nobody_elses_cache_is_used() {
     assert_eq!(compile(&[("HOME", &home)]), "");
     assert_eq!(entries(&cache), std::slice::from_ref(&entry));
     assert_eq!(std::fs::read(&entry).expect("it can be read"), content);
-    let mode = std::fs::metadata(&cache).expect("it is there").permissions().mode();
+    let mode = std::fs::metadata(&cache).expect("it exists").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
     // A folder above it that is world-writable.
     let open = folder("open", 0o777);
-    let told = compile(&[("XDG_CACHE_HOME", &open)]);
-    assert!(told.starts_with("warning[cache-not-used]: cache: the cache is not used: "), "{told}");
+    let warning = compile(&[("XDG_CACHE_HOME", &open)]);
+    assert!(warning.starts_with("warning[cache-not-used]: cache: the cache is not used: "), "{warning}");
     std::fs::remove_dir_all(private).expect("the folder can be removed");
 }
 
@@ -663,8 +663,11 @@ error[cannot-start]: ./nothing: cannot be started: [..]
         .expect("gcc starts");
     assert!(plain.success());
     assert_eq!(cc(&scratch, &["cc", "t.o", "-o", "linked"]).code, Some(0));
-    scratch.run(&["run", "--schedules", "3", "--", "./linked"]).exits(2).complains(str![[r#"
-error[not-instrumented]: ./linked: no access to memory was seen
+    scratch.run(&["run", "--schedules", "3", "--", "./linked"]).exits(3).prints(str![[r#"
+unknown  ./linked: 3 schedules, [..] events
+
+not followed: this code was not compiled by `palisade cc`; what it does to memory is not seen
+  t.o    here
 ...
 "#]]);
     scratch.run(&["run", "--replay", "t.c"]).exits(2).complains(str![[r#"

@@ -63,7 +63,7 @@ impl Schema {
     /// The schema as published: readers ignore fields that they do not know.
     fn published() -> Schema {
         let text = std::fs::read_to_string(root().join("docs/schema/output.schema.json"));
-        let schema = serde_json::from_str(&text.expect("the schema is there")).expect("it is JSON");
+        let schema = serde_json::from_str(&text.expect("the schema exists")).expect("it is JSON");
         Schema::compiled(schema)
     }
 
@@ -82,7 +82,7 @@ impl Schema {
             }
         }
         let text = std::fs::read_to_string(root().join("docs/schema/output.schema.json"));
-        let mut schema = serde_json::from_str(&text.expect("the schema is there")).expect("it is JSON");
+        let mut schema = serde_json::from_str(&text.expect("the schema exists")).expect("it is JSON");
         close(&mut schema);
         Schema::compiled(schema)
     }
@@ -110,7 +110,7 @@ impl Schema {
 }
 
 #[test]
-fn all_that_is_printed_fits() {
+fn all_output_fits_the_schema() {
     let schema = Schema::strict();
     let started = "shared x: 0..1; process P { spawn Q; } process Q on spawn { x = 1; assert(x == 0); }";
     let scratch = Scratch::new("schema")
@@ -122,6 +122,7 @@ fn all_that_is_printed_fits() {
             "shared x, y: 0..1; process P[*] { x = 1; await y == 0; a: skip; } forbid count(P@a) >= 2;",
         )
         .file("grows.pal", "shared x: 0..1; process P { loop { x = 1 - x; } }")
+        .file("litmus.litmus", "X86 T\n{ }\n P0 ;\n MOV [x],$1 ;\n MOV EAX,[x] ;\nexists (0:EAX=1)\n")
         .file("plain.pal", "shared x: 0..1; process P { x = 1; }")
         .file("program.c", PROGRAM)
         .file("process_id.c", PROCESS_ID)
@@ -144,6 +145,7 @@ fn all_that_is_printed_fits() {
         check(&["check", "sb.pal", "started.pal", "fault.pal", "any.pal", "--model", model]);
     }
     check(&["check", "sb.pal", "--witness", "run.json", "--int-range", "0..3"]);
+    check(&["check", "sb.pal", "--shortest"]);
     check(&["replay", "run.json"]);
     check(&["check", "sb.pal", "--model", "sc", "--certificate", "proof.json"]);
     check(&["certify", "proof.json"]);
@@ -151,6 +153,10 @@ fn all_that_is_printed_fits() {
     check(&["check", "grows.pal", "--engine", "explicit", "--max-buffer", "1"]);
     check(&["check", "any.pal", "--engine", "explicit"]);
     check(&["check", "wrong.pal"]);
+    check(&["outcomes", "sb.pal", "--model", "all", "--run", "1"]);
+    check(&["outcomes", "grows.pal", "--all", "--int-range", "0..3"]);
+    check(&["outcomes", "litmus.litmus", "--run", "1"]);
+    check(&["outcomes", "wrong.pal"]);
     check(&["check", "missing.pal"]);
     for args in [&["--model", "tso"][..], &["--model", "pso"], &["--triangular"]] {
         check(&[&["robust", "sb.pal"], args].concat());
@@ -182,7 +188,9 @@ fn all_that_is_printed_fits() {
     let mut server = scratch.command(&["serve", "--listen", "127.0.0.1:0", "--format", "json"]);
     let mut server = server.stdout(Stdio::piped()).spawn().expect("the command starts");
     let mut line = String::new();
-    BufReader::new(server.stdout.take().expect("a pipe")).read_line(&mut line).expect("it says where it is");
+    BufReader::new(server.stdout.take().expect("a pipe"))
+        .read_line(&mut line)
+        .expect("it prints its address");
     interrupt(&server);
     server.wait().expect("it ends");
     seen.extend(schema.validate(&line));
@@ -196,6 +204,8 @@ fn all_that_is_printed_fits() {
         ("fences", "safe"),
         ("fences", "unsafe"),
         ("monitor", "violations"),
+        ("outcomes", "complete"),
+        ("outcomes", "refused"),
         ("replay", "valid"),
         ("doctor", "ready"),
         ("robust", "not-robust"),
@@ -215,7 +225,7 @@ fn all_that_is_printed_fits() {
 }
 
 #[test]
-fn what_is_not_published_does_not_fit() {
+fn other_output_does_not_fit_the_schema() {
     let schema = Schema::strict();
     let right = json!({
         "schema_version": 1, "command": "check", "file": "a.pal", "model": "tso", "engine": "dual", "verdict": "safe",

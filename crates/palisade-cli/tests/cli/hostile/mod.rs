@@ -129,7 +129,7 @@ fn certificates_of_programs_that_start_processes() {
 }
 
 /// Corrupts the proofs of a program under some models, by some engines.
-fn hammer_certificates(name: &str, asked: &[(Model, Option<&str>)]) {
+fn hammer_certificates(name: &str, questions: &[(Model, Option<&str>)]) {
     let input = program(name);
     let proof = |&(model, engine): &(Model, Option<&str>)| {
         let engine = engine.map_or(EngineChoice::Auto, |name| EngineChoice::Named(name.to_owned()));
@@ -138,7 +138,7 @@ fn hammer_certificates(name: &str, asked: &[(Model, Option<&str>)]) {
         assert_eq!(answer.outcome.verdict, Verdict::Holds);
         answer.certificate(&input).expect("exact engines give proofs").to_json()
     };
-    let seeds: Vec<String> = asked.iter().map(proof).collect();
+    let seeds: Vec<String> = questions.iter().map(proof).collect();
     let seeds: Vec<&[u8]> = seeds.iter().map(|seed| seed.as_bytes()).collect();
     let words = [
         "{",

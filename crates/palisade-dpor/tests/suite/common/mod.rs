@@ -233,6 +233,10 @@ impl Subject for Machine {
     fn rewind(&mut self, steps: usize) {
         self.states.truncate(steps + 1);
     }
+
+    fn position(&self) -> usize {
+        self.states.len() - 1
+    }
 }
 
 /// More processes than any program here has.

@@ -3,7 +3,7 @@
 use super::{Expr, Instr, Machine};
 use palisade_conformance::random::Random;
 
-/// What random programs may contain besides loads and stores.
+/// What random programs may contain in addition to loads and stores.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Shape {
     Plain,
@@ -71,3 +71,21 @@ pub fn random_program(shape: Shape, random: &mut Random) -> Machine {
     }
     Machine::new(codes, processes, 4, 2)
 }
+
+/// One test for each shape of random programs. Each calls the same check.
+macro_rules! test_each_shape {
+    ($check:ident) => {
+        test_each_shape! {
+            $check:
+            differential_plain Plain, differential_choices Choices, differential_locks Locks,
+            differential_readers Readers, differential_spawns Spawns
+        }
+    };
+    ($check:ident: $($test:ident $shape:ident),*) => {
+        $(#[test]
+        fn $test() {
+            $check(Shape::$shape);
+        })*
+    };
+}
+pub(crate) use test_each_shape;

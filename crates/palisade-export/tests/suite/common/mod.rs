@@ -32,7 +32,7 @@ impl Subject {
     }
 
     /// A generated program.
-    pub fn made(name: &str, program: &Program) -> Subject {
+    pub fn generated(name: &str, program: &Program) -> Subject {
         // It is printed and read again, so that comments have a source to quote.
         let text = palisade_program::print::print(program);
         Subject::read(name, &text)

@@ -128,7 +128,7 @@ fn random(profile: Profile, programs: u64) {
     let folder = scratch(&format!("c-{profile:?}"));
     let mut found = 0;
     for seed in seeds(programs).starting_at(1) {
-        let subject = Subject::made(&format!("{profile:?} {seed}.pal"), &generate(profile, seed));
+        let subject = Subject::generated(&format!("{profile:?} {seed}.pal"), &generate(profile, seed));
         found += u64::from(check(&folder, &subject));
     }
     eprintln!("{profile:?}: errors found by running in {found} programs");

@@ -26,7 +26,7 @@ fn the_corpus() {
 fn random(profile: Profile, programs: u64) {
     let folder = scratch(&format!("promela-{profile:?}"));
     for seed in seeds(programs).starting_at(1) {
-        check(&folder, &Subject::made(&format!("{profile:?} {seed}.pal"), &generate(profile, seed)));
+        check(&folder, &Subject::generated(&format!("{profile:?} {seed}.pal"), &generate(profile, seed)));
     }
 }
 

@@ -4,14 +4,16 @@ use palisade_base::Source;
 use palisade_conformance::brute::{self, Scope};
 use palisade_conformance::robust;
 use palisade_engine::{Limits, Reason, Stats, Verdict, Witness};
-use palisade_fences::{Fencing, Findings, Judgement, Oracle, Per, Placement, Places, Wanted, Which, find};
-use palisade_memory::{Machine, Model, State};
+use palisade_fences::{
+    Fencing, Findings, Goal, Judgement, Oracle, Per, Placement, Places, Wanted, Which, find,
+};
+use palisade_memory::{Machine, Model};
 use palisade_program::running::System;
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower};
 use palisade_syntax::edit::FenceKind;
 use palisade_syntax::{Language, parse};
-use palisade_trace::{Run, replay, violating};
+use palisade_trace::Run;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
@@ -31,19 +33,12 @@ pub fn places(program: &Program, placement: Placement, per: Per, model: Model) -
     Places::new(program, &wanted)
 }
 
-/// The question to the oracle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Goal {
-    Safety,
-    Robustness,
-}
-
 /// The answer of brute force.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Said {
+pub enum BruteAnswer {
     Right,
     Wrong(Run),
-    TooMany,
+    TooManyStates,
 }
 
 /// The brute-force interpreter as an oracle.
@@ -59,23 +54,23 @@ impl Brute {
         Brute { goal, model, states, calls: Cell::new(0) }
     }
 
-    pub fn answer(&self, program: &Program) -> Said {
+    pub fn answer(&self, program: &Program) -> BruteAnswer {
         self.answer_within(program, self.states)
     }
 
-    fn answer_within(&self, program: &Program, states: usize) -> Said {
+    fn answer_within(&self, program: &Program, states: usize) -> BruteAnswer {
         let system = lower(program, Instantiation::declared(2));
         let machine = Machine::new(&system, self.model);
         match self.goal {
             Goal::Safety => match brute::check(machine, Scope::states(states)) {
-                brute::Answer::Safe => Said::Right,
-                brute::Answer::Unsafe(run) => Said::Wrong(run),
-                brute::Answer::Inconclusive => Said::TooMany,
+                brute::Answer::Safe => BruteAnswer::Right,
+                brute::Answer::Unsafe(run) => BruteAnswer::Wrong(run),
+                brute::Answer::Inconclusive => BruteAnswer::TooManyStates,
             },
             Goal::Robustness => match robust::check(machine, states) {
-                robust::Answer::Robust => Said::Right,
-                robust::Answer::NotRobust(run) => Said::Wrong(run),
-                robust::Answer::Inconclusive => Said::TooMany,
+                robust::Answer::Robust => BruteAnswer::Right,
+                robust::Answer::NotRobust(run) => BruteAnswer::Wrong(run),
+                robust::Answer::Inconclusive => BruteAnswer::TooManyStates,
             },
         }
     }
@@ -86,11 +81,13 @@ impl Oracle for Brute {
 
     fn judge(&self, program: &Program, _: &Limits) -> Result<Judgement, Self::Error> {
         self.calls.set(self.calls.get() + 1);
-        // Marks add states.
+        // Marked programs have more states.
         let verdict = match self.answer_within(program, 50 * self.states) {
-            Said::Right => Verdict::Holds,
-            Said::Wrong(run) => Verdict::Violated(Witness { instantiation: Instantiation::declared(2), run }),
-            Said::TooMany => Verdict::Unknown(Reason::Unsupported("too many states".to_owned())),
+            BruteAnswer::Right => Verdict::Holds,
+            BruteAnswer::Wrong(run) => {
+                Verdict::Violated(Witness { instantiation: Instantiation::declared(2), run })
+            }
+            BruteAnswer::TooManyStates => Verdict::Unknown(Reason::Unsupported("too many states".to_owned())),
         };
         Ok(Judgement { verdict, engine: "brute", stats: Stats::new() })
     }
@@ -99,15 +96,8 @@ impl Oracle for Brute {
         Machine::new(system, self.model)
     }
 
-    fn shows(&self, machine: Machine<'_>, run: &Run) -> bool {
-        match self.goal {
-            Goal::Safety => replay(machine, run).is_ok(),
-            Goal::Robustness => violating(machine, run).is_ok(),
-        }
-    }
-
-    fn is_bad(&self, machine: Machine<'_>, state: &State) -> bool {
-        self.goal == Goal::Safety && machine.violation(state).is_some()
+    fn goal(&self) -> Goal {
+        self.goal
     }
 }
 
@@ -148,9 +138,9 @@ pub fn by_trying_all(places: &Places, oracle: &Brute) -> Option<BTreeSet<Vec<Opt
     let mut right = Vec::new();
     for fencing in fencings(places) {
         match oracle.answer(&places.fenced(&fencing)) {
-            Said::Right => right.push(as_set(&fencing)),
-            Said::Wrong(_) => {}
-            Said::TooMany => return None,
+            BruteAnswer::Right => right.push(as_set(&fencing)),
+            BruteAnswer::Wrong(_) => {}
+            BruteAnswer::TooManyStates => return None,
         }
     }
     let below =

@@ -1,20 +1,21 @@
-//! The paper's monitors as they are printed, on sequences that are given as a whole: slow and obvious. What the streaming monitors are compared with.
+//! The paper's monitors as published, on complete sequences of events: slow and obvious. The streaming
+//! monitors are compared with them.
 
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{Access, Action, Bytes, Event, Instruction, Process};
 use std::collections::BTreeSet;
 
-/// A byte that is told apart from what was at its address before memory was given back.
+/// An address, and how often it was freed before. Reused memory is distinguished from what was there before.
 type Byte = (u64, usize);
 
 /// An execution, with its happens-before relation.
 pub struct Execution {
     pub events: Vec<Event>,
-    /// The bytes each event accesses.
+    /// The bytes that each event accesses.
     bytes: Vec<BTreeSet<Byte>>,
-    /// For each event those that come before it by program order, by a start or by a join.
+    /// For each event, the events directly before it by program order, a start or a join.
     program_order: Vec<Vec<usize>>,
-    /// `before[j]` holds i iff i happens before j.
+    /// `before[j]` contains i iff i happens before j.
     before: Vec<BTreeSet<usize>>,
 }
 
@@ -46,7 +47,7 @@ impl Execution {
             let events = &execution.events;
             let event = events[index];
             let starts = |earlier: usize, process: Process| matches!(events[earlier].action, Action::Spawn(p) | Action::Start(p) if p == process);
-            // Whatever a process number meant before it was started is another process.
+            // If a process number was used before it was started, that was another process.
             let last_of = |process: Process| {
                 (0..index)
                     .rev()
@@ -84,7 +85,7 @@ impl Execution {
         (writes(a) || writes(b)) && self.overlap(a, b)
     }
 
-    /// The events that happen before one, in their order, and that one.
+    /// The events that happen before an event, in their order, and the event itself.
     pub fn past(&self, event: usize) -> Vec<usize> {
         self.before[event].iter().copied().chain([event]).collect()
     }
@@ -102,8 +103,15 @@ impl Execution {
         }
     }
 
-    /// Whether a store can be pending while an event sees the last stores to its other bytes, and happens before one of them (or, if it writes, before a load of one).
-    fn besides(&self, buffers: &Buffers<'_>, order: &[usize], event: usize, store: usize) -> bool {
+    /// Whether a store can be pending while an event sees the last stores to its other bytes, and the store
+    /// happens before one of these (or, if the event writes, before a load of one of these).
+    fn pending_beside_other_bytes(
+        &self,
+        buffers: &Buffers<'_>,
+        order: &[usize],
+        event: usize,
+        store: usize,
+    ) -> bool {
         let earlier: Vec<usize> = order.iter().copied().take_while(|&other| other != event).collect();
         let writes = |other: usize| self.access(other).is_some_and(Access::writes);
         let mut after = buffers.clone();
@@ -125,7 +133,8 @@ impl Execution {
         ordered && after.pending.iter().any(|(_, pending)| *pending == Some(store))
     }
 
-    /// monitorTSO or monitorPSO on some of the events, in this order: pairs of a store and an event that could have come before it.
+    /// monitorTSO or monitorPSO on some of the events, in this order. Reports pairs of a store and an event
+    /// that could have come before it.
     pub fn monitor(&self, model: Model, interlocked: Interlocked, order: &[usize]) -> Vec<Report> {
         let mut buffers = Buffers { execution: self, model, pending: Vec::new() };
         let mut found = Vec::new();
@@ -141,7 +150,7 @@ impl Execution {
                 }
                 continue;
             };
-            // The last pending store to each byte, of another process.
+            // The last pending store of another process to each byte.
             let mut stores = BTreeSet::new();
             for byte in &self.bytes[event] {
                 let holds = |&&(_, store): &&(Process, Option<usize>)| {
@@ -160,7 +169,7 @@ impl Execution {
                 }
                 if self.program_order[event].iter().any(ordered) {
                     found.push(Report { store, access: event, by_prev: true });
-                } else if self.besides(&buffers, order, event, store) {
+                } else if self.pending_beside_other_bytes(&buffers, order, event, store) {
                     found.push(Report { store, access: event, by_prev: false });
                 }
             }
@@ -176,8 +185,8 @@ impl Execution {
                 buffers.drain(process, |other| self.overlap(event, other));
             }
             if model == Model::Pso && access == Access::Store {
-                // The paper lets the older store to the address drain. It might as well wait; but where only a part of it is stored again we do not
-                // report it any more.
+                // In the paper, the older store to the address drains. It could also wait. If only part of it
+                // is overwritten, our monitors no longer report it.
                 let older =
                     buffers.pending.iter().filter(|(p, _)| *p == process).filter_map(|(_, store)| *store);
                 overlapped.extend(older.filter(|&older| self.overlap(event, older)));
@@ -195,11 +204,12 @@ impl Execution {
 pub struct Report {
     pub store: usize,
     pub access: usize,
-    /// Whether the store happens before `prev`, or else before what the event itself sees at other bytes.
+    /// Whether the store happens before `prev`. Otherwise it happens before what the event itself sees at
+    /// other bytes.
     pub by_prev: bool,
 }
 
-/// Each event with its index as its instruction. A number of a process that was joined means another process from then on.
+/// Each event with its index as its instruction. After a process is joined, its number means another process.
 fn with_own_processes(events: &[Event]) -> Vec<Event> {
     let mut now: Vec<u32> = (0..100).collect();
     let mut next = 100;
@@ -230,30 +240,30 @@ struct Buffers<'a> {
 }
 
 impl Buffers<'_> {
-    /// Drains the stores of a process that are wanted, and those that must go before them.
+    /// Drains the wanted stores of a process, and those that must drain before them.
     fn drain(&mut self, process: Process, wanted: impl Fn(usize) -> bool) {
         let own: Vec<Option<usize>> =
             self.pending.iter().filter(|(p, _)| *p == process).map(|(_, s)| *s).collect();
-        let mut gone = vec![false; own.len()];
+        let mut drained = vec![false; own.len()];
         for at in (0..own.len()).rev() {
-            let later = || (at + 1..own.len()).filter(|&later| gone[later]);
-            gone[at] = match own[at] {
+            let later = || (at + 1..own.len()).filter(|&later| drained[later]);
+            drained[at] = match own[at] {
                 None => later().next().is_some(),
                 Some(store) => {
-                    let behind = |later: usize| match (self.model, own[later]) {
+                    let must_precede = |later: usize| match (self.model, own[later]) {
                         (Model::Tso, _) => true,
                         (_, Some(other)) => {
                             own[at..later].contains(&None) || self.execution.overlap(store, other)
                         }
                         (_, None) => true,
                     };
-                    wanted(store) || later().any(behind)
+                    wanted(store) || later().any(must_precede)
                 }
             };
         }
-        let mut gone = gone.into_iter();
-        self.pending.retain(|(p, _)| *p != process || !gone.next().expect("one per entry"));
-        // A barrier with nothing in front of it holds nothing back.
+        let mut drained = drained.into_iter();
+        self.pending.retain(|(p, _)| *p != process || !drained.next().expect("one per entry"));
+        // A barrier with no store before it has no effect.
         while let Some(first) = self.pending.iter().position(|(p, _)| *p == process)
             && self.pending[first].1.is_none()
         {

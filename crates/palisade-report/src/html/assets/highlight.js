@@ -1,4 +1,4 @@
-// Colours for the input languages: splits a text into pieces with a kind each. Used by listings and by the editor.
+// Colours for the input languages. Splits a text into pieces, each with a kind. Used by listings and the editor.
 const palisadeHighlight = (() => {
   "use strict";
 
@@ -30,7 +30,8 @@ const palisadeHighlight = (() => {
     },
   };
 
-  // The pieces of one line. `state.depth` is how deep in comments the line begins, and afterwards, ends.
+  // The pieces of one line. `state.depth` is the comment nesting depth at the start of the line, and is updated to
+  // that at its end.
   function pieces(text, language, state) {
     const rules = languages[language] || languages.pal;
     const found = [];
@@ -107,7 +108,7 @@ const palisadeHighlight = (() => {
     flush();
   }
 
-  // Colours a listing of the report: its text stays as it is.
+  // Colours a listing of the report. Its text does not change.
   function listing(list) {
     const state = { depth: 0 };
     for (const code of list.querySelectorAll("code")) {

@@ -1,4 +1,4 @@
-// Steps through runs. Text of programs only ever goes into the page as text.
+// Steps through runs. Text from programs is only ever inserted as text.
 const palisade = (() => {
   "use strict";
 
@@ -13,7 +13,7 @@ const palisade = (() => {
     return made;
   }
 
-  // All states of a run, put together from the first one and what each step changes.
+  // All states of a run, computed from the first one and the changes of each step.
   function states(data) {
     let now = { threads: data.start, memory: data.memory };
     const all = [now];
@@ -37,7 +37,7 @@ const palisade = (() => {
       this.player = section.querySelector(".player");
       this.range = section.querySelector("input[type=range]");
       this.count = section.querySelector(".count");
-      this.told = section.querySelector(".told");
+      this.caption = section.querySelector(".caption");
       this.listing = section.querySelector(".listing");
       this.localSwitch = section.querySelector(".local-switch");
       this.timer = null;
@@ -122,7 +122,7 @@ const palisade = (() => {
       }
     }
 
-    // To the state after a step, or the next one that is shown.
+    // Goes to the state after a step, or to the next state that is shown.
     goToStep(step) {
       const position = this.shown.findIndex((state) => state >= step + 1);
       this.go(position < 0 ? this.shown.length - 1 : position);
@@ -161,7 +161,7 @@ const palisade = (() => {
       const step = index > 0 ? this.data.steps[index - 1] : null;
       this.range.value = this.position;
       this.count.textContent = "step " + index + " of " + this.data.steps.length;
-      this.tell(step, index === this.data.steps.length);
+      this.describe(step, index === this.data.steps.length);
       this.lanes.forEach((lane, thread) => this.drawLane(lane, state.threads[thread], step, thread, index));
       this.drawMemory(state, step);
       this.mark(step, index, state);
@@ -173,22 +173,22 @@ const palisade = (() => {
     }
 
     // What the step did, in words.
-    tell(step, last) {
-      this.told.replaceChildren();
-      this.told.className = "told";
+    describe(step, last) {
+      this.caption.replaceChildren();
+      this.caption.className = "caption";
       if (!step) {
-        this.told.append(element("span", "what", "The start: all buffers are empty."));
+        this.caption.append(element("span", "what", "The start: all buffers are empty."));
       } else {
-        this.told.classList.add("t" + (step.t % 6));
+        this.caption.classList.add("t" + (step.t % 6));
         const what = element("span", "what", element("strong", "who", this.data.threads[step.t]));
         if (step.line) what.append(", line " + step.line + ": ", element("code", "", step.text));
         else what.append(" " + step.text);
         if (step.effect) what.append(" → ", element("span", "effect", step.effect));
-        this.told.append(what);
-        if (step.note) this.told.append(element("span", "note", step.note + "."));
+        this.caption.append(what);
+        if (step.note) this.caption.append(element("span", "note", step.note + "."));
       }
-      if (last && this.data.why) this.told.append(element("span", "end", this.data.why));
-      this.range.setAttribute("aria-valuetext", this.count.textContent + ": " + this.told.textContent);
+      if (last && this.data.why) this.caption.append(element("span", "end", this.data.why));
+      this.range.setAttribute("aria-valuetext", this.count.textContent + ": " + this.caption.textContent);
     }
 
     drawLane(lane, thread, step, index, state) {
@@ -267,7 +267,7 @@ const palisade = (() => {
     }
   }
 
-  // The viewer that keys are meant for: that which has the focus, or was used last, or the first that can be seen.
+  // The viewer that receives keys: the one with the focus, else the one used last, else the first visible one.
   function current() {
     for (const viewer of viewers) if (!viewer.section.isConnected) viewers.delete(viewer);
     if (active && !active.section.isConnected) active = null;
@@ -299,7 +299,7 @@ const palisade = (() => {
     }
   });
 
-  // Takes up all runs below an element.
+  // Activates all runs inside an element.
   function show(root) {
     for (const list of root.querySelectorAll("ol.lines:not([data-shown])")) {
       list.dataset.shown = "";

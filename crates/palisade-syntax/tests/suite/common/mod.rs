@@ -15,13 +15,15 @@ pub fn program() -> BoxedStrategy<Program> {
         vec(procedure(), 0..3),
         vec(template(), 0..3),
         vec(property(), 0..3),
+        vec(progress(), 0..3),
     )
-        .prop_map(|(shared, privates, procedures, templates, properties)| Program {
+        .prop_map(|(shared, privates, procedures, templates, properties, progress)| Program {
             shared,
             privates,
             procedures,
             templates,
             properties,
+            progress,
         })
         .boxed()
 }
@@ -105,6 +107,15 @@ fn template() -> BoxedStrategy<Template> {
 fn property() -> BoxedStrategy<Property> {
     let kind = prop_oneof![Just(PropertyKind::Forbid), Just(PropertyKind::Final)];
     (kind, expr()).prop_map(|(kind, condition)| Property { kind, condition, origin: Origin::NONE }).boxed()
+}
+
+fn progress() -> BoxedStrategy<Progress> {
+    let kind = prop_oneof![
+        Just(ProgressKind::DeadlockFree),
+        Just(ProgressKind::LiveEnd),
+        expr().prop_map(ProgressKind::Live),
+    ];
+    kind.prop_map(|kind| Progress { kind, origin: Origin::NONE }).boxed()
 }
 
 fn place(expr: BoxedStrategy<Expr>) -> BoxedStrategy<Place> {

@@ -1,0 +1,194 @@
+//! `palisade outcomes`: all values that a program can end with.
+
+use crate::args::{Common, OutcomesArgs};
+use crate::exit::Exit;
+use crate::files::{self, InputFile, Named, Reading};
+use crate::limits::UserLimits;
+use crate::meter::Meter;
+use crate::output::{Detail, Output};
+use crate::ran_out::{Backstop, Question};
+use palisade::engine::peak_memory_bytes;
+use palisade::memory::Machine;
+use palisade::report::{self, Marks, ModelOutcomes, OutcomeRow, OutcomesFinding, ShownRun, TestAsks};
+use palisade::{
+    AskError, Asks, Diagnostic, Evidence, Input, Limits, Listed, Listing, Model, Options, OutcomeRun,
+    Outcomes, Reason, Refused,
+};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs the command.
+pub fn run(args: &OutcomesArgs, common: &Common, output: &Output) -> Exit {
+    let limits = UserLimits::new(common);
+    let last_words = output.last_words(&args.file, Question::Other("outcomes"));
+    let backstop = Backstop::new(&limits, last_words.clone());
+    let limits = limits.per_file(1);
+    let meter = Meter::new(output.detail == Detail::Quiet);
+    let watched = limits.clone().with_progress(meter.progress());
+    let listed = catch_unwind(AssertUnwindSafe(|| list(args, &watched)));
+    drop(meter);
+    let listed = match listed {
+        Ok(Ok(listed)) => listed,
+        Ok(Err(NoList::Refused(refused))) => return output.refuse(&refused),
+        Ok(Err(NoList::Failed(name, error))) => {
+            return output.refuse_about(&name, Diagnostic::error(error.id(), error.to_string()));
+        }
+        Ok(Err(NoList::RanOut(what))) => {
+            drop(backstop);
+            output.print(&last_words.say(what));
+            return Exit::Unknown;
+        }
+        Err(_) => {
+            let error = Diagnostic::error("internal-error", "Palisade failed, and there is no list");
+            let help = "this is a bug in Palisade: please report it with the program and the lines above";
+            return output.refuse_about(&args.file.display().to_string(), error.help(help));
+        }
+    };
+    let text = limits.with_grace().within(|| {
+        let finding = listed.finding();
+        (output.rendered(&finding), report::Report::standing(&finding) == report::Standing::Good)
+    });
+    drop(backstop);
+    match text {
+        Ok((text, complete)) => {
+            output.warn(&listed.input);
+            output.print(&text);
+            match &listed.run {
+                Some((_, Err(reason))) => {
+                    output.complain(&format!("the run is not shown: {reason}\n"));
+                    Exit::Unknown
+                }
+                _ if complete => Exit::Fine,
+                _ => Exit::Unknown,
+            }
+        }
+        Err(what) => {
+            output.print(&last_words.say(what));
+            Exit::Unknown
+        }
+    }
+}
+
+/// Why there is no list.
+enum NoList {
+    Refused(Refused),
+    Failed(String, AskError),
+    RanOut(palisade::engine::Exhausted),
+}
+
+/// A list of outcomes.
+struct List {
+    input: Input,
+    listing: Listing,
+    outcomes: Vec<Outcomes>,
+    rows: Vec<OutcomeRow>,
+    /// The run that was requested, with the number of its outcome.
+    run: Option<(usize, Result<OutcomeRun, Reason>)>,
+    limits: Option<String>,
+}
+
+/// Reads the program and lists its outcomes.
+fn list(args: &OutcomesArgs, limits: &Limits) -> Result<List, NoList> {
+    let found = InputFile { path: args.file.clone(), key: String::new(), named: Named::ByUser };
+    let reading = limits.within(|| files::read(&found, args.reading));
+    let input = match reading.map_err(NoList::RanOut)? {
+        Reading::Program(input) => *input,
+        Reading::Refused(refused) => return Err(NoList::Refused(refused)),
+        Reading::Skipped => unreachable!("files that are named are not skipped"),
+    };
+    let listed = if args.all { Listed::All } else { Listed::Named };
+    let listing = limits.within(|| Listing::new(&input, listed)).map_err(NoList::RanOut)?;
+    let listing = listing
+        .map_err(|diagnostics| NoList::Refused(Refused { source: input.source.clone(), diagnostics }))?;
+    let failed = |error| NoList::Failed(input.source.name().to_owned(), error);
+    let options = Options { max_buffer: args.max_buffer, ..Options::default() };
+    let interlocked = args.interlocked.into();
+    let mut outcomes = Vec::new();
+    for model in args.model.models() {
+        outcomes.push(listing.outcomes(model, interlocked, &options, limits).map_err(failed)?);
+    }
+    let rows = rows(&listing, &outcomes);
+    let run = match args.run {
+        None => None,
+        Some(number) => {
+            let number = number as usize;
+            let Some(row) = rows.get(number - 1) else {
+                let message = format!("there is no outcome {number}: there are {}", rows.len());
+                let error = Diagnostic::error("no-such-outcome", message);
+                let help = "`palisade outcomes` without --run numbers them";
+                let diagnostics = vec![error.help(help)];
+                return Err(NoList::Refused(Refused { source: input.source.clone(), diagnostics }));
+            };
+            let model = strongest(row, &outcomes);
+            let run = listing.run_to(&row.values, model, interlocked, &options, limits).map_err(failed)?;
+            Some((number, run))
+        }
+    };
+    let limits = input.int_range.map(|range| format!("with integers in {range}"));
+    Ok(List { input, listing, outcomes, rows, run, limits })
+}
+
+/// The first model that has an outcome.
+fn strongest(row: &OutcomeRow, outcomes: &[Outcomes]) -> Model {
+    let has = row.under.iter().zip(outcomes).find(|(under, _)| **under);
+    has.expect("an outcome is listed because a model has it").1.model
+}
+
+/// The outcomes of all models, by their values.
+fn rows(listing: &Listing, outcomes: &[Outcomes]) -> Vec<OutcomeRow> {
+    let mut all: BTreeMap<&Vec<i64>, bool> = BTreeMap::new();
+    for (values, marked) in outcomes.iter().flat_map(|outcomes| &outcomes.found) {
+        *all.entry(values).or_default() |= marked;
+    }
+    let row = |(values, marked): (&Vec<i64>, bool)| OutcomeRow {
+        values: values.clone(),
+        words: values.iter().enumerate().map(|(column, &value)| listing.value(column, value)).collect(),
+        under: outcomes.iter().map(|outcomes| outcomes.found.contains_key(values)).collect(),
+        marked,
+    };
+    all.into_iter().map(row).collect()
+}
+
+impl List {
+    fn finding(&self) -> OutcomesFinding<'_> {
+        let models = self.outcomes.iter().map(|outcomes| ModelOutcomes {
+            model: outcomes.model,
+            missing: outcomes.missing.as_ref(),
+            faults: outcomes.faults,
+            dead_ends: outcomes.dead_ends,
+            engine: outcomes.engine,
+            stats: &outcomes.stats,
+            seconds: outcomes.seconds,
+        });
+        let run = self.run.as_ref().and_then(|(number, run)| {
+            let OutcomeRun { system, model, interlocked, run, replay } = run.as_ref().ok()?;
+            let machine = Machine { system, model: *model, interlocked: *interlocked };
+            let evidence = Evidence { source: &self.input.source, machine, run, replay };
+            Some(ShownRun { number: *number, evidence })
+        });
+        OutcomesFinding {
+            source: &self.input.source,
+            warnings: &self.input.warnings,
+            names: self.listing.names(),
+            rows: self.rows.clone(),
+            models: models.collect(),
+            marks: self.marks(),
+            limits: self.limits.as_deref(),
+            run,
+            peak_memory_bytes: peak_memory_bytes(),
+        }
+    }
+
+    fn marks(&self) -> Marks<'_> {
+        match self.listing.test() {
+            Some(test) => match test.asks {
+                None => Marks::Nothing,
+                Some(Asks::Exists) => Marks::Condition(&test.name, TestAsks::Exists),
+                Some(Asks::NotExists) => Marks::Condition(&test.name, TestAsks::NotExists),
+                Some(Asks::Forall) => Marks::Condition(&test.name, TestAsks::Forall),
+            },
+            None if self.listing.has_marks() => Marks::Final,
+            None => Marks::Nothing,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Whether an `unsafe` program also breaks without store buffers.
+
+use crate::answer::Answer;
+use crate::check::{CheckOptions, EngineChoice, check};
+use crate::error::AskError;
+use palisade_engine::{Limits, Safety, Silent, Verdict};
+use palisade_memory::Model;
+use palisade_program::written::Program;
+use std::sync::Arc;
+
+/// How many states the search under SC may visit. The remark is worth a moment, not a second search.
+const WORK: u64 = 1 << 14;
+
+impl Answer<Safety> {
+    /// The same answer. If it is `unsafe` under TSO or PSO, it now says whether the program is unsafe under
+    /// SC, if a small search finds that out.
+    pub fn compared_with_sc(
+        mut self,
+        program: &Program,
+        options: &CheckOptions,
+        limits: &Limits,
+    ) -> Result<Answer, AskError> {
+        if self.model == Model::Sc || self.outcome.verdict.witness().is_none() {
+            return Ok(self);
+        }
+        let under_sc = CheckOptions {
+            model: Model::Sc,
+            engine: EngineChoice::Named("explicit".to_owned()),
+            prove: false,
+            certify: false,
+            ..options.clone()
+        };
+        let limits = limits.clone().at_most_work(WORK).with_progress(Arc::new(Silent));
+        self.also_under_sc = match check(program, &under_sc, &limits)?.outcome.verdict {
+            Verdict::Holds => Some(false),
+            Verdict::Violated(_) => Some(true),
+            Verdict::Unknown(_) => None,
+        };
+        Ok(self)
+    }
+}
