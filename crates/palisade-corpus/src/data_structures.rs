@@ -18,7 +18,8 @@ pub fn producer_consumer(produces: Produces, cells: u32) -> String {
     let one = r#"
 // A producer that can overtake its consumer in an arena of $N cells, version 1. It is wrong even under
 // sequential consistency: the consumer can remove what the producer has just stored.
-// Source: Abdulla et al., "Counter-example guided fence insertion under weak memory models", TACAS 2012, Fig. 18.
+// Source: Abdulla et al., "Counter-example guided fence insertion under weak memory models", TACAS 2012,
+// Fig. 18.
 const N = $N;
 shared arena[N]: 0..1;
 shared head: 0..N - 1;
@@ -47,7 +48,8 @@ process Consumer {
 "#;
     let two = r#"
 // A producer that can overtake its consumer in an arena of $N cells, version 2: it puts two items into a cell.
-// Source: Abdulla et al., "Counter-example guided fence insertion under weak memory models", TACAS 2012, Fig. 19.
+// Source: Abdulla et al., "Counter-example guided fence insertion under weak memory models", TACAS 2012,
+// Fig. 19.
 const N = $N;
 shared arena[N]: 0..2;
 shared head: 0..N - 1;
