@@ -92,7 +92,7 @@ fn uses(system: &System, instr: &Instr, register: RegId) -> bool {
         | Instr::StoreFence
         | Instr::AtomicBegin
         | Instr::AtomicEnd => false,
-        Instr::Assign(_, value) | Instr::Assume(value) | Instr::Assert(value) => reads(value),
+        Instr::Assign(_, value) | Instr::Assume(value) | Instr::Assert(value, _) => reads(value),
         Instr::Load(_, address) => points(address),
         Instr::Store(address, value) => points(address) || reads(value),
         Instr::Locked { rmw: _, result: _, address, operands } => {
@@ -115,7 +115,7 @@ fn writes(instr: &Instr, register: RegId) -> bool {
         Instr::Call { result, .. } => *result == Some(register),
         Instr::Nop
         | Instr::Assume(_)
-        | Instr::Assert(_)
+        | Instr::Assert(..)
         | Instr::Store(..)
         | Instr::Fence
         | Instr::StoreFence

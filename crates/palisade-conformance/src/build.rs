@@ -104,7 +104,7 @@ pub fn assign(place: Place, value: Expr) -> Stmt {
 
 /// `shared x: T = v;`
 pub fn shared(text: &str, len: Option<u32>, ty: Type, init: InitValue) -> Shared {
-    Shared { name: name(text), len, ty, init: Init::Every(init), origin: Origin::NONE }
+    Shared { name: name(text), len, ty, init: Init::Every(init), at: None, origin: Origin::NONE }
 }
 
 /// A process with one instance that starts initially.

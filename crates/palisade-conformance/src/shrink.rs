@@ -170,7 +170,7 @@ fn simplify_condition(program: &mut Program, index: usize) -> bool {
         | StmtKind::Let { init: Some(e), .. }
         | StmtKind::Assume(e)
         | StmtKind::Await(e)
-        | StmtKind::Assert(e) => simplify(e),
+        | StmtKind::Assert(e, _) => simplify(e),
         _ => {}
     })
 }

@@ -64,7 +64,9 @@ fn own_names(statement: &mut Stmt, visit: &mut dyn FnMut(&mut Name)) {
             place(to, visit);
             expr(value, visit);
         }
-        StmtKind::Eval(e) | StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e) => expr(e, visit),
+        StmtKind::Eval(e) | StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e, _) => {
+            expr(e, visit)
+        }
         StmtKind::If { condition, .. } | StmtKind::While { condition, .. } => expr(condition, visit),
         StmtKind::Goto(label) => visit(label),
         StmtKind::Return(value) => value.iter_mut().for_each(|value| expr(value, visit)),

@@ -367,6 +367,9 @@ impl Scope<'_> {
         Some(match ty.outside {
             palisade_program::running::Outside::Fault => Condition::Must(inside, DOMAIN),
             palisade_program::running::Outside::Block => Condition::May(inside),
+            palisade_program::running::Outside::Wrap => {
+                unreachable!("programs with machine words are refused")
+            }
         })
     }
 }

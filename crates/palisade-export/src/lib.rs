@@ -61,7 +61,11 @@ impl Export<'_> {
         if target == Target::Pal {
             return Ok(print::print(self.program));
         }
-        let problems = self.any_number();
+        let mut problems = self.any_number();
+        if let Some(span) = self.program.relies_on_words() {
+            let message = "variables with chosen addresses or values that wrap around cannot be exported";
+            problems.push(Diagnostic::error("machine-words", message).at(span, ""));
+        }
         if !problems.is_empty() {
             return Err(problems);
         }

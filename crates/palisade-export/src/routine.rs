@@ -149,7 +149,7 @@ impl<'a> Routine<'a> {
             let (register, address, middle) = (*register, address.clone(), *target);
             let consumes_it = |step: &Move| match &step.instr {
                 _ if step.load.is_some() => false,
-                Instr::Assume(_) | Instr::Assert(_) => {
+                Instr::Assume(_) | Instr::Assert(..) => {
                     liveness.dead(self.id, step.target).contains(&register)
                 }
                 Instr::Assign(to, _) => {
@@ -220,7 +220,7 @@ pub(crate) fn expressions(instr: &Instr, visit: &mut dyn FnMut(&Expr)) {
         Address::Element { index: e, .. } | Address::Pointer(e) => visit(e),
     };
     match instr {
-        Instr::Assign(_, e) | Instr::Assume(e) | Instr::Assert(e) | Instr::Return(Some(e)) => visit(e),
+        Instr::Assign(_, e) | Instr::Assume(e) | Instr::Assert(e, _) | Instr::Return(Some(e)) => visit(e),
         Instr::Load(_, place) => address(place, visit),
         Instr::Store(place, e) => {
             address(place, visit);

@@ -50,7 +50,7 @@ pub(crate) fn plain(
             scope.check(e, &mut plain.conditions);
             plain.conditions.push(Condition::May(scope.truth(e)));
         }
-        Instr::Assert(e) => {
+        Instr::Assert(e, _) => {
             scope.check(e, &mut plain.conditions);
             plain.conditions.push(Condition::Must(scope.truth(e), "assertion"));
         }

@@ -251,7 +251,7 @@ impl Walk<'_> {
         match kind {
             StmtKind::Let { init, .. } => init.as_ref().is_some_and(|init| self.loads(init)),
             StmtKind::Assign { place, value } => self.loads(value) || self.loads_address(place),
-            StmtKind::Eval(e) | StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e) => {
+            StmtKind::Eval(e) | StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e, _) => {
                 self.loads(e)
             }
             StmtKind::If { condition, .. } | StmtKind::While { condition, .. } => self.loads(condition),
@@ -269,7 +269,7 @@ impl Walk<'_> {
             StmtKind::Skip => true,
             StmtKind::Let { init, .. } => init.as_ref().is_none_or(local),
             StmtKind::Assign { place, value } => !self.is_shared(place) && local(value),
-            StmtKind::Assume(e) | StmtKind::Assert(e) => local(e),
+            StmtKind::Assume(e) | StmtKind::Assert(e, _) => local(e),
             _ => false,
         }
     }

@@ -4,7 +4,8 @@ use crate::{Fault, Frame, Interlocked, Machine, Model, Pending, Section, State, 
 use palisade_base::Id;
 use palisade_program::Value;
 use palisade_program::running::{
-    Address, BinaryOp, CellId, CodeId, Edge, EdgeId, Instr, Outside, RegId, Rmw, ThreadId, Type, binary,
+    Address, BinaryOp, CellId, Check, CodeId, Edge, EdgeId, Instr, Outside, RegId, Rmw, ThreadId, Type,
+    binary,
 };
 use std::fmt;
 
@@ -249,8 +250,9 @@ impl Machine<'_> {
                 0 => Err(Stop::Refused(Refusal::AssumptionFalse)),
                 _ => Ok(Effect::Local),
             },
-            Instr::Assert(condition) => match condition.eval(&old)? {
-                0 => Err(Stop::Faulted(Fault::AssertionFailed)),
+            Instr::Assert(condition, check) => match condition.eval(&old)? {
+                0 if *check == Check::Assertion => Err(Stop::Faulted(Fault::AssertionFailed)),
+                0 => Err(Stop::Faulted(Fault::CheckFailed(*check))),
                 _ => Ok(Effect::Local),
             },
             Instr::Load(register, address) => {
@@ -297,11 +299,12 @@ impl Machine<'_> {
                     _ => drained(thread)?,
                 }
                 let read = state.memory[cell];
-                let (wrote, answer) = read_modify_write(*rmw, read, &operands)?;
+                let (wrote, answer) = read_modify_write(*rmw, system.cells[cell].ty, read, &operands)?;
                 set(&mut thread.frames[depth - 1], *result, answer)?;
                 if let Some(value) = wrote {
                     state.memory[cell] = fit(system.cells[cell].ty, value)?;
                 }
+                let wrote = wrote.map(|_| state.memory[cell]);
                 Ok(Effect::Locked { cell, read, wrote })
             }
             Instr::AtomicBegin => {
@@ -373,11 +376,22 @@ impl Machine<'_> {
     }
 }
 
-/// The value that a locked instruction writes (`None` for a failed cas) and the value it returns.
-fn read_modify_write(rmw: Rmw, read: Value, operands: &[Value]) -> Result<(Option<Value>, Value), Fault> {
+/// The value that a locked instruction writes (`None` for a failed cas) and the value it returns. In a cell
+/// whose type wraps, arithmetic wraps, and `cas` compares what the operand becomes in the cell.
+fn read_modify_write(
+    rmw: Rmw,
+    ty: Type,
+    read: Value,
+    operands: &[Value],
+) -> Result<(Option<Value>, Value), Fault> {
     let with = |op| Ok((Some(binary(op, read, operands[0])?), read));
+    let (left, right) = (i128::from(read), i128::from(operands[0]));
     match rmw {
-        Rmw::Cas if read == operands[0] => Ok((Some(operands[1]), 1)),
+        Rmw::FetchAdd | Rmw::FetchSub if ty.outside == Outside::Wrap => {
+            let exact = if rmw == Rmw::FetchAdd { left + right } else { left - right };
+            Ok((ty.wrapped(exact), read))
+        }
+        Rmw::Cas if read == ty.wrapped(right).unwrap_or(operands[0]) => Ok((Some(operands[1]), 1)),
         Rmw::Cas => Ok((None, 0)),
         Rmw::Exchange => Ok((Some(operands[0]), read)),
         Rmw::FetchAdd => with(BinaryOp::Add),
@@ -392,11 +406,12 @@ fn drained(thread: &Thread) -> Result<(), Stop> {
     if thread.buffer.is_empty() { Ok(()) } else { Err(Stop::Refused(Refusal::BufferNotEmpty)) }
 }
 
-/// Checks that a value belongs to the type's domain.
+/// The value as a value of the type's domain, if it is one or wraps to one.
 fn fit(ty: Type, value: Value) -> Result<Value, Stop> {
     match ty.outside {
         _ if ty.domain.contains(value) => Ok(value),
         Outside::Fault => Err(Stop::Faulted(Fault::OutOfDomain(value))),
         Outside::Block => Err(Stop::Refused(Refusal::Blocked)),
+        Outside::Wrap => Ok(ty.wrapped(value.into()).expect("the type wraps")),
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The output is for people only. It is not meant to be parsed.
 
-use crate::running::{Address, BinaryOp, Code, Expr, Instr, RegId, System, UnaryOp};
+use crate::running::{Address, BinaryOp, Check, Code, Expr, Instr, RegId, System, UnaryOp};
 
 /// An instruction of a code, such as `%0 = flag[1]` or `assume(%0 == 0)`.
 pub fn instruction(system: &System, code: &Code, instr: &Instr) -> String {
@@ -15,7 +15,8 @@ pub fn instruction(system: &System, code: &Code, instr: &Instr) -> String {
         Instr::Assign(register, value) => format!("{} = {}", r(*register), e(value)),
         Instr::Havoc(register, lo, hi) => format!("{} = any({lo}..{hi})", r(*register)),
         Instr::Assume(condition) => format!("assume({})", e(condition)),
-        Instr::Assert(condition) => format!("assert({})", e(condition)),
+        Instr::Assert(condition, Check::Assertion) => format!("assert({})", e(condition)),
+        Instr::Assert(condition, check) => format!("assert({}) else {}", e(condition), check.name()),
         Instr::Load(register, place) => format!("{} = {}", r(*register), address(system, code, place)),
         Instr::Store(place, value) => format!("{} = {}", address(system, code, place), e(value)),
         Instr::Fence => "fence".to_owned(),
@@ -91,6 +92,15 @@ fn symbol(op: BinaryOp) -> (&'static str, u8) {
         BinaryOp::Ge => (">=", COMPARISON),
         BinaryOp::And => ("&&", 3),
         BinaryOp::Or => ("||", 2),
+        BinaryOp::WordMul => ("*%", 10),
+        BinaryOp::WordDiv => ("/%", 10),
+        BinaryOp::WordRem => ("%%", 10),
+        BinaryOp::WordAdd => ("+%", 9),
+        BinaryOp::WordSub => ("-%", 9),
+        BinaryOp::WordShl => ("<<%", 8),
+        BinaryOp::WordShr => (">>%", 8),
+        BinaryOp::WordLt => ("<%", COMPARISON),
+        BinaryOp::WordLe => ("<=%", COMPARISON),
     }
 }
 

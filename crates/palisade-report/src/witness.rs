@@ -286,7 +286,14 @@ final P.r == 1 || Q.r == 1;
     /// Store buffering: both processes read 0.
     fn system() -> System {
         let int = Type::INT;
-        let cell = |name: &str| Cell { name: name.to_owned(), ty: int, init: Some(0), span: Span::NONE };
+        let cell = |name: &str, address| Cell {
+            name: name.to_owned(),
+            ty: int,
+            init: Some(0),
+            address,
+            span: Span::NONE,
+        };
+        let cells = vec![cell("x", 1), cell("y", 2)].into();
         let code = |name: &str, stored: u32, loaded: u32, texts: [&str; 2], from: usize| {
             let edge = |at: u32, instr, text| Edge {
                 source: Location(at),
@@ -308,7 +315,8 @@ final P.r == 1 || Q.r == 1;
         };
         let either = Condition::Binary(BinaryOp::Or, Box::new(read_one(0)), Box::new(read_one(1)));
         System {
-            cells: vec![cell("x"), cell("y")].into(),
+            addresses: palisade_program::running::Addresses::new(&cells),
+            cells,
             codes: vec![code("P", 0, 1, ["x = 1", "r = y"], 13), code("Q", 1, 0, ["y = 1", "r = x"], 40)]
                 .into(),
             roles: (0..2)

@@ -32,7 +32,7 @@ fn states_property(program: &Program) -> bool {
     let mut blocks: Vec<&Block> = bodies.collect();
     while let Some(block) = blocks.pop() {
         for stmt in block {
-            if let StmtKind::Assert(_) = stmt.kind {
+            if let StmtKind::Assert(..) = stmt.kind {
                 return true;
             }
             blocks.extend(stmt.kind.blocks());

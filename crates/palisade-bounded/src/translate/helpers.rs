@@ -9,7 +9,7 @@ use super::{Role, Set, Translator};
 use palisade_base::{Span, limits};
 use palisade_program::Value;
 use palisade_program::written::{
-    BinaryOp, Block, Expr, Outside, Place, Procedure, Program, Rmw, Stmt, StmtKind, Type,
+    BinaryOp, Block, Check, Expr, Outside, Place, Procedure, Program, Rmw, Stmt, StmtKind, Type,
 };
 
 /// A shared variable and its queues.
@@ -357,7 +357,7 @@ impl Translator<'_> {
             let view = this.helper_name(Helper::Load(Target::Variable(number), Rests::No));
             vec![give(call(&view, args, Span::NONE))]
         });
-        body.push(stmt(StmtKind::Assert(truth(false))));
+        body.push(stmt(StmtKind::Assert(truth(false), Check::Assertion)));
         let pointer = param(&self.local.pointer, Type::INT);
         build::procedure(&name, vec![pointer], Some(Type::INT), body)
     }
@@ -368,7 +368,7 @@ impl Translator<'_> {
             args.insert(0, var(&this.local.operands[0]));
             vec![stmt(StmtKind::Eval(call(&store, args, Span::NONE))), stmt(StmtKind::Return(None))]
         });
-        body.push(stmt(StmtKind::Assert(truth(false))));
+        body.push(stmt(StmtKind::Assert(truth(false), Check::Assertion)));
         let params = vec![param(&self.local.operands[0], Type::INT), param(&self.local.pointer, Type::INT)];
         build::procedure(&name, params, None, body)
     }

@@ -61,8 +61,8 @@ use names::Names;
 use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::Value;
 use palisade_program::written::{
-    BinaryOp, Block, Expr, Init, InitValue, Name, Private, Procedure, Program, Rmw, Shared, Stmt, StmtKind,
-    Type,
+    BinaryOp, Block, Check, Expr, Init, InitValue, Name, Private, Procedure, Program, Rmw, Shared, Stmt,
+    StmtKind, Type,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -139,6 +139,10 @@ pub fn translate(program: &Program, bounded: Bounded) -> Result<Translation, Vec
         let message = format!("{} queues for each of {cells} memory cells are too many", bounded.queues());
         let at = program.shared.first().map_or(Span::NONE, |variable| variable.name.span());
         return Err(vec![Diagnostic::error("too-large", message).at(at, "").help("choose a smaller bound")]);
+    }
+    if let Some(span) = program.relies_on_words() {
+        let message = "variables with chosen addresses or values that wrap around cannot be translated";
+        return Err(vec![Diagnostic::error("machine-words", message).at(span, "")]);
     }
     Ok(Translator::new(program, bounded).translate())
 }
@@ -252,6 +256,7 @@ impl<'p> Translator<'p> {
             len: None,
             ty,
             init: Init::Every(InitValue::Const(Expr::int(0))),
+            at: None,
             origin: Origin::NONE,
         };
         let token = Type { outside: palisade_program::written::Outside::Block, ..Type::range(0, 1) };
@@ -411,7 +416,7 @@ impl<'p> Translator<'p> {
         let from = build::binary(BinaryOp::Ge, var(p), build::int(1));
         let to = build::binary(BinaryOp::Le, var(p), build::int(cells));
         let known = build::binary(BinaryOp::And, from, to);
-        let body = vec![stmt(StmtKind::Assert(known)), build::give(var(p))];
+        let body = vec![stmt(StmtKind::Assert(known, Check::Assertion)), build::give(var(p))];
         Some(build::procedure(pointer, vec![build::param(p, Type::INT)], Some(Type::INT), body))
     }
 

@@ -166,7 +166,7 @@ impl<'a> Alone<'a> {
                 Nop | Assign(..)
                     | Havoc(..)
                     | Assume(_)
-                    | Assert(_)
+                    | Assert(..)
                     | Call { .. }
                     | Return(_)
                     | Fence

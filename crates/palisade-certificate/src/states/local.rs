@@ -25,7 +25,7 @@ fn alone(code: &Code, seen: &Seen) -> Vec<bool> {
     let locations = || (0..code.location_count()).map(Location::from_index);
     let leads_on = |edge: &Edge| {
         let unseen = match &edge.instr {
-            Instr::Nop | Instr::Assume(_) | Instr::Assert(_) => true,
+            Instr::Nop | Instr::Assume(_) | Instr::Assert(..) => true,
             Instr::Assign(register, _) | Instr::Havoc(register, _, _) => !seen.registers.contains(register),
             _ => false,
         };

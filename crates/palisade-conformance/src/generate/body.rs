@@ -11,7 +11,9 @@ use crate::build::{
     assign, binary, declare, deref, element, eq, expr, int, labelled, locked, named, not, read, stmt, var,
 };
 use crate::random::Random;
-use palisade_program::written::{BinaryOp, Block, Expr, ExprKind, Outside, Place, Rmw, StmtKind, Type};
+use palisade_program::written::{
+    BinaryOp, Block, Check, Expr, ExprKind, Outside, Place, Rmw, StmtKind, Type,
+};
 
 /// The kind of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -314,7 +316,7 @@ impl<'g> Body<'g> {
                     Some(register) => binary(BinaryOp::Le, var(&register), int(self.random().value(1, 3))),
                     None => binary(BinaryOp::Le, read(self.place()), int(2)),
                 };
-                vec![stmt(StmtKind::Assert(condition))]
+                vec![stmt(StmtKind::Assert(condition, Check::Assertion))]
             }
             Noise::Branch => {
                 let condition = self.condition();

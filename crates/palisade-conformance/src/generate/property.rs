@@ -11,7 +11,9 @@ use crate::build::{
 };
 use palisade_memory::{Machine, Model, State};
 use palisade_program::running::{Code, ThreadId};
-use palisade_program::written::{BinaryOp, Expr, Observation, Place, PropertyKind, Select, Start, StmtKind};
+use palisade_program::written::{
+    BinaryOp, Check, Expr, Observation, Place, PropertyKind, Select, Start, StmtKind,
+};
 use palisade_program::{Instantiation, Value, lower};
 use std::collections::BTreeSet;
 
@@ -235,7 +237,7 @@ impl Generator {
             })
             .collect();
         let body = &mut self.program.templates[at].body;
-        body.push(stmt(StmtKind::Assert(not(all(parts)))));
+        body.push(stmt(StmtKind::Assert(not(all(parts)), Check::Assertion)));
         if self.random.percent(20) {
             // A statement after it, so that it is not always the last step.
             let place = self.home(0);

@@ -517,6 +517,7 @@ impl<'m> Body<'m> {
         let (from, to) = match ty.outside {
             Outside::Block => (lo.max(least), hi.min(most)),
             Outside::Fault => (lo, hi),
+            Outside::Wrap => unreachable!("programs with machine words are refused"),
         };
         if from > to {
             return (vec![Condition::May("0".to_owned())], Vec::new());

@@ -62,7 +62,7 @@ fn may_wait(system: &System, routine: &Routine<'_>, step: &Move) -> bool {
         Instr::Locked { result, .. } => register(result) || memory(),
         Instr::Call { .. } | Instr::Return(_) => true,
         Instr::Nop
-        | Instr::Assert(_)
+        | Instr::Assert(..)
         | Instr::Fence
         | Instr::StoreFence
         | Instr::AtomicBegin

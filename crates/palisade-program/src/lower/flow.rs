@@ -343,18 +343,18 @@ impl<'p> Body<'p> {
                 self.branch(condition, Some(after), again);
                 self.here = after;
             }
-            StmtKind::Assert(e) => {
+            StmtKind::Assert(e, check) => {
                 let condition = self.scope.expr(e);
                 if condition.branches() {
                     let (failed, after) = (self.fresh(), self.fresh());
                     self.branch(condition, Some(after), Some(failed));
                     self.here = failed;
-                    self.edge(Instr::Assert(Expr::Const(0)), after, span);
+                    self.edge(Instr::Assert(Expr::Const(0), *check), after, span);
                     self.here = after;
                 } else {
                     match self.value(condition) {
                         Expr::Const(value) if value != 0 => {}
-                        condition => self.emit(Instr::Assert(condition), span),
+                        condition => self.emit(Instr::Assert(condition, *check), span),
                     }
                 }
             }

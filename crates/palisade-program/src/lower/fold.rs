@@ -3,13 +3,7 @@
 //! *Guarantee.* The folded expression has the same value and the same fault for all register values. In
 //! particular, `1 / 0` is kept, so that it faults when it is reached.
 
-use crate::Value;
 use crate::running::{BinaryOp, CellId, Domain, Expr, UnaryOp, binary as apply_binary, unary as apply_unary};
-
-/// The address of a cell.
-pub(crate) fn address(cell: CellId) -> Value {
-    Value::from(cell.0) + 1
-}
 
 /// The cell of an array at a constant index, or `None` if the index is not constant or out of bounds.
 pub(crate) fn element(base: CellId, len: u32, index: &Expr) -> Option<CellId> {
@@ -89,7 +83,10 @@ fn is_truth(e: &Expr) -> bool {
     match e {
         Expr::Const(value) => *value == 0 || *value == 1,
         Expr::Unary(op, _) => *op == UnaryOp::Not,
-        Expr::Binary(op, _, _) => opposite(*op).is_some() || matches!(op, BinaryOp::And | BinaryOp::Or),
+        Expr::Binary(op, _, _) => {
+            use BinaryOp::{And, Or, WordLe, WordLt};
+            opposite(*op).is_some() || matches!(op, And | Or | WordLt | WordLe)
+        }
         Expr::Reg(_) => false,
     }
 }
@@ -101,7 +98,16 @@ pub(super) fn can_fault(e: &Expr) -> bool {
         Expr::Unary(UnaryOp::Neg, _) => true,
         Expr::Unary(_, a) => can_fault(a),
         Expr::Binary(op, a, b) => {
-            let safe = is_truth(e) || matches!(op, BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor);
+            let total = matches!(
+                op,
+                BinaryOp::BitAnd
+                    | BinaryOp::BitOr
+                    | BinaryOp::BitXor
+                    | BinaryOp::WordAdd
+                    | BinaryOp::WordSub
+                    | BinaryOp::WordMul
+            );
+            let safe = is_truth(e) || total;
             !safe || can_fault(a) || can_fault(b)
         }
     }

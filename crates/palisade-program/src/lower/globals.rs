@@ -2,9 +2,11 @@
 
 use super::{fold, instances};
 use crate::Value;
-use crate::running::{Cell, CellId, CodeId, Expr as Running, Fault, TemplateId};
+use crate::running::in_order;
+use crate::running::{Addresses, Cell, CellId, CodeId, Expr as Running, Fault, TemplateId};
 use crate::written::{
-    BinaryOp, Expr, ExprKind, Init, InitValue, PlaceKind, Private, Procedure, Program, Shared, Type,
+    BinaryOp, Expr, ExprKind, Init, InitValue, PlaceKind, Placement, Private, Procedure, Program, Shared,
+    Type,
 };
 use palisade_base::{Id, IdVec};
 use rustc_hash::FxHashMap;
@@ -16,7 +18,8 @@ pub(crate) struct Globals<'p> {
     pub(super) procedures: FxHashMap<&'p str, (CodeId, &'p Procedure)>,
     pub(super) templates: FxHashMap<&'p str, TemplateId>,
     first_procedure: CodeId,
-    cell_count: u64,
+    cells: IdVec<CellId, Cell>,
+    addresses: Addresses,
 }
 
 /// The cells of a shared variable.
@@ -28,6 +31,15 @@ pub(crate) struct Memory {
     pub(crate) len: Option<u32>,
     /// The type of the cells.
     pub(crate) ty: Type,
+    /// The addresses of the cells.
+    pub(crate) at: Placement,
+}
+
+impl Memory {
+    /// The address of a cell of the variable.
+    pub(crate) fn address(&self, index: u32) -> Value {
+        self.at.address.saturating_add(self.at.step.saturating_mul(index.into()))
+    }
 }
 
 /// Where the cells of each shared variable are. The first declaration of a name counts.
@@ -35,7 +47,9 @@ pub(crate) fn layout(shared: &[Shared]) -> FxHashMap<&str, Memory> {
     let mut next = 0u32;
     let mut map = FxHashMap::default();
     for variable in shared {
-        let memory = Memory { base: CellId(next), len: variable.len, ty: variable.ty };
+        let in_order = Placement { address: in_order(CellId(next)), step: 1 };
+        let at = variable.at.unwrap_or(in_order);
+        let memory = Memory { base: CellId(next), len: variable.len, ty: variable.ty, at };
         map.entry(variable.name.as_str()).or_insert(memory);
         next = next.saturating_add(variable.len.unwrap_or(1));
     }
@@ -51,8 +65,10 @@ impl<'p> Globals<'p> {
     pub(super) fn new(program: &'p Program) -> Globals<'p> {
         let roles: usize = program.templates.iter().map(|t| instances::combinations(&t.params).count()).sum();
         let procedures = program.procedures.iter().enumerate();
+        let shared = layout(&program.shared);
+        let cells = cells(program, &shared);
         Globals {
-            shared: layout(&program.shared),
+            shared,
             privates: &program.privates,
             procedures: procedures
                 .map(|(i, p)| (p.name.as_str(), (CodeId::from_index(roles + i), p)))
@@ -64,51 +80,62 @@ impl<'p> Globals<'p> {
                 .map(|(i, t)| (t.name.as_str(), TemplateId::from_index(i)))
                 .collect(),
             first_procedure: CodeId::from_index(roles),
-            cell_count: cell_count(&program.shared),
+            addresses: Addresses::new(&cells),
+            cells,
         }
     }
 
     /// The cell at an address, if there is one.
     pub(super) fn cell_at(&self, address: Value) -> Option<CellId> {
-        let index = u64::try_from(address).ok()?.checked_sub(1).filter(|&index| index < self.cell_count)?;
-        Some(CellId::from_index(index as usize))
+        self.addresses.cell(address)
+    }
+
+    /// The address of a cell.
+    pub(super) fn address(&self, cell: CellId) -> Value {
+        self.cells[cell].address
+    }
+
+    /// The memory cells of the program, and where they are.
+    pub(super) fn memory(&self) -> (IdVec<CellId, Cell>, Addresses) {
+        (self.cells.clone(), self.addresses.clone())
     }
 
     /// The id of the first procedure's code. The codes of the roles come before it.
     pub(super) fn first_procedure(&self) -> CodeId {
         self.first_procedure
     }
+}
 
-    /// The memory cells of the program.
-    pub(super) fn cells(&self, program: &Program) -> IdVec<CellId, Cell> {
-        let mut cells = IdVec::new();
-        for variable in &program.shared {
-            let initial = |init: &InitValue| match init {
-                InitValue::Any => None,
-                InitValue::Const(e) => Some(constant(e, &self.shared).unwrap_or_else(|_| {
-                    panic!("validation: the initial value of `{}` is a constant", variable.name)
-                })),
+/// The memory cells of a program.
+fn cells(program: &Program, shared: &FxHashMap<&str, Memory>) -> IdVec<CellId, Cell> {
+    let mut cells = IdVec::new();
+    for variable in &program.shared {
+        let initial = |init: &InitValue| match init {
+            InitValue::Any => None,
+            InitValue::Const(e) => Some(constant(e, shared).unwrap_or_else(|_| {
+                panic!("validation: the initial value of `{}` is a constant", variable.name)
+            })),
+        };
+        let all = match &variable.init {
+            Init::Every(init) => Some(initial(init)),
+            Init::Each(_) => None,
+        };
+        for i in 0..variable.len.unwrap_or(1) {
+            let init = match &variable.init {
+                Init::Every(_) => all.flatten(),
+                Init::Each(each) => {
+                    initial(each.get(i as usize).expect("validation: one initial value per cell"))
+                }
             };
-            let all = match &variable.init {
-                Init::Every(init) => Some(initial(init)),
-                Init::Each(_) => None,
+            let name = match variable.len {
+                Some(_) => format!("{}[{i}]", variable.name),
+                None => variable.name.to_string(),
             };
-            for i in 0..variable.len.unwrap_or(1) {
-                let init = match &variable.init {
-                    Init::Every(_) => all.flatten(),
-                    Init::Each(each) => {
-                        initial(each.get(i as usize).expect("validation: one initial value per cell"))
-                    }
-                };
-                let name = match variable.len {
-                    Some(_) => format!("{}[{i}]", variable.name),
-                    None => variable.name.to_string(),
-                };
-                cells.push(Cell { name, ty: variable.ty, init, span: variable.origin.0 });
-            }
+            let address = shared[variable.name.as_str()].address(i);
+            cells.push(Cell { name, ty: variable.ty, init, address, span: variable.origin.0 });
         }
-        cells
     }
+    cells
 }
 
 /// Why an expression is not a constant.
@@ -135,13 +162,13 @@ pub(crate) fn constant(e: &Expr, shared: &FxHashMap<&str, Memory>) -> Result<Val
         ExprKind::AddressOf(place) => match &place.kind {
             PlaceKind::Named(name) => {
                 let memory = shared.get(name.as_str()).ok_or(NotConstant::Depends)?;
-                Ok(fold::address(memory.base))
+                Ok(memory.address(0))
             }
             PlaceKind::Element(name, index) => {
                 let memory = shared.get(name.as_str()).ok_or(NotConstant::Depends)?;
                 let index = eval(index)?;
                 match fold::element(memory.base, memory.len.unwrap_or(1), &Running::Const(index)) {
-                    Some(cell) => Ok(fold::address(cell)),
+                    Some(cell) => Ok(memory.address(cell.0 - memory.base.0)),
                     None => Err(NotConstant::Faults(Fault::OutOfBounds(index))),
                 }
             }

@@ -83,8 +83,10 @@ pub fn lower_retrying(program: &Program, instantiation: Instantiation) -> System
 /// If the program is not valid.
 pub fn lower_with(program: &Program, instantiation: Instantiation, waits: Waits) -> System {
     let globals = Globals::new(program);
+    let (cells, addresses) = globals.memory();
     let mut system = System {
-        cells: globals.cells(program),
+        cells,
+        addresses,
         codes: IdVec::new(),
         roles: IdVec::new(),
         templates: IdVec::new(),

@@ -35,7 +35,7 @@ pub(super) enum Tree {
     Load(Box<Address>),
     /// The address of an array element whose index is checked at run time.
     AddressOf {
-        base: CellId,
+        memory: Memory,
         len: u32,
         index: Box<Node>,
     },
@@ -231,10 +231,14 @@ impl Scope<'_> {
             panic!("validation: only shared variables have addresses")
         };
         match address.form {
-            AddressForm::Cell(cell) => pure(Expr::Const(fold::address(cell))),
-            AddressForm::Element { base, len, index } => {
+            AddressForm::Cell(cell) => pure(Expr::Const(self.globals.address(cell))),
+            AddressForm::Element { len, index, .. } => {
+                let PlaceKind::Element(name, _) = &place.kind else {
+                    unreachable!("only elements have an index")
+                };
                 let effect = index.effect.max(Effect::Loads);
-                Node { tree: Tree::AddressOf { base, len, index: Box::new(index) }, effect, span }
+                let tree = Tree::AddressOf { memory: self.memory(name), len, index: Box::new(index) };
+                Node { tree, effect, span }
             }
             AddressForm::Pointer(_) => unreachable!("`&*e` was handled above"),
         }

@@ -4,7 +4,7 @@
 use super::flow::Body;
 use super::fold;
 use super::resolve::{Address, AddressForm, Effect, Node, Tree};
-use crate::running::{Address as Running, BinaryOp, Expr, Instr, Location, RegId, Rmw, UnaryOp};
+use crate::running::{Address as Running, BinaryOp, Check, Expr, Instr, Location, RegId, Rmw, UnaryOp};
 use crate::written::Domain;
 use palisade_base::Span;
 
@@ -24,14 +24,19 @@ impl Body<'_> {
                 let b = self.value(*b);
                 fold::binary(op, a, b)
             }
-            Tree::AddressOf { base, len, index } => {
+            Tree::AddressOf { memory, len, index } => {
                 let index = self.value(*index);
                 if !self.is_surely_below(&index, len) {
                     let at_least = fold::binary(BinaryOp::Ge, index.clone(), Expr::Const(0));
                     let less = fold::binary(BinaryOp::Lt, index.clone(), Expr::Const(len.into()));
-                    self.emit(Instr::Assert(fold::binary(BinaryOp::And, at_least, less)), span);
+                    let inside = fold::binary(BinaryOp::And, at_least, less);
+                    self.emit(Instr::Assert(inside, Check::Assertion), span);
                 }
-                fold::binary(BinaryOp::Add, Expr::Const(fold::address(base)), index)
+                let offset = match memory.at.step {
+                    1 => index,
+                    step => fold::binary(BinaryOp::Mul, index, Expr::Const(step)),
+                };
+                fold::binary(BinaryOp::Add, Expr::Const(memory.address(0)), offset)
             }
             _ => Expr::Reg(self.evaluate_to(node, None, span)),
         }

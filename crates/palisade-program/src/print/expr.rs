@@ -1,5 +1,6 @@
 //! Expressions with as few parentheses as possible.
 
+use super::names::Quoted;
 use crate::written::{BinaryOp, Expr, ExprKind, Observation, Place, PlaceKind, ProcessRef, Select, UnaryOp};
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -37,16 +38,16 @@ impl Display for Shown<'_> {
                 operands.iter().try_for_each(|operand| write!(f, ", {}", Shown(operand)))?;
                 f.write_char(')')
             }
-            ExprKind::Call(name, args) => write!(f, "{name}({})", Args(args)),
+            ExprKind::Call(name, args) => write!(f, "{}({})", Quoted(name), Args(args)),
             ExprKind::Any { lo, hi } => write!(f, "any({lo}..{hi})"),
             ExprKind::Observe(Observation::At { process, label }) => {
-                write!(f, "{}@{label}", Instance(process))
+                write!(f, "{}@{}", Instance(process), Quoted(label))
             }
             ExprKind::Observe(Observation::Count { template, label }) => {
-                write!(f, "count({template}@{label})")
+                write!(f, "count({}@{})", Quoted(template), Quoted(label))
             }
             ExprKind::Observe(Observation::Register { process, register }) => {
-                write!(f, "{}.{register}", Instance(process))
+                write!(f, "{}.{}", Instance(process), Quoted(register))
             }
         }
     }
@@ -67,8 +68,8 @@ pub(super) struct Placed<'p>(pub &'p Place);
 impl Display for Placed<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match &self.0.kind {
-            PlaceKind::Named(name) => write!(f, "{name}"),
-            PlaceKind::Element(name, index) => write!(f, "{name}[{}]", Shown(index)),
+            PlaceKind::Named(name) => Quoted(name).fmt(f),
+            PlaceKind::Element(name, index) => write!(f, "{}[{}]", Quoted(name), Shown(index)),
             PlaceKind::Deref(pointer) => {
                 f.write_char('*')?;
                 parenthesized(pointer, strength(pointer) < UNARY, f)
@@ -94,6 +95,7 @@ struct Instance<'p>(&'p ProcessRef);
 impl Display for Instance<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let ProcessRef { template, select, .. } = self.0;
+        let template = Quoted(template);
         match select {
             Select::Only => write!(f, "{template}"),
             Select::Index(index) => write!(f, "{template}[{index}]"),
@@ -159,8 +161,10 @@ fn op_strength(op: BinaryOp) -> u8 {
         BinaryOp::BitOr => 3,
         BinaryOp::BitXor => 4,
         BinaryOp::BitAnd => 5,
-        BinaryOp::Shl | BinaryOp::Shr => 6,
-        BinaryOp::Add | BinaryOp::Sub => 7,
+        BinaryOp::WordLt | BinaryOp::WordLe => COMPARISON,
+        BinaryOp::Shl | BinaryOp::Shr | BinaryOp::WordShl | BinaryOp::WordShr => 6,
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::WordAdd | BinaryOp::WordSub => 7,
         BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem => 8,
+        BinaryOp::WordMul | BinaryOp::WordDiv | BinaryOp::WordRem => 8,
     }
 }

@@ -11,11 +11,12 @@ mod expr;
 mod names;
 mod stmt;
 
-pub use names::{RESERVED, is_legal_name};
+use names::Quoted;
+pub use names::{RESERVED, is_legal_name, is_quotable_name};
 
 use crate::written::{
-    Count, Domain, Expr, ExprKind, Init, InitValue, Outside, Param, PlaceKind, Private, Procedure, Program,
-    Progress, ProgressKind, Property, PropertyKind, Shared, Start, Template, Type,
+    Count, Domain, Expr, ExprKind, Init, InitValue, Outside, Param, PlaceKind, Placement, Private, Procedure,
+    Program, Progress, ProgressKind, Property, PropertyKind, Shared, Start, Template, Type,
 };
 use std::fmt::{self, Write};
 
@@ -84,9 +85,15 @@ impl Printer {
             if printed > 0 {
                 self.out.push_str(", ");
             }
-            write!(self.out, "{}", variable.name)?;
+            write!(self.out, "{}", Quoted(&variable.name))?;
             if let Some(len) = variable.len {
                 write!(self.out, "[{len}]")?;
+            }
+            if let Some(Placement { address, step }) = variable.at {
+                write!(self.out, " at {address}")?;
+                if variable.len.is_some() {
+                    write!(self.out, " step {step}")?;
+                }
             }
             if printed > 0 && self.out.len() - start > WIDTH - 20 {
                 self.out.truncate(name_at);
@@ -117,13 +124,13 @@ impl Printer {
         together: usize,
     ) -> Result<&'p [Private], fmt::Error> {
         let start = self.out.len();
-        write!(self.out, "private {}", variables[0].name)?;
+        write!(self.out, "private {}", Quoted(&variables[0].name))?;
         let mut printed = 1;
         for variable in &variables[1..together] {
             if self.out.len() - start + variable.name.as_str().len() > WIDTH - 20 {
                 break;
             }
-            write!(self.out, ", {}", variable.name)?;
+            write!(self.out, ", {}", Quoted(&variable.name))?;
             printed += 1;
         }
         writeln!(self.out, "{};", Annotation(variables[0].ty))?;
@@ -131,7 +138,7 @@ impl Printer {
     }
 
     fn procedure(&mut self, procedure: &Procedure) -> fmt::Result {
-        write!(self.out, "proc {}({})", procedure.name, Params(&procedure.params))?;
+        write!(self.out, "proc {}({})", Quoted(&procedure.name), Params(&procedure.params))?;
         if let Some(result) = procedure.result {
             write!(self.out, " -> {}", Written(result))?;
         }
@@ -142,7 +149,7 @@ impl Printer {
     }
 
     fn template(&mut self, template: &Template) -> fmt::Result {
-        write!(self.out, "process {}", template.name)?;
+        write!(self.out, "process {}", Quoted(&template.name))?;
         if !template.params.is_empty() {
             write!(self.out, "({})", Params(&template.params))?;
         }
@@ -216,7 +223,11 @@ impl Printer {
 
 /// Whether two variables can share a declaration.
 fn declared_alike(a: &Shared, b: &Shared) -> bool {
-    a.ty == b.ty && a.init == b.init && (matches!(a.init, Init::Every(_)) || std::ptr::eq(a, b))
+    let placed = a.at.is_some() || b.at.is_some();
+    (!placed || std::ptr::eq(a, b))
+        && a.ty == b.ty
+        && a.init == b.init
+        && (matches!(a.init, Init::Every(_)) || std::ptr::eq(a, b))
 }
 
 struct Initial<'p>(&'p InitValue);
@@ -235,7 +246,7 @@ struct Params<'p>(&'p [Param]);
 impl fmt::Display for Params<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, param) in self.0.iter().enumerate() {
-            write!(f, "{}{}{}", if i > 0 { ", " } else { "" }, param.name, Annotation(param.ty))?;
+            write!(f, "{}{}{}", if i > 0 { ", " } else { "" }, Quoted(&param.name), Annotation(param.ty))?;
         }
         Ok(())
     }
@@ -263,6 +274,7 @@ impl fmt::Display for Written {
         match self.0.outside {
             Outside::Fault => Ok(()),
             Outside::Block => f.write_str(" blocking"),
+            Outside::Wrap => f.write_str(" wrap"),
         }
     }
 }

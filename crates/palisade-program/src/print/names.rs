@@ -1,5 +1,8 @@
-//! The names that `.pal` can express. Front ends of languages with richer names rename when they read a
-//! program.
+//! The names that `.pal` can express. Words that are not keywords are written as they are. Other names, such as
+//! `lock.next`, are written between backquotes.
+
+use crate::written::Name;
+use std::fmt;
 
 /// The words that cannot be names. The last ones belong to other languages. They are reserved so that the
 /// parser can explain them.
@@ -56,6 +59,20 @@ pub const RESERVED: &[&str] = &[
 pub fn is_legal_name(text: &str) -> bool {
     let starts = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
     starts && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !RESERVED.contains(&text)
+}
+
+/// Whether the text can be a name between backquotes.
+pub fn is_quotable_name(text: &str) -> bool {
+    !text.is_empty() && !text.contains(|c: char| c == '`' || c.is_control())
+}
+
+/// A name as it is written in `.pal`.
+pub(super) struct Quoted<'p>(pub &'p Name);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if is_legal_name(self.0.as_str()) { write!(f, "{}", self.0) } else { write!(f, "`{}`", self.0) }
+    }
 }
 
 #[cfg(test)]

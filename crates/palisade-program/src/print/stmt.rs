@@ -1,7 +1,8 @@
 //! Statements and blocks.
 
+use super::names::Quoted;
 use super::{Annotation, Printer, expr};
-use crate::written::{Block, Expr, ExprKind, Stmt, StmtKind};
+use crate::written::{Block, Check, Expr, ExprKind, Stmt, StmtKind};
 use palisade_base::limits;
 use std::fmt::{self, Write};
 
@@ -38,14 +39,14 @@ impl Printer {
         };
         for label in others {
             self.indent(self.level - 1);
-            writeln!(self.out, "{label}:")?;
+            writeln!(self.out, "{}:", Quoted(label))?;
         }
         self.indent(self.level - 1);
         let space = 4usize.saturating_sub(last.text.len() + 1);
         if space > 0 || stmt.kind == StmtKind::Skip {
-            write!(self.out, "{last}:{:1$}", "", space.max(1))
+            write!(self.out, "{}:{:2$}", Quoted(last), "", space.max(1))
         } else {
-            writeln!(self.out, "{last}:")?;
+            writeln!(self.out, "{}:", Quoted(last))?;
             self.indent(self.level);
             Ok(())
         }
@@ -55,7 +56,7 @@ impl Printer {
         match kind {
             StmtKind::Skip => self.out.push_str("skip;"),
             StmtKind::Let { name, ty, init } => {
-                write!(self.out, "let {name}{}", Annotation(*ty))?;
+                write!(self.out, "let {}{}", Quoted(name), Annotation(*ty))?;
                 match init {
                     Some(Expr { kind: ExprKind::Any { lo, hi }, .. })
                         if ty.domain.bounds() == Some((*lo, *hi)) =>
@@ -76,7 +77,11 @@ impl Printer {
             StmtKind::StoreFence => self.out.push_str("sfence;"),
             StmtKind::Assume(condition) => return self.parenthesized("assume(", condition),
             StmtKind::Await(condition) => return self.simple("await ", condition),
-            StmtKind::Assert(condition) => return self.parenthesized("assert(", condition),
+            StmtKind::Assert(condition, Check::Assertion) => return self.parenthesized("assert(", condition),
+            StmtKind::Assert(condition, check) => {
+                self.wrapped("assert(", condition)?;
+                write!(self.out, ") else {};", check.name())?;
+            }
             StmtKind::If { condition, then, otherwise } => {
                 write!(self.out, "if {} ", expr::Shown(condition))?;
                 self.block(then)?;
@@ -92,7 +97,7 @@ impl Printer {
             }
             StmtKind::Break => self.out.push_str("break;"),
             StmtKind::Continue => self.out.push_str("continue;"),
-            StmtKind::Goto(label) => write!(self.out, "goto {label};")?,
+            StmtKind::Goto(label) => write!(self.out, "goto {};", Quoted(label))?,
             StmtKind::Choose(alternatives) => {
                 for (i, alternative) in alternatives.iter().enumerate() {
                     self.out.push_str(if i == 0 { "choose " } else { " or " });
@@ -107,7 +112,7 @@ impl Printer {
             StmtKind::Return(None) => self.out.push_str("return;"),
             StmtKind::Return(Some(value)) => return self.simple("return ", value),
             StmtKind::Spawn { template, args } => {
-                write!(self.out, "spawn {template}({});", expr::Args(args))?
+                write!(self.out, "spawn {}({});", Quoted(template), expr::Args(args))?
             }
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Control-flow graphs.
 
 use super::{
-    BinaryOp, CellId, CodeId, EdgeId, Fault, Location, RegId, Rmw, TemplateId, Type, UnaryOp, binary, unary,
+    BinaryOp, CellId, Check, CodeId, EdgeId, Fault, Location, RegId, Rmw, TemplateId, Type, UnaryOp, binary,
+    unary,
 };
 use crate::Value;
 use palisade_base::{Id, IdVec, Span};
@@ -97,7 +98,7 @@ pub enum Instr {
     /// Possible only if the expression is true.
     Assume(Expr),
     /// A fault if the expression is false.
-    Assert(Expr),
+    Assert(Expr, Check),
     /// `r := [a]`: the thread's newest pending store to the cell, else the value in memory.
     Load(RegId, Address),
     /// `[a] := e`: goes to the buffer.
@@ -151,7 +152,7 @@ pub enum Address {
         /// The index, from 0.
         index: Expr,
     },
-    /// The cell whose address (its id + 1) is the value of the expression.
+    /// The cell whose [address](super::Cell::address) is the value of the expression.
     Pointer(Expr),
 }
 

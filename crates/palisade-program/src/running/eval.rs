@@ -1,6 +1,6 @@
 //! Arithmetic and its errors: the one definition for every part of Palisade.
 
-use super::{BinaryOp, UnaryOp};
+use super::{BinaryOp, Check, UnaryOp};
 use crate::Value;
 use std::fmt;
 
@@ -9,6 +9,8 @@ use std::fmt;
 pub enum Fault {
     /// A false `assert`.
     AssertionFailed,
+    /// A false `assert` that checks something in particular.
+    CheckFailed(Check),
     /// A value outside the domain of the cell, register, parameter or result that it is assigned to.
     OutOfDomain(Value),
     /// An array index out of bounds.
@@ -26,6 +28,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::AssertionFailed => write!(f, "assertion failed"),
+            Fault::CheckFailed(check) => f.write_str(check.message()),
             Fault::OutOfDomain(value) => write!(f, "value {value} is outside the declared domain"),
             Fault::OutOfBounds(index) => write!(f, "array index {index} is out of bounds"),
             Fault::BadPointer(0) => write!(f, "null pointer dereferenced"),
@@ -73,6 +76,15 @@ pub fn binary(op: BinaryOp, a: Value, b: Value) -> Result<Value, Fault> {
         BinaryOp::Ge => Ok((a >= b).into()),
         BinaryOp::And => Ok((a != 0 && b != 0).into()),
         BinaryOp::Or => Ok((a != 0 || b != 0).into()),
+        BinaryOp::WordAdd => Ok(a.wrapping_add(b)),
+        BinaryOp::WordSub => Ok(a.wrapping_sub(b)),
+        BinaryOp::WordMul => Ok(a.wrapping_mul(b)),
+        BinaryOp::WordDiv => divide((a as u64).checked_div(b as u64).map(|quotient| quotient as Value)),
+        BinaryOp::WordRem => divide((a as u64).checked_rem(b as u64).map(|rest| rest as Value)),
+        BinaryOp::WordShl => shift(|a, by| Some(a << by)),
+        BinaryOp::WordShr => shift(|a, by| Some(((a as u64) >> by) as Value)),
+        BinaryOp::WordLt => Ok(((a as u64) < b as u64).into()),
+        BinaryOp::WordLe => Ok((a as u64 <= b as u64).into()),
     }
 }
 
@@ -106,6 +118,20 @@ mod tests {
         check(BinaryOp::Shr, -8, 1, Ok(-4));
         check(BinaryOp::And, 2, 4, Ok(1));
         check(BinaryOp::Or, 0, 0, Ok(0));
+        check(BinaryOp::WordAdd, Value::MAX, 1, Ok(Value::MIN));
+        check(BinaryOp::WordSub, Value::MIN, 1, Ok(Value::MAX));
+        check(BinaryOp::WordMul, Value::MIN, 2, Ok(0));
+        check(BinaryOp::WordDiv, -1, 2, Ok(Value::MAX));
+        check(BinaryOp::WordDiv, 1, 0, Err(Fault::DivisionByZero));
+        check(BinaryOp::WordRem, -1, 10, Ok(5));
+        check(BinaryOp::WordRem, -1, 0, Err(Fault::DivisionByZero));
+        check(BinaryOp::WordShl, 3, 63, Ok(Value::MIN));
+        check(BinaryOp::WordShl, 1, 64, Err(Fault::Overflow));
+        check(BinaryOp::WordShr, -1, 63, Ok(1));
+        check(BinaryOp::WordShr, 1, -1, Err(Fault::Overflow));
+        check(BinaryOp::WordLt, -1, 0, Ok(0));
+        check(BinaryOp::WordLt, 0, -1, Ok(1));
+        check(BinaryOp::WordLe, -1, -1, Ok(1));
         assert_eq!(unary(UnaryOp::Neg, Value::MIN), Err(Fault::Overflow));
         assert_eq!(unary(UnaryOp::BitNot, Value::MIN), Ok(Value::MAX));
     }

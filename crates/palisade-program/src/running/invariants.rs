@@ -137,7 +137,7 @@ fn check_sections(code: &Code) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Edge;
+    use super::super::{Addresses, Edge};
     use super::*;
     use palisade_base::{IdVec, Span};
 
@@ -152,6 +152,7 @@ mod tests {
         let code = Code::new("p".to_owned(), Location(0), Location(2), 3, edges.collect());
         System {
             cells: IdVec::new(),
+            addresses: Addresses::new(&IdVec::new()),
             codes: vec![code].into(),
             roles: IdVec::new(),
             templates: IdVec::new(),

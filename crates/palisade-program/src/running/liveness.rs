@@ -135,7 +135,7 @@ impl Instr {
     /// Calls `visit` for every register the instruction reads.
     pub fn read_registers(&self, visit: &mut dyn FnMut(RegId)) {
         match self {
-            Instr::Assign(_, e) | Instr::Assume(e) | Instr::Assert(e) | Instr::Return(Some(e)) => {
+            Instr::Assign(_, e) | Instr::Assume(e) | Instr::Assert(e, _) | Instr::Return(Some(e)) => {
                 e.registers(visit);
             }
             Instr::Load(_, address) => address.registers(visit),

@@ -9,6 +9,7 @@
 //! 5. The first [`System::privates`] registers of all codes have the same types.
 //! 6. `AtomicBegin` and `AtomicEnd` edges nest properly on every path of a code.
 
+mod addresses;
 mod code;
 mod eval;
 mod invariants;
@@ -16,7 +17,9 @@ mod liveness;
 mod property;
 mod structure;
 
-pub use crate::written::{BinaryOp, Domain, Outside, Rmw, Type, UnaryOp};
+pub use crate::written::{BinaryOp, Check, Domain, Outside, Rmw, Type, UnaryOp};
+pub use addresses::Addresses;
+pub(crate) use addresses::in_order;
 pub use code::{Address, Code, Edge, Expr, Instr, Register, RegisterOrigin};
 pub use eval::{Fault, binary, unary};
 pub use liveness::Liveness;
@@ -63,8 +66,10 @@ define_id!(
 /// A program ready to run.
 #[derive(Clone, Debug)]
 pub struct System {
-    /// The memory cells, in address order: cell `i` has address `i + 1`.
+    /// The memory cells.
     pub cells: IdVec<CellId, Cell>,
+    /// Which cell is at which address.
+    pub addresses: Addresses,
     /// All codes: one per role and one per procedure.
     pub codes: IdVec<CodeId, Code>,
     /// Templates with parameter values.
@@ -91,6 +96,8 @@ pub struct Cell {
     pub ty: Type,
     /// Its initial value; `None` means any value of its domain, which is then finite.
     pub init: Option<Value>,
+    /// Its address, which no other cell has. Unless the program places it, cell `i` has address `i + 1`.
+    pub address: Value,
     /// Its declaration.
     pub span: Span,
 }
@@ -139,7 +146,6 @@ impl System {
 
     /// The cell at an address, if there is one.
     pub fn cell_at(&self, address: Value) -> Option<CellId> {
-        let index = u32::try_from(address.checked_sub(1)?).ok()?;
-        ((index as usize) < self.cells.len()).then_some(CellId(index))
+        self.addresses.cell(address)
     }
 }

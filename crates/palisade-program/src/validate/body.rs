@@ -144,7 +144,7 @@ impl<'a> Body<'a, '_> {
                 self.assigned(place);
             }
             StmtKind::Eval(e) => self.eval(e),
-            StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e) => {
+            StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e, _) => {
                 self.expr(e);
             }
             StmtKind::If { condition, then, otherwise } => {

@@ -5,8 +5,8 @@ use super::{Report, limits};
 use crate::Value;
 use crate::lower::globals::{NotConstant, cell_count, constant};
 use crate::written::{
-    Count, Domain, Expr, ExprKind, Init, InitValue, Param, PlaceKind, Private, Program, Shared, Start,
-    Template, Type,
+    Count, Domain, Expr, ExprKind, Init, InitValue, Outside, Param, PlaceKind, Private, Program, Shared,
+    Start, Template, Type,
 };
 use palisade_base::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
@@ -16,6 +16,7 @@ pub(super) fn check(program: &Program, names: &Names<'_>, report: &mut Report) {
     program.shared.iter().for_each(|variable| check_shared(variable, names, report));
     program.privates.iter().for_each(|private| check_private(private, report));
     check_cells(&program.shared, report);
+    check_placement(&program.shared, names, report);
     check_initial_states(&program.shared, report);
     for procedure in &program.procedures {
         check_params(&procedure.params, names, report);
@@ -146,6 +147,32 @@ fn check_addresses(e: &Expr, names: &Names<'_>, report: &mut Report) {
     }
 }
 
+/// Reports addresses that are not positive, and cells that share an address.
+fn check_placement(shared: &[Shared], names: &Names<'_>, report: &mut Report) {
+    if shared.iter().all(|variable| variable.at.is_none()) || cell_count(shared) > limits::MAX_CELLS {
+        return;
+    }
+    let mut taken: FxHashMap<i128, &str> = FxHashMap::default();
+    for variable in shared {
+        let Some(memory) = names.memory.get(variable.name.as_str()) else { continue };
+        for i in 0..variable.len.unwrap_or(1) {
+            let address = i128::from(memory.at.address) + i128::from(memory.at.step) * i128::from(i);
+            let name = variable.name.as_str();
+            let problem = if Value::try_from(address).is_err() || address <= 0 {
+                Some(format!("{address} cannot be the address of `{name}`"))
+            } else {
+                let other = taken.insert(address, name);
+                other.map(|other| format!("cells of `{other}` and `{name}` have the same address {address}"))
+            };
+            if let Some(message) = problem {
+                let diagnostic = Diagnostic::error("bad-address", message).at(variable.name.span(), "");
+                report.push(diagnostic.help("addresses are positive, and no two cells have the same one"));
+                break;
+            }
+        }
+    }
+}
+
 fn check_cells(shared: &[Shared], report: &mut Report) {
     let cells = cell_count(shared);
     if cells > limits::MAX_CELLS {
@@ -233,6 +260,11 @@ pub(super) fn check_type(ty: Type, name: &str, span: Span, report: &mut Report) 
                 .at(span, "")
                 .help("write the smaller value first; both ends are included"),
         );
+    }
+    if ty.outside == Outside::Wrap && ty.domain == Domain::Int {
+        let message = format!("`{name}` has no range in which its values could wrap around");
+        let diagnostic = Diagnostic::error("wrap-without-range", message).at(span, "");
+        report.push(diagnostic.help("write a range, such as `0..255 wrap`"));
     }
 }
 

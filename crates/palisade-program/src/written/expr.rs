@@ -185,10 +185,41 @@ pub enum BinaryOp {
     And,
     /// `||`
     Or,
+    /// `+%`: the lower 64 bits of the sum. Like the operators below, it takes its operands as 64-bit words.
+    WordAdd,
+    /// `-%`: the lower 64 bits of the difference
+    WordSub,
+    /// `*%`: the lower 64 bits of the product
+    WordMul,
+    /// `/%`: the quotient of unsigned words
+    WordDiv,
+    /// `%%`: the remainder of unsigned words
+    WordRem,
+    /// `<<%`: a shift that drops the bits that leave the word
+    WordShl,
+    /// `>>%`: a shift that fills with zeros
+    WordShr,
+    /// `<%`: compares unsigned words
+    WordLt,
+    /// `<=%`: compares unsigned words
+    WordLe,
 }
 
 impl BinaryOp {
-    /// Its symbol in `.pal`, C and Promela.
+    /// The operators on 64-bit words.
+    pub const WORD: [BinaryOp; 9] = [
+        BinaryOp::WordAdd,
+        BinaryOp::WordSub,
+        BinaryOp::WordMul,
+        BinaryOp::WordDiv,
+        BinaryOp::WordRem,
+        BinaryOp::WordShl,
+        BinaryOp::WordShr,
+        BinaryOp::WordLt,
+        BinaryOp::WordLe,
+    ];
+
+    /// Its symbol in `.pal`. Except for the operators on words, it is the same in C and Promela.
     pub fn symbol(self) -> &'static str {
         match self {
             BinaryOp::Add => "+",
@@ -209,6 +240,15 @@ impl BinaryOp {
             BinaryOp::Ge => ">=",
             BinaryOp::And => "&&",
             BinaryOp::Or => "||",
+            BinaryOp::WordAdd => "+%",
+            BinaryOp::WordSub => "-%",
+            BinaryOp::WordMul => "*%",
+            BinaryOp::WordDiv => "/%",
+            BinaryOp::WordRem => "%%",
+            BinaryOp::WordShl => "<<%",
+            BinaryOp::WordShr => ">>%",
+            BinaryOp::WordLt => "<%",
+            BinaryOp::WordLe => "<=%",
         }
     }
 }

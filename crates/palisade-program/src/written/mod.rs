@@ -3,9 +3,12 @@
 //! There are few *invariants*, because front ends build this form from arbitrary input. [`crate::validate()`]
 //! reports what is wrong. Equality ignores source positions ([`Origin`]).
 
+mod check;
 mod expr;
 mod stmt;
+mod words;
 
+pub use check::Check;
 pub use expr::{BinaryOp, Expr, ExprKind, Observation, Place, PlaceKind, ProcessRef, Rmw, Select, UnaryOp};
 pub use stmt::{Block, Stmt, StmtKind};
 
@@ -79,8 +82,20 @@ pub struct Shared {
     pub ty: Type,
     /// The initial values.
     pub init: Init,
+    /// The addresses of its cells. `None`: each cell has the address that follows from its position among all
+    /// cells.
+    pub at: Option<Placement>,
     /// The whole declaration.
     pub origin: Origin,
+}
+
+/// The addresses of the cells of a variable: `at 4096 step 4`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Placement {
+    /// The address of the first cell.
+    pub address: Value,
+    /// How far apart the addresses of neighbouring cells are.
+    pub step: Value,
 }
 
 /// A private variable: every process has its own copy. It is like a register that the process shares with all
@@ -132,6 +147,19 @@ impl Type {
     pub fn range(lo: Value, hi: Value) -> Type {
         Type { domain: Domain::Range { lo, hi }, outside: Outside::Fault }
     }
+
+    /// A range in which values wrap around.
+    pub fn wrapping(lo: Value, hi: Value) -> Type {
+        Type { domain: Domain::Range { lo, hi }, outside: Outside::Wrap }
+    }
+
+    /// The value that a number becomes if this type [wraps](Outside::Wrap); `None` if it does not.
+    pub fn wrapped(self, number: i128) -> Option<Value> {
+        let (Outside::Wrap, Some((lo, hi))) = (self.outside, self.domain.bounds()) else { return None };
+        let (lo, hi) = (i128::from(lo), i128::from(hi));
+        let offset = (number - lo).rem_euclid(hi - lo + 1);
+        Some(Value::try_from(lo + offset).expect("the result is between lo and hi"))
+    }
 }
 
 /// A set of values.
@@ -173,6 +201,9 @@ pub enum Outside {
     Fault,
     /// The process is blocked (`blocking` in `.pal`; the rule of `.rmm`).
     Block,
+    /// The value wraps around (`wrap` in `.pal`; the rule of machine words): it becomes the value of the
+    /// domain from which it differs by a multiple of the domain's size. Only ranges can wrap.
+    Wrap,
 }
 
 /// A parameter of a template or procedure.
@@ -267,6 +298,16 @@ pub enum ProgressKind {
     /// `live C;` From every reachable state, a state that satisfies C can still be reached. C is checked
     /// where the condition of a `forbid` is.
     Live(Expr),
+}
+
+impl ProgressKind {
+    /// The condition that it is about, if it has one.
+    pub fn condition(&self) -> Option<&Expr> {
+        match self {
+            ProgressKind::Live(condition) => Some(condition),
+            ProgressKind::DeadlockFree | ProgressKind::LiveEnd => None,
+        }
+    }
 }
 
 /// When a property is checked, and whether its condition is bad or good.

@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::{Expr, Name, Place, Type};
+use super::{Check, Expr, Name, Place, Type};
 use palisade_base::{Origin, Span};
 
 /// A sequence of statements.
@@ -64,8 +64,8 @@ pub enum StmtKind {
     Assume(Expr),
     /// `await e;` evaluates `e` repeatedly until it is true.
     Await(Expr),
-    /// `assert(e);` is a run-time error if `e` is false.
-    Assert(Expr),
+    /// `assert(e);` or `assert(e) else CHECK;` is a run-time error if `e` is false.
+    Assert(Expr, Check),
     /// `if c { … } else { … }`
     If {
         /// The condition.
@@ -138,7 +138,7 @@ impl StmtKind {
             | StmtKind::StoreFence
             | StmtKind::Assume(_)
             | StmtKind::Await(_)
-            | StmtKind::Assert(_)
+            | StmtKind::Assert(..)
             | StmtKind::Break
             | StmtKind::Continue
             | StmtKind::Goto(_)

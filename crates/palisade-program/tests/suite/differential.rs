@@ -9,7 +9,7 @@ use palisade_conformance::seeds;
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{Fault, binary, unary};
 use palisade_program::written::{
-    BinaryOp, Block, Count, Expr, ExprKind, Init, InitValue, Name, Param, Place, PlaceKind, Procedure,
+    BinaryOp, Block, Check, Count, Expr, ExprKind, Init, InitValue, Name, Param, Place, PlaceKind, Procedure,
     Program, Rmw, Shared, Start, Stmt, StmtKind, Template, Type, UnaryOp,
 };
 use palisade_program::{Instantiation, Value, lower, print, validate};
@@ -148,7 +148,7 @@ impl<'p> Interpreter<'p> {
                     return Err(Leave::Stuck);
                 }
             }
-            StmtKind::Assert(e) => {
+            StmtKind::Assert(e, _) => {
                 if self.expr(e)? == 0 {
                     return Err(Leave::Fault);
                 }
@@ -333,6 +333,7 @@ impl Generator {
             len,
             ty: Type::INT,
             init: Init::Every(InitValue::Const(Expr::int(0))),
+            at: None,
             origin: Origin::NONE,
         };
         let procedure = Procedure {
@@ -385,7 +386,7 @@ impl Generator {
             7 if self.below(6) == 0 && !context.in_procedure => StmtKind::Return(None),
             6..=8 => StmtKind::Eval(self.locked(1)),
             9 if self.below(2) == 0 => StmtKind::Assume(self.expr(0)),
-            9 if self.below(3) == 0 => StmtKind::Assert(self.expr(0)),
+            9 if self.below(3) == 0 => StmtKind::Assert(self.expr(0), Check::Assertion),
             9 | 10 => StmtKind::Assign { place: self.register(), value: self.expr(0) },
             11 | 12 => StmtKind::If {
                 condition: self.expr(0),

@@ -6,8 +6,8 @@ use common::{flow, system, system_with};
 use palisade_base::{Origin, Span};
 use palisade_program::running::{Condition, System};
 use palisade_program::written::{
-    BinaryOp, Count, Expr, ExprKind, Init, InitValue, Name, Place, PlaceKind, Program, Rmw, Shared, Start,
-    Stmt, StmtKind, Template, Type, UnaryOp,
+    BinaryOp, Check, Count, Expr, ExprKind, Init, InitValue, Name, Place, PlaceKind, Program, Rmw, Shared,
+    Start, Stmt, StmtKind, Template, Type, UnaryOp,
 };
 use palisade_program::{Instantiation, lower};
 
@@ -474,7 +474,7 @@ fn deep_programs_do_not_exhaust_the_stack() {
     let stmt = |kind| Stmt::new(kind, Span::NONE);
     let mut block: Vec<Stmt> = Vec::new();
     for e in expressions {
-        block.push(stmt(StmtKind::Assert(e.clone())));
+        block.push(stmt(StmtKind::Assert(e.clone(), Check::Assertion)));
         block.push(stmt(StmtKind::Let {
             name: Name::generated(format!("r{}", block.len())),
             ty: Type::INT,
@@ -497,6 +497,7 @@ fn deep_programs_do_not_exhaust_the_stack() {
         len: None,
         ty: Type::INT,
         init,
+        at: None,
         origin: Origin::NONE,
     });
     program.templates.push(Template {

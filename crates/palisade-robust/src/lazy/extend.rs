@@ -31,7 +31,8 @@ use crate::lazy::draft::{Draft, DraftCode, Tag};
 use palisade_base::{Span, limits};
 use palisade_program::Value;
 use palisade_program::running::{
-    Address, BinaryOp, CellId, CodeId, Edge, Expr, Instr, Location, Outside, RegId, System, Type, UnaryOp,
+    Address, BinaryOp, CellId, Check, CodeId, Edge, Expr, Instr, Location, Outside, RegId, System, Type,
+    UnaryOp,
 };
 use rustc_hash::FxHashMap;
 
@@ -165,9 +166,10 @@ impl Extension<'_> {
             at = match outside {
                 Outside::Fault => {
                     let fails = Tag { only_if_faulting: true, ..tag };
-                    self.step(at, Instr::Assert(inside), span, fails)
+                    self.step(at, Instr::Assert(inside, Check::Assertion), span, fails)
                 }
                 Outside::Block => self.step(at, Instr::Assume(inside), span, Tag::NOTHING),
+                Outside::Wrap => unreachable!("programs with machine words are refused"),
             };
         }
         let to = match address {
@@ -245,7 +247,7 @@ impl Extension<'_> {
                 both(at_least(pointer.clone(), 1), at_most(pointer.clone(), cells))
             }
         };
-        self.step(at, Instr::Assert(inside), span, Tag { only_if_faulting: true, ..tag })
+        self.step(at, Instr::Assert(inside, Check::Assertion), span, Tag { only_if_faulting: true, ..tag })
     }
 
     /// Adds the stores so far, leading to the given location or a new one.

@@ -71,7 +71,8 @@ impl Engine for Lazy {
     fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
         let fits = analysis.task.model == Model::Tso
             && !analysis.task.is_parameterized()
-            && !analysis.structure().calls;
+            && !analysis.structure().calls
+            && analysis.task.program.relies_on_words().is_none();
         if fits { Suitability::Tries } else { Suitability::No }
     }
 
@@ -100,6 +101,9 @@ impl Lazy {
         }
         if analysis.task.is_parameterized() {
             return unsupported("the lazy engine needs a fixed number of processes");
+        }
+        if analysis.task.program.relies_on_words().is_some() {
+            return unsupported("the lazy engine does not support machine words");
         }
         let system = analysis.system(1);
         if analysis.structure().calls {

@@ -7,7 +7,7 @@ use super::values::{Facts, Val};
 use super::variables::VarId;
 use crate::generate::{named, read};
 use palisade_base::{Diagnostic, Span};
-use palisade_program::written::{BinaryOp, Expr, ExprKind, Name, Place, PlaceKind, StmtKind};
+use palisade_program::written::{BinaryOp, Check, Expr, ExprKind, Name, Place, PlaceKind, StmtKind};
 use std::sync::Arc;
 
 /// A resolved memory operand.
@@ -122,7 +122,7 @@ impl State<'_, '_> {
         let rest = maker.binary(BinaryOp::Rem, sum.clone(), maker.constant(size), any_number());
         let aligned = maker.compare(BinaryOp::Eq, rest, maker.constant(0));
         if let Some(aligned) = aligned.expr {
-            self.emit(StmtKind::Assert(aligned));
+            self.emit(StmtKind::Assert(aligned, Check::Assertion));
         }
         let facts = Facts::between(sum.facts.least / i128::from(size), sum.facts.greatest / i128::from(size));
         maker.binary(BinaryOp::Div, sum, maker.constant(size), facts)
@@ -139,7 +139,7 @@ impl State<'_, '_> {
         if cells.facts.least != 0 || cells.facts.greatest != 0 {
             let maker = self.maker();
             if let Some(inside) = maker.compare(BinaryOp::Eq, cells, maker.constant(0)).expr {
-                self.emit(StmtKind::Assert(inside));
+                self.emit(StmtKind::Assert(inside, Check::Assertion));
             }
         }
         Ok(self.build.then(|| named(&variable.name, memory.span)))

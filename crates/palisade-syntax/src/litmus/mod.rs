@@ -316,6 +316,7 @@ impl Translation<'_, '_> {
                     len: variable.len,
                     ty: Type::INT,
                     init,
+                    at: None,
                     origin: Origin(variable.span),
                 }
             })

@@ -83,6 +83,15 @@ impl Parser<'_> {
             Sign::Star => (BinaryOp::Mul, 8),
             Sign::Slash => (BinaryOp::Div, 8),
             Sign::Percent => (BinaryOp::Rem, 8),
+            Sign::WordLess => (BinaryOp::WordLt, COMPARISON),
+            Sign::WordLessEqual => (BinaryOp::WordLe, COMPARISON),
+            Sign::WordShiftLeft => (BinaryOp::WordShl, 6),
+            Sign::WordShiftRight => (BinaryOp::WordShr, 6),
+            Sign::WordPlus => (BinaryOp::WordAdd, 7),
+            Sign::WordMinus => (BinaryOp::WordSub, 7),
+            Sign::WordStar => (BinaryOp::WordMul, 8),
+            Sign::WordSlash => (BinaryOp::WordDiv, 8),
+            Sign::WordPercent => (BinaryOp::WordRem, 8),
             _ => return None,
         })
     }

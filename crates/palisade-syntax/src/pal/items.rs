@@ -5,11 +5,22 @@ use super::slips;
 use super::token::{Sign, Symbol, TokenKind, Word};
 use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::written::{
-    Count, Domain, Expr, Init, InitValue, Name, Outside, Param, Private, Procedure, Progress, ProgressKind,
-    Property, PropertyKind, Shared, Start, Template, Type,
+    Count, Domain, Expr, Init, InitValue, Name, Outside, Param, Placement, Private, Procedure, Progress,
+    ProgressKind, Property, PropertyKind, Shared, Start, Template, Type,
 };
 
 impl Parser<'_> {
+    /// `at 4096`, and for arrays `at 4096 step 4`
+    fn placement(&mut self, is_array: bool) -> Parse<Placement> {
+        self.advance();
+        let address = self.constant()?;
+        if !is_array || !self.at_name("step") {
+            return Ok(Placement { address, step: 1 });
+        }
+        self.advance();
+        Ok(Placement { address, step: self.constant()? })
+    }
+
     /// Parses all items.
     pub fn items(&mut self) {
         while !self.at_end() {
@@ -81,14 +92,15 @@ impl Parser<'_> {
     fn shared_item(&mut self) -> Parse<()> {
         let start = self.current.span;
         self.advance();
-        let mut declared: Vec<(Name, Option<u32>)> = Vec::new();
+        let mut declared: Vec<(Name, Option<u32>, Option<Placement>)> = Vec::new();
         loop {
             self.grow(2)?;
             let (symbol, name) = self.name("the name of a shared variable")?;
             self.declare(symbol, name.span());
             let len =
                 if self.at(Sign::LeftBracket) { Some(self.bracketed("number of cells")?) } else { None };
-            declared.push((name, len));
+            let at = if self.at_name("at") { Some(self.placement(len.is_some())?) } else { None };
+            declared.push((name, len, at));
             if !self.eat(Sign::Comma) {
                 break;
             }
@@ -101,9 +113,9 @@ impl Parser<'_> {
         };
         self.semicolon()?;
         let origin = Origin(self.since(start));
-        for (name, len) in declared {
+        for (name, len, at) in declared {
             let init = init.clone();
-            self.program.shared.push(Shared { name, len, ty, init, origin });
+            self.program.shared.push(Shared { name, len, ty, init, at, origin });
         }
         Ok(())
     }
@@ -347,6 +359,9 @@ impl Parser<'_> {
         if self.at_word(Word::Blocking) {
             self.advance();
             outside = Outside::Block;
+        } else if self.at_name("wrap") {
+            self.advance();
+            outside = Outside::Wrap;
         }
         Ok(Type { domain, outside })
     }

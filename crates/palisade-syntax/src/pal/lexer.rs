@@ -93,6 +93,11 @@ impl<'s> Lexer<'s> {
                         .get(symbol.0 as usize)
                         .map_or(TokenKind::Name(symbol), |&word| TokenKind::Word(word))
                 }
+                b'`' if self.quoted_name(start).is_some() => {
+                    let name = self.quoted_name(start).expect("the guard found one");
+                    self.at += name.len() + 2;
+                    TokenKind::Name(self.names.symbol(name))
+                }
                 b'0'..=b'9' => {
                     self.skip_while(is_name_byte);
                     TokenKind::Number(self.number(Span::new(start..self.at), report))
@@ -110,6 +115,13 @@ impl<'s> Lexer<'s> {
             };
             return Token { kind, span: Span::new(start..self.at) };
         }
+    }
+
+    /// The name between two backquotes, the first of which is at `start`.
+    fn quoted_name(&self, start: usize) -> Option<&'s str> {
+        let rest = &self.text[start + 1..];
+        let name = &rest[..rest.find('`')?];
+        palisade_program::print::is_quotable_name(name).then_some(name)
     }
 
     fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
@@ -256,15 +268,20 @@ fn sign(a: u8, b: u8, c: u8) -> Option<Sign> {
         (b'=', b'>', _) => Sign::FatArrow,
         (b'=', ..) => Sign::Equal,
         (b'+', b'+', _) => Sign::PlusPlus,
+        (b'+', b'%', _) => Sign::WordPlus,
         (b'+', b'=', _) => Sign::PlusEqual,
         (b'+', ..) => Sign::Plus,
         (b'-', b'-', _) => Sign::MinusMinus,
+        (b'-', b'%', _) => Sign::WordMinus,
         (b'-', b'=', _) => Sign::MinusEqual,
         (b'-', ..) => Sign::Minus,
+        (b'*', b'%', _) => Sign::WordStar,
         (b'*', b'=', _) => Sign::StarEqual,
         (b'*', ..) => Sign::Star,
+        (b'/', b'%', _) => Sign::WordSlash,
         (b'/', b'=', _) => Sign::SlashEqual,
         (b'/', ..) => Sign::Slash,
+        (b'%', b'%', _) => Sign::WordPercent,
         (b'%', b'=', _) => Sign::PercentEqual,
         (b'%', ..) => Sign::Percent,
         (b'&', b'&', _) => Sign::AndAnd,
@@ -275,10 +292,14 @@ fn sign(a: u8, b: u8, c: u8) -> Option<Sign> {
         (b'|', ..) => Sign::Or,
         (b'^', b'=', _) => Sign::CaretEqual,
         (b'^', ..) => Sign::Caret,
+        (b'<', b'<', b'%') => Sign::WordShiftLeft,
         (b'<', b'<', b'=') => Sign::ShiftLeftEqual,
         (b'<', b'<', _) => Sign::ShiftLeft,
+        (b'<', b'=', b'%') => Sign::WordLessEqual,
+        (b'<', b'%', _) => Sign::WordLess,
         (b'<', b'=', _) => Sign::LessEqual,
         (b'<', ..) => Sign::Less,
+        (b'>', b'>', b'%') => Sign::WordShiftRight,
         (b'>', b'>', b'=') => Sign::ShiftRightEqual,
         (b'>', b'>', _) => Sign::ShiftRight,
         (b'>', b'=', _) => Sign::GreaterEqual,

@@ -4,7 +4,7 @@ use super::parser::{Failed, Parse, Parser};
 use super::slips;
 use super::token::{Sign, TokenKind, Word};
 use palisade_base::{Diagnostic, Origin, Span, limits};
-use palisade_program::written::{BinaryOp, Block, Domain, Expr, ExprKind, Name, Stmt, StmtKind, Type};
+use palisade_program::written::{BinaryOp, Block, Check, Domain, Expr, ExprKind, Name, Stmt, StmtKind, Type};
 
 impl Parser<'_> {
     /// Parses `{ … }`. Errors inside are reported and skipped. It fails only if there is no block.
@@ -117,7 +117,7 @@ impl Parser<'_> {
             }
             Word::Assume => self.condition_statement(StmtKind::Assume)?,
             Word::Await => self.condition_statement(StmtKind::Await)?,
-            Word::Assert => self.condition_statement(StmtKind::Assert)?,
+            Word::Assert => self.assertion()?,
             Word::Goto => {
                 self.advance();
                 StmtKind::Goto(self.name("a label")?.1)
@@ -212,6 +212,24 @@ impl Parser<'_> {
     fn condition_statement(&mut self, make: fn(Expr) -> StmtKind) -> Parse<StmtKind> {
         self.advance();
         Ok(make(self.condition()?))
+    }
+
+    /// `assert(e);` or `assert(e) else CHECK;`
+    fn assertion(&mut self) -> Parse<StmtKind> {
+        self.advance();
+        let condition = self.condition()?;
+        if !self.at_word(Word::Else) {
+            return Ok(StmtKind::Assert(condition, Check::Assertion));
+        }
+        self.advance();
+        let (_, name) = self.name("the name of a check")?;
+        match Check::of_name(name.as_str()) {
+            Some(check) => Ok(StmtKind::Assert(condition, check)),
+            None => {
+                let message = format!("there is no check `{name}`");
+                Err(self.fail(Diagnostic::error("unknown-name", message).at(name.span(), "")))
+            }
+        }
     }
 
     /// Parses what follows `let`.

@@ -125,6 +125,7 @@ impl<'a> Locals<'a> {
                 len: Some(self.total()),
                 ty: declared_type(first),
                 init,
+                at: None,
                 origin: first.origin(),
             });
             Layout::Array(array)
@@ -139,6 +140,7 @@ impl<'a> Locals<'a> {
                         len: None,
                         ty: declared_type(declaration),
                         init: Init::Every(initial(declaration)),
+                        at: None,
                         origin: declaration.origin(),
                     });
                     scalars.insert(number, scalar);

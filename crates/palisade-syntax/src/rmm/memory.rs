@@ -87,6 +87,7 @@ impl<'a> Memory<'a> {
                 len: None,
                 ty: declared_type(declaration),
                 init: Init::Every(initial(declaration)),
+                at: None,
                 origin: declaration.origin(),
             });
             globals.push((name, declaration));

@@ -27,6 +27,7 @@ pub(super) fn write(file: &File<'_>, sections: &[Sections], memory: Memory) -> P
             len: Some(memory.cells),
             ty: Type::INT,
             init: Init::Every(InitValue::Const(Expr::int(0))),
+            at: None,
             origin,
         });
     }

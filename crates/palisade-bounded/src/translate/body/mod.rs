@@ -333,7 +333,7 @@ impl<'t, 'p> Body<'t, 'p> {
                 self.rested = false;
                 StmtKind::Await(self.expr(e))
             }
-            StmtKind::Assert(e) => StmtKind::Assert(self.settled(e, out)),
+            StmtKind::Assert(e, check) => StmtKind::Assert(self.settled(e, out), *check),
             StmtKind::If { condition, then, otherwise } => {
                 let condition = self.settled(condition, out);
                 StmtKind::If { condition, then: self.inner(then), otherwise: self.inner(otherwise) }

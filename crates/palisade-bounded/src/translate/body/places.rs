@@ -91,7 +91,7 @@ pub(super) fn calls(block: &Block) -> bool {
         | StmtKind::Eval(e)
         | StmtKind::Assume(e)
         | StmtKind::Await(e)
-        | StmtKind::Assert(e)
+        | StmtKind::Assert(e, _)
         | StmtKind::Return(Some(e)) => called(e),
         StmtKind::If { condition, then, otherwise } => called(condition) || calls(then) || calls(otherwise),
         StmtKind::While { condition, body } => called(condition) || calls(body),
@@ -172,7 +172,7 @@ impl Body<'_, '_> {
                 | StmtKind::Eval(e)
                 | StmtKind::Assume(e)
                 | StmtKind::Await(e)
-                | StmtKind::Assert(e)
+                | StmtKind::Assert(e, _)
                 | StmtKind::If { condition: e, .. }
                 | StmtKind::While { condition: e, .. }
                 | StmtKind::Return(Some(e)) => return loads_first(e),
@@ -232,7 +232,7 @@ impl Body<'_, '_> {
                 (shared || self.may_block_in(value)) && !self.loads_first(value)
             }
             StmtKind::Eval(e)
-            | StmtKind::Assert(e)
+            | StmtKind::Assert(e, _)
             | StmtKind::Return(Some(e))
             | StmtKind::If { condition: e, .. }
             | StmtKind::While { condition: e, .. } => self.may_block_in(e) && !self.loads_first(e),

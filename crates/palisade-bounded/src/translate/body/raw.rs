@@ -20,7 +20,7 @@ impl<'p> Body<'_, 'p> {
                 StmtKind::Eval(e) => StmtKind::Eval(self.raw(e)),
                 StmtKind::Assume(e) => StmtKind::Assume(self.raw(e)),
                 StmtKind::Await(e) => StmtKind::Await(self.raw(e)),
-                StmtKind::Assert(e) => StmtKind::Assert(self.raw(e)),
+                StmtKind::Assert(e, check) => StmtKind::Assert(self.raw(e), *check),
                 StmtKind::If { condition, then, otherwise } => StmtKind::If {
                     condition: self.raw(condition),
                     then: self.raw_block(then),

@@ -49,7 +49,7 @@ fn ty() -> BoxedStrategy<Type> {
         Just(Domain::Bool),
         (value(), value()).prop_map(|(lo, hi)| Domain::Range { lo, hi })
     ];
-    let outside = prop_oneof![4 => Just(Outside::Fault), 1 => Just(Outside::Block)];
+    let outside = prop_oneof![4 => Just(Outside::Fault), 1 => Just(Outside::Block), 1 => Just(Outside::Wrap)];
     (domain, outside).prop_map(|(domain, outside)| Type { domain, outside }).boxed()
 }
 
@@ -67,8 +67,13 @@ fn shared() -> BoxedStrategy<Shared> {
     };
     let init =
         prop_oneof![4 => initial().prop_map(Init::Every), 1 => vec(initial(), 0..4).prop_map(Init::Each)];
-    (name(), option::of(0..5u32), ty(), init)
-        .prop_map(|(name, len, ty, init)| Shared { name, len, ty, init, origin: Origin::NONE })
+    let at = option::weighted(0.2, (value(), value()));
+    (name(), option::of(0..5u32), ty(), init, at)
+        .prop_map(|(name, len, ty, init, at)| {
+            let at =
+                at.map(|(address, step)| Placement { address, step: if len.is_some() { step } else { 1 } });
+            Shared { name, len, ty, init, at, origin: Origin::NONE }
+        })
         .boxed()
 }
 
@@ -180,6 +185,10 @@ fn locked(operand: BoxedStrategy<Expr>) -> BoxedStrategy<ExprKind> {
         .boxed()
 }
 
+fn check() -> BoxedStrategy<Check> {
+    prop_oneof![3 => Just(Check::Assertion), 1 => Just(Check::Overflow), 1 => Just(Check::Heap)].boxed()
+}
+
 fn unary_op() -> BoxedStrategy<UnaryOp> {
     prop_oneof![Just(UnaryOp::Neg), Just(UnaryOp::Not), Just(UnaryOp::BitNot)].boxed()
 }
@@ -191,6 +200,7 @@ fn binary_op() -> BoxedStrategy<BinaryOp> {
         prop_oneof![Just(BitAnd), Just(BitOr), Just(BitXor), Just(Shl), Just(Shr)],
         prop_oneof![Just(Eq), Just(Ne), Just(Lt), Just(Le), Just(Gt), Just(Ge)],
         prop_oneof![Just(And), Just(Or)],
+        proptest::sample::select(&BinaryOp::WORD[..]),
     ]
     .boxed()
 }
@@ -221,7 +231,7 @@ fn block() -> BoxedStrategy<Block> {
             effect.prop_map(|kind| Eval(Expr::new(kind, Span::NONE))),
             expr().prop_map(Assume),
             expr().prop_map(Await),
-            expr().prop_map(Assert),
+            (expr(), check()).prop_map(|(condition, check)| Assert(condition, check)),
             expr().prop_map(|value| Return(Some(value))),
             name().prop_map(Goto),
             (name(), vec(expr(), 0..3)).prop_map(|(template, args)| Spawn { template, args }),

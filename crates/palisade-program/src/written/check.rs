@@ -1,0 +1,98 @@
+//! What an assertion checks.
+
+/// What an assertion checks. `assert(e);` is the program's own; the others come from languages whose rules
+/// forbid more than their assertions do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Check {
+    /// The program says so.
+    #[default]
+    Assertion,
+    /// Arithmetic on signed integers stays in range.
+    Overflow,
+    /// A shift is by at least 0 and less than the width.
+    Shift,
+    /// A value that is used was written before.
+    Initialised,
+    /// Memory that is accessed has not been freed.
+    NotFreed,
+    /// What is freed was allocated, and not freed before.
+    Freeable,
+    /// Control does not come here.
+    Unreachable,
+    /// The program does not give up.
+    NoAbort,
+    /// A mutex that is unlocked is held by the thread.
+    Held,
+    /// A synchronisation object that is used is in a state that allows it.
+    Usable,
+    /// A thread that is joined was started, and not joined before.
+    Joinable,
+    /// Limit: no more threads are started than there is room for.
+    Threads,
+    /// Limit: no more memory is allocated than there is room for.
+    Heap,
+    /// Limit: accesses have the size of the variable that they touch.
+    Size,
+    /// Limit: a value is one that the translation can represent.
+    Value,
+}
+
+impl Check {
+    /// All checks, with their names in `.pal` and what went wrong if they fail.
+    const ALL: [(Check, &'static str, &'static str); 15] = [
+        (Check::Assertion, "assertion", "assertion failed"),
+        (Check::Overflow, "overflow", "signed integer overflow"),
+        (Check::Shift, "shift", "shift by a negative number or by at least the width"),
+        (Check::Initialised, "initialised", "use of an uninitialised value"),
+        (Check::NotFreed, "not_freed", "use after free"),
+        (Check::Freeable, "freeable", "double or invalid free"),
+        (Check::Unreachable, "unreachable", "code marked as unreachable was reached"),
+        (Check::NoAbort, "no_abort", "the program aborted"),
+        (Check::Held, "held", "unlock of a mutex that the thread does not hold"),
+        (Check::Usable, "usable", "misuse of a synchronisation object"),
+        (Check::Joinable, "joinable", "join of a thread that is not running or was joined before"),
+        (Check::Threads, "threads", "more threads than the translation has room for"),
+        (Check::Heap, "heap", "more memory allocated than the translation has room for"),
+        (Check::Size, "size", "an access that covers part of a variable, or several variables"),
+        (Check::Value, "value", "a value that the translation cannot represent"),
+    ];
+
+    fn entry(self) -> (&'static str, &'static str) {
+        let found = Check::ALL.iter().find(|(check, ..)| *check == self);
+        let (_, name, message) = found.expect("ALL holds every check");
+        (name, message)
+    }
+
+    /// Its name in `.pal`.
+    pub fn name(self) -> &'static str {
+        self.entry().0
+    }
+
+    /// What went wrong if it fails.
+    pub fn message(self) -> &'static str {
+        self.entry().1
+    }
+
+    /// The check with a name.
+    pub fn of_name(name: &str) -> Option<Check> {
+        Check::ALL.iter().find(|(_, known, _)| *known == name).map(|(check, ..)| *check)
+    }
+
+    /// Whether it is a limit of the translation. If it fails, the program may still be correct.
+    pub fn is_limit(self) -> bool {
+        matches!(self, Check::Threads | Check::Heap | Check::Size | Check::Value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        for (check, name, _) in Check::ALL {
+            assert_eq!(Check::of_name(name), Some(check));
+            assert_eq!(check.name(), name);
+        }
+    }
+}
