@@ -13,6 +13,8 @@
 //! - [`on_demand`] is the thread automaton used by searches. Thread states have numbers, and moves are
 //!   computed when they are first needed.
 //!
+//! - [`Pointers`] says which cells a pointer may point to.
+//!
 //! What is absent: nothing here looks at two threads at once, and nothing here defines what a step does.
 
 mod build;
@@ -22,6 +24,7 @@ mod local;
 mod merge;
 mod observe;
 pub mod on_demand;
+mod pointers;
 mod refine;
 mod stores;
 mod varied;
@@ -32,4 +35,5 @@ pub use explicit::{Automata, Automaton, Edge, Letter, Population, StateId, Value
 pub use local::{After, Fences, Hold, Local, StepKind, ThreadMachine};
 pub use merge::Merged;
 pub use observe::{Observer, View};
+pub use pointers::{Cells, Pointers, only};
 pub use varied::most_varied_register;

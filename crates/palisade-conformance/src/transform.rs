@@ -3,9 +3,7 @@
 use crate::random::Random;
 use crate::walk;
 use palisade_program::Value;
-use palisade_program::written::{
-    BinaryOp, Domain, Name, Outside, Placement, Program, Stmt, StmtKind, Type,
-};
+use palisade_program::written::{BinaryOp, Domain, Name, Outside, Placement, Program, Stmt, StmtKind, Type};
 
 /// Adds a full fence at a random place. This never adds behaviour: removing the fence steps from a run of the
 /// result gives a run of the program.

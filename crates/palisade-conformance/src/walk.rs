@@ -1,8 +1,8 @@
 //! Walking over programs: every block, every name.
 
 use palisade_program::written::{
-    BinaryOp, Block, Expr, ExprKind, Init, InitValue, Name, Observation, Place, PlaceKind, ProcessRef, Program,
-    ProgressKind, Stmt, StmtKind,
+    BinaryOp, Block, Expr, ExprKind, Init, InitValue, Name, Observation, Place, PlaceKind, ProcessRef,
+    Program, ProgressKind, Stmt, StmtKind,
 };
 
 /// Calls `visit` for every block of the program, outer ones first.

@@ -10,11 +10,13 @@
 //! only in what properties see of them. All stuck threads that look the same share one number. In programs
 //! translated from TSO to SC, these are the processes that have no rounds left.
 
-use crate::footprint::{Footprint, Footprints, Reach, only};
+use crate::footprint::{Footprint, Footprints, Reach};
 use palisade_automata::on_demand::{
     self, Access, Arrival, Birth, Identity, LocalId, Offer, OneWay, Policy, Reached, ThreadAutomaton,
 };
-use palisade_automata::{After, Hold, Local, MAX_FRAMES, Observer, Runs, StepKind, Stop, ThreadMachine};
+use palisade_automata::{
+    After, Hold, Local, MAX_FRAMES, Observer, Runs, StepKind, Stop, ThreadMachine, only,
+};
 use palisade_automata::{View, most_varied_register, run_on};
 use palisade_base::Id;
 use palisade_memory::Action;

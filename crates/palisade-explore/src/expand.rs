@@ -28,11 +28,12 @@
 use crate::automaton::{Automaton, Info, Look, Move, Need, Target};
 use crate::chain::Follow;
 use crate::ends::{self, Ends};
-use crate::footprint::{Footprint, only};
+use crate::footprint::Footprint;
 use crate::judge::Judge;
 use crate::layout::Layout;
 use crate::search::Tally;
 use palisade_automata::on_demand::{LocalId, OneWay};
+use palisade_automata::only;
 use palisade_search::Wanted;
 use smallvec::SmallVec;
 
