@@ -21,15 +21,6 @@ use palisade_program::running::{
     unary,
 };
 
-/// A set of cells in one machine word. With more than 64 cells, several share a bit, which only makes the set
-/// larger.
-pub type Cells = u64;
-
-/// The set that holds one cell.
-pub fn only(cell: CellId) -> Cells {
-    1 << (cell.0 % 64)
-}
-
 /// The largest set that is kept.
 const MAX_VALUES: usize = 64;
 
@@ -135,17 +126,6 @@ impl Pointers {
                     Some(values.iter().filter_map(|&value| system.cell_at(value)).collect())
                 }
                 Possible::Any => None,
-            },
-        }
-    }
-
-    /// The same as a set.
-    pub fn set(&self, system: &System, code: CodeId, address: &Address) -> Cells {
-        match address {
-            Address::Element { len, .. } if *len >= Cells::BITS => Cells::MAX,
-            _ => match self.cells(system, code, address) {
-                Some(cells) => cells.into_iter().fold(0, |all, cell| all | only(cell)),
-                None => Cells::MAX,
             },
         }
     }

@@ -14,9 +14,7 @@ use crate::footprint::{Footprint, Footprints, Reach};
 use palisade_automata::on_demand::{
     self, Access, Arrival, Birth, Identity, LocalId, Offer, OneWay, Policy, Reached, ThreadAutomaton,
 };
-use palisade_automata::{
-    After, Hold, Local, MAX_FRAMES, Observer, Runs, StepKind, Stop, ThreadMachine, only,
-};
+use palisade_automata::{After, Hold, Local, MAX_FRAMES, Observer, Runs, StepKind, Stop, ThreadMachine};
 use palisade_automata::{View, most_varied_register, run_on};
 use palisade_base::Id;
 use palisade_memory::Action;
@@ -100,7 +98,7 @@ impl Info {
 /// How threads run.
 pub(crate) struct Exploring {
     pub observer: Observer,
-    footprints: Footprints,
+    pub footprints: Footprints,
     /// Whether local steps are collapsed.
     collapse: bool,
     /// Roles whose threads leave no trace when they finish.
@@ -184,11 +182,11 @@ impl Policy for Exploring {
                     continue;
                 }
                 StepKind::Reads(cell) => {
-                    info.next.reads |= only(cell);
-                    info.next.writes |= if loads { 0 } else { only(cell) };
+                    info.next.reads |= self.footprints.only(cell);
+                    info.next.writes |= if loads { 0 } else { self.footprints.only(cell) };
                 }
-                StepKind::ReadsOwn(cell) => info.next.reads |= only(cell),
-                StepKind::Writes(cell) => info.next.writes |= only(cell),
+                StepKind::ReadsOwn(cell) => info.next.reads |= self.footprints.only(cell),
+                StepKind::Writes(cell) => info.next.writes |= self.footprints.only(cell),
                 StepKind::Local | StepKind::Spawns | StepKind::Fences | StepKind::StoreFences => {}
             }
             for action in machine.actions(local, edge) {

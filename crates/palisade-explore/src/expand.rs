@@ -33,7 +33,6 @@ use crate::judge::Judge;
 use crate::layout::Layout;
 use crate::search::Tally;
 use palisade_automata::on_demand::{LocalId, OneWay};
-use palisade_automata::only;
 use palisade_search::Wanted;
 use smallvec::SmallVec;
 
@@ -197,7 +196,7 @@ impl<'s> Expander<'s, '_> {
             let (updates, instructions) = moves.split_at(info.updates as usize);
             let others_and_children = others.union(info.children);
             for update in updates {
-                if update.letter.cell().map_or(0, only)
+                if update.letter.cell().map_or(0, |cell| self.automaton.policy.footprints.only(cell))
                     & (others_and_children.reads | others_and_children.writes)
                     == 0
                 {

@@ -2,12 +2,13 @@
 //!
 //! *Guarantee.* The sets are over-approximations. Everything a thread does from a location on, itself or in
 //! threads it starts, stays inside them. They are least fixpoints over the control-flow graphs. Array
-//! accesses with unknown index count as the whole array, and pointers as the cells that [`Pointers`] finds.
+//! accesses with unknown index count as the whole array, and pointers as the cells that
+//! [`Pointers`](palisade_automata::Pointers) finds.
 
-use palisade_automata::{Cells, Pointers, only};
+use palisade_automata::{CellSets, Cells};
 use palisade_base::{IdVec, limits};
 use palisade_memory::{Pending, Thread};
-use palisade_program::running::{Code, CodeId, Edge, EdgeId, Instr, Location, System};
+use palisade_program::running::{CellId, Code, CodeId, Edge, EdgeId, Instr, Location, System};
 
 /// Cells read and cells written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,11 +58,13 @@ type Reaches = IdVec<CodeId, IdVec<Location, Reach>>;
 #[derive(Debug)]
 pub(crate) struct Footprints {
     from: Reaches,
+    sets: CellSets,
 }
 
 impl Footprints {
     pub fn new(system: &System) -> Footprints {
-        let own = own_accesses(system);
+        let sets = CellSets::new(system);
+        let own = own_accesses(system, &sets);
         let nothing = |code: &Code| vec![Reach::default(); code.location_count()].into();
         let mut from: Reaches = system.codes.iter().map(nothing).collect();
         // Calls and spawns refer to other codes, so all codes are iterated together until nothing changes.
@@ -72,7 +75,12 @@ impl Footprints {
                 changed |= flow(system, &own[id], id, code, &mut from);
             }
         }
-        Footprints { from }
+        Footprints { from, sets }
+    }
+
+    /// The set that holds one cell.
+    pub fn only(&self, cell: CellId) -> Cells {
+        self.sets.only(cell)
     }
 
     /// Everything a thread may still access, including its pending stores.
@@ -83,7 +91,7 @@ impl Footprints {
         }
         for entry in &thread.buffer {
             if let Pending::Store(cell, _) = entry {
-                reach.all.writes |= only(*cell);
+                reach.all.writes |= self.only(*cell);
             }
         }
         reach
@@ -91,11 +99,10 @@ impl Footprints {
 }
 
 /// What the instruction of each edge accesses itself.
-fn own_accesses(system: &System) -> IdVec<CodeId, IdVec<EdgeId, Footprint>> {
-    let pointers = Pointers::new(system);
+fn own_accesses(system: &System, sets: &CellSets) -> IdVec<CodeId, IdVec<EdgeId, Footprint>> {
     let of_code = |(id, code): (CodeId, &Code)| {
         let of_edge = |edge: &Edge| {
-            let set = |address| pointers.set(system, id, address);
+            let set = |address| sets.of(system, id, address);
             match &edge.instr {
                 Instr::Load(_, address) => Footprint { reads: set(address), writes: 0 },
                 Instr::Store(address, _) => Footprint { reads: 0, writes: set(address) },

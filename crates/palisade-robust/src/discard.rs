@@ -7,12 +7,12 @@
 //!
 //! All sets are over-approximations:
 //! - An array access with unknown index counts as the whole array.
-//! - A pointer counts as the cells that [`Pointers`] finds.
+//! - A pointer counts as the cells that [`Pointers`](palisade_automata::Pointers) finds.
 //! - A call counts as everything a thread may do.
 //! - For a thread that enters, everything it may ever do counts.
 
 use crate::expand::Question;
-use palisade_automata::{Cells, Local, Pointers, only};
+use palisade_automata::{CellSets, Cells, Local};
 use palisade_base::{Id, IdVec, limits};
 use palisade_engine::{Limits, Reason};
 use palisade_memory::{Action, Interlocked, Machine, Model};
@@ -48,15 +48,17 @@ pub(crate) struct Candidates {
     pub attacks: u64,
     /// How many of them are not ruled out.
     pub left: u64,
+    sets: CellSets,
 }
 
 impl Candidates {
     /// Examines all stores of a program.
     pub fn new(question: Question, machine: Machine<'_>, limits: &Limits) -> Result<Candidates, Reason> {
         let Machine { system, model, interlocked } = machine;
-        let analysis = Analysis { system, model, interlocked, pointers: Pointers::new(system) };
+        let analysis = Analysis { system, model, interlocked, sets: CellSets::new(system) };
         let roles: Vec<Footprint> = system.roles.ids().map(|role| analysis.role(role)).collect();
-        let mut candidates = Candidates { cells: FxHashMap::default(), attacks: 0, left: 0 };
+        let sets = analysis.sets.clone();
+        let mut candidates = Candidates { cells: FxHashMap::default(), attacks: 0, left: 0, sets };
         let mut seen = Locations::new(system);
         for (role, _) in system.roles.iter_enumerated() {
             let instances = system.instances.iter().filter(|instance| instance.role == role).count();
@@ -100,7 +102,7 @@ impl Candidates {
     pub fn may_attack(&self, local: &Local, action: Action, cell: CellId) -> bool {
         let Action::Execute { edge, .. } = action else { return false };
         let key = (local.thread.role, local.thread.top().code, edge);
-        self.cells.get(&key).is_some_and(|cells| cells & only(cell) != 0)
+        self.cells.get(&key).is_some_and(|cells| cells & self.sets.only(cell) != 0)
     }
 }
 
@@ -139,7 +141,7 @@ struct Analysis<'a> {
     system: &'a System,
     model: Model,
     interlocked: Interlocked,
-    pointers: Pointers,
+    sets: CellSets,
 }
 
 impl Analysis<'_> {
@@ -174,7 +176,7 @@ impl Analysis<'_> {
     }
 
     fn instr(&self, code: CodeId, instr: &Instr) -> Footprint {
-        let cells = |address| self.pointers.set(self.system, code, address);
+        let cells = |address| self.sets.of(self.system, code, address);
         let nothing = Footprint::default();
         match instr {
             Instr::Load(_, address) => Footprint { loads: cells(address), ..nothing },
@@ -195,7 +197,7 @@ impl Analysis<'_> {
     fn stores(&self, code: CodeId) -> Vec<(EdgeId, Cells)> {
         let edges = self.code(code).edges().iter_enumerated();
         let stores = edges.filter_map(|(id, edge)| match &edge.instr {
-            Instr::Store(address, _) => Some((id, self.pointers.set(self.system, code, address))),
+            Instr::Store(address, _) => Some((id, self.sets.of(self.system, code, address))),
             _ => None,
         });
         stores.collect()
