@@ -28,10 +28,12 @@
 
 mod progress;
 mod property;
+mod race;
 mod state;
 mod step;
 
 pub use property::{Violation, evaluate};
+pub use race::NextAccess;
 pub use state::{Frame, Pending, Section, State, Thread};
 pub use step::{Action, Effect, Refusal, Step, Successor};
 

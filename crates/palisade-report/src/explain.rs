@@ -9,7 +9,7 @@ use palisade_base::{Id, limits};
 use palisade_memory::{Action, State, Violation};
 use palisade_program::Value;
 use palisade_program::running::{
-    BinaryOp, Condition, Location, PropertyKind, RoleId, ThreadId, UnaryOp, binary, unary,
+    BinaryOp, CellId, Condition, Location, PropertyKind, RoleId, ThreadId, UnaryOp, binary, unary,
 };
 use palisade_trace::Evidence;
 use palisade_trace::HappensBefore;
@@ -55,9 +55,28 @@ pub fn explain(evidence: &Evidence<'_>) -> String {
             let facts = if facts.is_empty() { "the property is violated".to_owned() } else { facts };
             format!("{when}{facts}{written}")
         }
+        Some(Violation::Race(first, second, cell)) => race(evidence, first, second, cell),
         Some(Violation::Deadlock) => progress::deadlock(evidence),
         Some(Violation::Unreachable(goal)) => progress::out_of_reach(evidence, goal),
     }
+}
+
+/// What two threads in a data race are about to do.
+fn race(evidence: &Evidence<'_>, first: ThreadId, second: ThreadId, cell: CellId) -> String {
+    let about_to = |id: ThreadId| {
+        let span = palisade_trace::next_span(evidence.machine, evidence.last_state(), id);
+        let place = match evidence.source.position(span) {
+            Some(position) => format!(" (line {}: {})", position.line, quote(evidence.source.slice(span))),
+            None => String::new(),
+        };
+        format!("{}{place}", evidence.name(id))
+    };
+    let cell = &evidence.machine.system.cells[cell].name;
+    format!(
+        "data race on {cell}: {} and {} are about to access it at the same time",
+        about_to(first),
+        about_to(second)
+    )
 }
 
 /// `line 12: assert(x == 0)` for the instruction of a step.

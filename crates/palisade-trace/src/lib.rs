@@ -30,7 +30,7 @@ pub use evidence::Evidence;
 pub use happens::{
     Arrow, Cycle, Event, HappensBefore, NotViolating, Relation, Violating, until_cycle, violating,
 };
-pub use names::process_name;
+pub use names::{next_span, process_name};
 pub use reorder::{Links, links};
 pub use replay::{Replay, ReplayError, replay, replay_to_deadlock, take, until_bad};
 pub use settle::{Priority, settle, transfer};

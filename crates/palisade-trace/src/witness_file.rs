@@ -18,7 +18,7 @@ pub use record::{
     ViolationRecord, WitnessFile,
 };
 
-use crate::{Replay, Run, links, process_name};
+use crate::{Replay, Run, links, next_span, process_name};
 use palisade_base::{Source, Span};
 use palisade_memory::{Action, Effect, Interlocked, Machine, Violation};
 use palisade_program::Instantiation;
@@ -189,6 +189,16 @@ pub(crate) fn violation_record(
                 message: message.to_owned(),
                 property: Some(index),
                 line: line(property.span),
+            }
+        }
+        Some(Violation::Race(first, second, cell)) => {
+            let name = |thread| process_name(machine.system, &replay.states[last], thread);
+            let cell = &machine.system.cells[cell].name;
+            ViolationRecord {
+                kind: ViolationKind::Race,
+                message: format!("data race on {cell} between {} and {}", name(first), name(second)),
+                property: None,
+                line: line(next_span(machine, &replay.states[last], first)),
             }
         }
         Some(Violation::Deadlock) => ViolationRecord {

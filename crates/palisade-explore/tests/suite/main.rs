@@ -6,6 +6,7 @@ mod conformance;
 mod counting;
 mod outcomes;
 mod progress;
+mod races;
 mod shortest;
 mod spawned;
 mod states;

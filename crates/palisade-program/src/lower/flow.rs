@@ -71,6 +71,8 @@ pub(super) struct Body<'p> {
     edges: Vec<Edge>,
     /// The edges of waits that do not end the wait, by their index in `edges`.
     attempts: Vec<usize>,
+    /// The edges of plain accesses, by their index in `edges`.
+    plain: Vec<usize>,
     /// The choice that the statement at the cursor is the beginning of an alternative of.
     choice: Option<Location>,
     locations: usize,
@@ -98,6 +100,7 @@ impl<'p> Body<'p> {
             temporaries_in_use: 0,
             edges: Vec::new(),
             attempts: Vec::new(),
+            plain: Vec::new(),
             choice: None,
             locations: 2,
             here: Location(0),
@@ -134,7 +137,7 @@ impl<'p> Body<'p> {
             locations: self.locations,
             entry,
             exit: self.exit,
-            edges: simplify::marked(self.edges, &self.attempts),
+            edges: simplify::marked(self.edges, &self.attempts, &self.plain),
             labels,
             waits: self.waits,
         };
@@ -403,8 +406,9 @@ impl<'p> Body<'p> {
             Target::Shared(address) => {
                 let value = self.value(value);
                 let value = self.settle(value, address.effect());
+                let plain = address.plain;
                 let address = self.address(address);
-                self.emit(Instr::Store(address, value), span);
+                self.emit_access(Instr::Store(address, value), plain, span);
             }
         }
     }
@@ -488,6 +492,14 @@ impl<'p> Body<'p> {
         let target = self.fresh();
         self.edge(instr, target, span);
         self.here = target;
+    }
+
+    /// The same for a load or store.
+    pub(super) fn emit_access(&mut self, instr: Instr, plain: bool, span: Span) {
+        if plain {
+            self.plain.push(self.edges.len());
+        }
+        self.emit(instr, span);
     }
 
     /// The span of the statement being lowered.

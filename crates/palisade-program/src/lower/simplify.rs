@@ -31,10 +31,11 @@ pub(super) struct Graph {
     pub(super) waits: Waits,
 }
 
-/// An edge, and whether it belongs to a wait and does not end it.
+/// An edge, whether it belongs to a wait and does not end it, and whether it is a plain access.
 pub(super) struct Marked {
     edge: Edge,
     attempts: bool,
+    plain: bool,
 }
 
 impl std::ops::Deref for Marked {
@@ -50,11 +51,16 @@ impl std::ops::DerefMut for Marked {
     }
 }
 
-/// Edges with their marks. `attempts` has the indices of those that belong to a wait and do not end
-/// it, in increasing order.
-pub(super) fn marked(edges: Vec<Edge>, attempts: &[usize]) -> Vec<Marked> {
-    let mut next = attempts.iter().copied().peekable();
-    let mark = |(index, edge)| Marked { edge, attempts: next.next_if_eq(&index).is_some() };
+/// Edges with their marks. `attempts` has the indices of those that belong to a wait and do not end it, `plain`
+/// those of plain accesses, both in increasing order.
+pub(super) fn marked(edges: Vec<Edge>, attempts: &[usize], plain: &[usize]) -> Vec<Marked> {
+    let mut attempts = attempts.iter().copied().peekable();
+    let mut plain = plain.iter().copied().peekable();
+    let mark = |(index, edge)| Marked {
+        edge,
+        attempts: attempts.next_if_eq(&index).is_some(),
+        plain: plain.next_if_eq(&index).is_some(),
+    };
     edges.into_iter().enumerate().map(mark).collect()
 }
 
@@ -69,12 +75,16 @@ impl Graph {
         labels.push(("end".to_owned(), exit));
         // The order of a code's edges.
         edges.sort_by_key(|marked| marked.source);
-        let attempts = edges.iter().enumerate().filter(|(_, marked)| marked.attempts);
-        let attempts = attempts.map(|(index, _)| EdgeId::from_index(index)).collect();
+        let those = |mark: fn(&Marked) -> bool| {
+            let marked = edges.iter().enumerate().filter(|(_, marked)| mark(marked));
+            marked.map(|(index, _)| EdgeId::from_index(index)).collect()
+        };
+        let (attempts, plain) = (those(|marked| marked.attempts), those(|marked| marked.plain));
         let edges = edges.into_iter().map(|marked| marked.edge).collect();
         let mut code = Code::new(name, entry, exit, locations, edges);
         code.labels = labels;
         code.attempts = attempts;
+        code.plain = plain;
         code
     }
 

@@ -5,6 +5,7 @@
 
 mod check;
 mod expr;
+mod plain;
 mod stmt;
 mod words;
 

@@ -162,9 +162,11 @@ impl WitnessFile {
     pub fn waits(&self) -> Waits {
         match self.violation.kind {
             ViolationKind::Deadlock | ViolationKind::Live => Waits::Retry,
-            ViolationKind::Cycle | ViolationKind::Fault | ViolationKind::Forbid | ViolationKind::Final => {
-                Waits::Delay
-            }
+            ViolationKind::Cycle
+            | ViolationKind::Fault
+            | ViolationKind::Forbid
+            | ViolationKind::Final
+            | ViolationKind::Race => Waits::Delay,
         }
     }
 
@@ -183,7 +185,9 @@ impl WitnessFile {
                     NotViolating::NoRun(error) => WitnessError::Replay(error),
                     NotViolating::NoCycle => WitnessError::NoCycle,
                 })?,
-            ViolationKind::Fault | ViolationKind::Forbid | ViolationKind::Final => replay(machine, &run)?,
+            ViolationKind::Fault | ViolationKind::Forbid | ViolationKind::Final | ViolationKind::Race => {
+                replay(machine, &run)?
+            }
             ViolationKind::Deadlock => replay_to_deadlock(machine, &run)?,
             ViolationKind::Live => {
                 let goal = self.violation.property.filter(|&goal| goal < system.goals.len());

@@ -219,6 +219,8 @@ pub enum ViolationKind {
     Forbid,
     /// A final condition that does not hold.
     Final,
+    /// Two processes are about to access the same cell, and one of the accesses is plain.
+    Race,
     /// A state in which some process waits and no process can ever move again.
     Deadlock,
     /// A state from which the goal of a `live` property is out of reach.
