@@ -110,7 +110,7 @@ fn file(
     last_words: &LastWords,
     backstop: Backstop,
 ) -> Result<Exit, Exhausted> {
-    let mut input = match limits.within(|| files::read(found, &args.reading))? {
+    let mut input = match limits.within(|| files::read_for(found, &args.reading, &args.machine))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             let mut page = Page::new(args.html.as_deref());

@@ -1,6 +1,6 @@
 //! Files: finding them, reading and writing them, and reporting what is wrong with them.
 
-use crate::args::{CArgs, ReadingArgs};
+use crate::args::{CArgs, MachineArgs, ReadingArgs};
 use crate::c;
 use crate::waiting::Waiting;
 use palisade::trace::BuildRecord;
@@ -145,6 +145,17 @@ pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
         Ok(input) => Reading::Program(Box::new(input)),
         Err(_) if found.named == Named::InFolder && is_txt(&found.path) => Reading::Skipped,
         Err(refused) => Reading::Refused(refused),
+    }
+}
+
+/// Reads a program that is asked about with these options.
+pub fn read_for(found: &InputFile, reading: &ReadingArgs, machine: &MachineArgs) -> Reading {
+    match read(found, reading) {
+        Reading::Program(input) => match c::refuse_threads(input, machine) {
+            Ok(input) => Reading::Program(input),
+            Err(refused) => Reading::Refused(refused),
+        },
+        other => other,
     }
 }
 

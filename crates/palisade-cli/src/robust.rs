@@ -69,7 +69,7 @@ fn file(
     page: &mut Page<'_>,
     backstop: Option<Backstop>,
 ) -> Result<Exit, Exhausted> {
-    let mut input = match limits.within(|| files::read(found, &args.reading))? {
+    let mut input = match limits.within(|| files::read_for(found, &args.reading, &args.machine))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             page.refuse(&refused.source, &refused.diagnostics);

@@ -5,7 +5,7 @@
 
 use crate::explain::enumeration;
 use crate::one_line;
-use palisade_base::Id;
+use palisade_base::{Id, Span};
 use palisade_memory::{Action, Effect, State};
 use palisade_program::running::{CellId, CodeId, Condition, Edge, Instr, Location, RegId, System};
 use palisade_trace::Evidence;
@@ -204,6 +204,8 @@ impl<'a> Story<'a> {
 /// A step in words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepInWords {
+    /// The file of its instruction, if it is not the main file.
+    pub file: Option<String>,
     /// The line of its instruction, or `None` for a pending store that reaches memory.
     pub line: Option<u32>,
     /// The instruction as written.
@@ -218,5 +220,11 @@ pub fn step_in_words(evidence: &Evidence<'_>, step: usize) -> StepInWords {
     let steps = evidence.run.steps.len();
     let links = Links { overtakes: vec![Vec::new(); steps], store_of: vec![None; steps] };
     let story = Story { evidence, links, watched: watched_places(evidence.machine.system) };
-    StepInWords { line: story.row(step), text: story.source(step), effect: story.effect(step) }
+    let span = story.edge(step).map_or(Span::NONE, |edge| edge.span);
+    StepInWords {
+        file: evidence.source.other_file(span).map(str::to_owned),
+        line: evidence.source.position(span).map(|position| position.line),
+        text: story.source(step),
+        effect: story.effect(step),
+    }
 }

@@ -7,14 +7,14 @@ mod complaints;
 pub use arguments::refuse_other_languages;
 pub use clang::Clang;
 
-use crate::args::{CArgs, ReadingArgs};
+use crate::args::{CArgs, MachineArgs, ReadingArgs};
 use crate::files::{self, InputFile, Named, Reading};
 use arguments::Arguments;
 use clang::{NotCompiled, Unit};
 use palisade::c::{COptions, Compilation, FileNames, Roots, Slots, read_c};
 use palisade::llvm::Module;
 use palisade::trace::BuildRecord;
-use palisade::{Diagnostic, InputLanguage, Refused, Source};
+use palisade::{Diagnostic, Input, InputLanguage, Refused, Source};
 use std::path::{Path, PathBuf};
 
 /// Reads a C program, or one in LLVM IR.
@@ -89,6 +89,18 @@ pub fn unused(args: &CArgs) -> Option<Diagnostic> {
     Some(Diagnostic::error("c-option", format!("{option} is for C programs, and this is not one")))
 }
 
+/// A C program is refused if the number of instances of its processes is given: it starts its own threads.
+pub fn refuse_threads(input: Box<Input>, machine: &MachineArgs) -> Result<Box<Input>, Refused> {
+    if input.c.is_none() || machine.threads.is_none() {
+        return Ok(input);
+    }
+    let error =
+        Diagnostic::error("c-option", "--threads is not for C programs: they start their own threads").help(
+            "name functions that run as threads with --thread, or pass a number on with `-- -DNTHREADS=3`",
+        );
+    Err(Refused { source: input.source, diagnostics: vec![error] })
+}
+
 /// Compiles a program, and collects the user's files.
 fn compile(
     path: &Path,
@@ -114,8 +126,13 @@ fn compile(
     let mut files = FileNames::default();
     let folder =
         std::env::current_dir().map_or_else(|_| String::new(), |folder| folder.display().to_string());
-    files.add(&folder, &name, &name);
-    files.add(&folder, "<stdin>", &name);
+    // The compiler may know this folder by another name.
+    let other_name = std::env::var("PWD").unwrap_or_else(|_| folder.clone());
+    for (folder, file) in
+        [&folder, &other_name].into_iter().flat_map(|f| [(f, &*name), (f, "<stdin>"), (f, "-")])
+    {
+        files.add(folder, file, &name);
+    }
     for module in &modules {
         for (file, directory) in module.debug.files() {
             let directory = if directory.is_empty() { &folder } else { directory };

@@ -53,7 +53,7 @@ pub(super) fn check(found: &InputFile, request: &Request<'_>, limits: &Limits, o
 }
 
 fn check_within(found: &InputFile, request: &Request<'_>, limits: &Limits) -> Checked {
-    let mut input = match files::read(found, &request.args.reading) {
+    let mut input = match files::read_for(found, &request.args.reading, &request.args.machine) {
         Reading::Program(input) => *input,
         Reading::Refused(refused) => return Checked::Refused(refused),
         Reading::Skipped => return Checked::Skipped,

@@ -134,7 +134,7 @@ fn exceeded(answer: &Answer, input: &Input) -> Option<(Limit, Room)> {
 /// Whether the user leaves it to us how much room there is.
 fn may_grow(input: &Input, limit: Limit) -> bool {
     let Some(c) = &input.c else { return false };
-    let options = &c.compilation.options;
+    let options = &c.recipe.options;
     match limit {
         Limit::MainThreads | Limit::NestedThreads => options.slots.is_none(),
         Limit::Heap => options.heap.is_none(),

@@ -24,26 +24,29 @@ const MAX_STEPS: usize = 20_000;
 /// How many steps a thread takes in its turn.
 const TURN: usize = 50;
 
-/// The room that a run of the program needs. What the user sets stays as it is.
-pub(super) fn room(
+/// The program with the room that a run of it needs. What the user sets stays as it is.
+pub(super) fn with_room(
     start: Room,
     translate: &dyn Fn(Room) -> Result<(Program, CProgram), Refused>,
     options: &COptions,
-) -> Result<Room, Refused> {
+) -> Result<(Program, CProgram), Refused> {
     let mut room = start;
     loop {
         let (program, c) = translate(room)?;
+        if options.slots.is_some() && options.heap.is_some() {
+            return Ok((program, c));
+        }
         let system = lower(&program, Instantiation::declared(1));
-        let Some(violation) = run(&system) else { return Ok(room) };
+        let Some(violation) = run(&system) else { return Ok((program, c)) };
         let mut more = room;
         match Limit::of(violation, &c.words) {
             Some(Limit::MainThreads) if options.slots.is_none() => more.slots.main += 1,
             Some(Limit::NestedThreads) if options.slots.is_none() => more.slots.nested += 1,
             Some(Limit::Heap) if options.heap.is_none() => more.heap += 1,
-            _ => return Ok(room),
+            _ => return Ok((program, c)),
         }
         if more.slots.main.max(more.slots.nested) > MAX_SLOTS || more.heap > MAX_HEAP {
-            return Ok(room);
+            return Ok((program, c));
         }
         room = more;
     }

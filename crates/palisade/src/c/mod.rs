@@ -10,6 +10,8 @@ mod check;
 mod guess;
 mod limits;
 mod places;
+#[cfg(test)]
+mod tests;
 mod words;
 
 pub use check::{Unsettled, check_input, robust_input, settle, triangular_input};
@@ -21,12 +23,13 @@ use crate::language::InputLanguage;
 use crate::{Input, Refused};
 use limits::Room;
 use palisade_base::{Diagnostic, Source};
-use palisade_c::Options;
+use palisade_c::{Options, Translation};
 use palisade_llvm::Module;
 use palisade_program::print;
 use palisade_program::written::Program;
 use palisade_trace::{Addresses, BuildRecord, FunctionsRecord, text_hash};
 use places::SourcePlaces;
+use std::fmt;
 use std::sync::Arc;
 use words::CWords;
 
@@ -73,13 +76,32 @@ impl Default for COptions {
 /// How an [`Input`] was made from C, and what is needed to make it again with more room.
 #[derive(Clone, Debug)]
 pub struct CProgram {
-    compilation: Arc<Compilation>,
+    recipe: Arc<Recipe>,
     room: Room,
     words: Arc<CWords>,
     /// What an answer about the program rests on, a sentence each.
     pub notes: Vec<String>,
     /// How the program was made.
     pub build: BuildRecord,
+}
+
+/// What makes the program with a given amount of room.
+type Translator = dyn Fn(Room) -> Result<Translation, Vec<Diagnostic>> + Send + Sync;
+
+/// What is needed to make a program.
+struct Recipe {
+    source: Source,
+    language: InputLanguage,
+    compiler: String,
+    arguments: Vec<String>,
+    options: COptions,
+    translator: Box<Translator>,
+}
+
+impl fmt::Debug for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recipe").field("file", &self.source.name()).finish_non_exhaustive()
+    }
 }
 
 impl CProgram {
@@ -95,20 +117,30 @@ impl CProgram {
 
 /// Reads a C program. If the room is not given, it is guessed.
 pub fn read_c(compilation: Compilation) -> Result<Input, Refused> {
-    let compilation = Arc::new(compilation);
-    let options = &compilation.options;
-    let room = match (options.slots, options.heap) {
-        (Some(slots), Some(heap)) => Room { slots, heap },
-        (slots, heap) => {
-            let start =
-                Room { slots: slots.unwrap_or(guess::START.slots), heap: heap.unwrap_or(guess::START.heap) };
-            guess::room(start, &|room| translate(&compilation, room), options)?
-        }
+    let Compilation { source, files, language, modules, compiler, arguments, options } = compilation;
+    let text = source.clone();
+    let (roots, races) = (options.roots.clone(), options.races);
+    let translator = move |room: Room| {
+        let places = SourcePlaces { source: &text, files: &files };
+        let (slots, pool, roots) = (room.slots, room.heap, roots.clone());
+        palisade_c::translate(&modules, &places, &Options { slots, pool, races, roots, ..Options::default() })
     };
-    let (program, c) = translate(&compilation, room)?;
+    let translator = Box::new(translator);
+    make(Recipe { source, language, compiler, arguments, options, translator })
+}
+
+/// Makes a program with as much room as a run of it needs.
+fn make(recipe: Recipe) -> Result<Input, Refused> {
+    let recipe = Arc::new(recipe);
+    let options = &recipe.options;
+    let start = Room {
+        slots: options.slots.unwrap_or(guess::START.slots),
+        heap: options.heap.unwrap_or(guess::START.heap),
+    };
+    let (program, c) = guess::with_room(start, &|room| recipe.translate(room), options)?;
     let mut input = Input {
-        source: compilation.source.clone(),
-        language: compilation.language,
+        source: recipe.source.clone(),
+        language: recipe.language,
         program,
         warnings: Vec::new(),
         int_range: None,
@@ -120,49 +152,43 @@ pub fn read_c(compilation: Compilation) -> Result<Input, Refused> {
     Ok(input)
 }
 
-/// Translates the program with this much room.
-fn translate(compilation: &Arc<Compilation>, room: Room) -> Result<(Program, CProgram), Refused> {
-    let refused = |diagnostics: Vec<Diagnostic>| Refused { source: compilation.source.clone(), diagnostics };
-    let options = Options {
-        slots: room.slots,
-        pool: room.heap,
-        races: compilation.options.races,
-        roots: compilation.options.roots.clone(),
-        ..Options::default()
-    };
-    let places = SourcePlaces { source: &compilation.source, files: &compilation.files };
-    let translation = palisade_c::translate(&compilation.modules, &places, &options).map_err(&refused)?;
-    let found = palisade_program::validate(&translation.program);
-    if found.iter().any(Diagnostic::is_error) {
-        // The translation is to blame, and says so.
-        let of_palisade = |error: Diagnostic| {
-            error.help("this is a bug in Palisade's translation of C: please report it with the program")
-        };
-        return Err(refused(found.into_iter().filter(Diagnostic::is_error).map(of_palisade).collect()));
-    }
-    let build = BuildRecord {
-        compiler: compilation.compiler.clone(),
-        arguments: compilation.arguments.clone(),
-        functions: match &compilation.options.roots {
+impl Recipe {
+    /// Translates the program with this much room.
+    fn translate(self: &Arc<Recipe>, room: Room) -> Result<(Program, CProgram), Refused> {
+        let refused = |diagnostics: Vec<Diagnostic>| Refused { source: self.source.clone(), diagnostics };
+        let translation = (self.translator)(room).map_err(refused)?;
+        let found = palisade_program::validate(&translation.program);
+        if found.iter().any(Diagnostic::is_error) {
+            let of_palisade = |error: Diagnostic| {
+                error.help("this is a bug in Palisade's translation of C: please report it with the program")
+            };
+            return Err(refused(found.into_iter().filter(Diagnostic::is_error).map(of_palisade).collect()));
+        }
+        let functions = match &self.options.roots {
             Roots::Main => None,
             Roots::Functions { init, threads, finally } => {
                 Some(FunctionsRecord { init: init.clone(), threads: threads.clone(), last: finally.clone() })
             }
-        },
-        slots: [room.slots.main, room.slots.nested],
-        heap: room.heap,
-        races: compilation.options.races,
-        within_limits: false,
-        digest: digest(&translation.program),
-    };
-    let c = CProgram {
-        compilation: Arc::clone(compilation),
-        room,
-        words: Arc::new(CWords { objects: translation.objects }),
-        notes: translation.notes.into_iter().map(|note| note.0).collect(),
-        build,
-    };
-    Ok((translation.program, c))
+        };
+        let build = BuildRecord {
+            compiler: self.compiler.clone(),
+            arguments: self.arguments.clone(),
+            functions,
+            slots: [room.slots.main, room.slots.nested],
+            heap: room.heap,
+            races: self.options.races,
+            within_limits: false,
+            digest: digest(&translation.program),
+        };
+        let c = CProgram {
+            recipe: Arc::clone(self),
+            room,
+            words: Arc::new(CWords { objects: translation.objects }),
+            notes: translation.notes.into_iter().map(|note| note.0).collect(),
+            build,
+        };
+        Ok((translation.program, c))
+    }
 }
 
 fn digest(program: &Program) -> String {
@@ -183,7 +209,7 @@ impl Input {
     /// Translates the program again, with this much room.
     fn translate_again(&mut self, room: Room) -> Result<(), Refused> {
         let Some(c) = &self.c else { return Ok(()) };
-        let (program, c) = translate(&c.compilation, room)?;
+        let (program, c) = c.recipe.translate(room)?;
         (self.program, self.c) = (program, Some(Box::new(c)));
         Ok(())
     }
