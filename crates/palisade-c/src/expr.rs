@@ -5,10 +5,10 @@
 //! constant for which they cannot fail, or where a step before has checked it.
 
 use crate::flat::{ObjectId, RegId, Register};
-use palisade_program::written::{BinaryOp, UnaryOp};
+use palisade_program::written::BinaryOp;
 
 /// An expression.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Expr {
     Int(i64),
     Reg(RegId),

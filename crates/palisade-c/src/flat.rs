@@ -50,7 +50,7 @@ pub(crate) struct Block {
 }
 
 /// A step and where it comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Step {
     pub(crate) kind: StepKind,
     pub(crate) span: Span,
@@ -92,6 +92,8 @@ pub(crate) enum StepKind {
     Enter(ObjectId),
     /// The register was assigned before it is read here.
     Initialised(RegId),
+    /// The register holds what was never written.
+    Uninitialise(RegId),
     /// What cannot be translated, by its index among the refusals. It matters only if control can come here.
     Unsupported(usize),
     /// Starts a thread.
@@ -173,7 +175,7 @@ impl StepKind {
                 visit(argument);
             }
             StepKind::Join { thread, .. } => visit(thread),
-            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Unsupported(_) => {}
+            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
         }
     }
 
@@ -210,7 +212,7 @@ impl StepKind {
                 visit(argument);
             }
             StepKind::Join { thread, .. } => visit(thread),
-            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Unsupported(_) => {}
+            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
         }
     }
 
@@ -225,7 +227,7 @@ impl StepKind {
     /// Visits the registers that the step may write.
     pub(crate) fn for_each_written(&self, visit: &mut dyn FnMut(RegId)) {
         match self {
-            StepKind::Assign(to, _) | StepKind::Load { to, .. } | StepKind::Any { to, .. } => visit(*to),
+            StepKind::Assign(to, _) | StepKind::Load { to, .. } | StepKind::Any { to, .. } | StepKind::Uninitialise(to) => visit(*to),
             StepKind::Locked { old, .. } => visit(*old),
             StepKind::Cas { old, done, .. } => old.iter().chain(done).copied().for_each(visit),
             StepKind::AwaitLoad { temporary, .. } => visit(*temporary),

@@ -22,13 +22,36 @@
 //! others. What is not understood is refused with a diagnostic. Checks that are
 //! [limits](palisade_program::written::Check::is_limit) fail where the translation may differ.
 
+mod arithmetic;
+mod definite;
+mod emit;
+mod expr;
+mod flat;
+mod inline;
+mod layout;
+mod library;
+mod link;
+mod liveness;
+mod memory;
 mod objects;
+mod promote;
+mod propagate;
+mod threads;
+mod tidy;
 
 pub use objects::{Object, ObjectKind, Objects, Problem};
 
-use palisade_base::{Diagnostic, Span};
+use expr::Expr;
+use inline::Context;
+use layout::Layout;
+use link::{FunctionRef, Linked, Target};
+use memory::Memory;
+use palisade_base::{Diagnostic, Origin, Span};
 use palisade_llvm::Module;
-use palisade_program::written::Program;
+use palisade_llvm::calls::Callee;
+use palisade_llvm::values::{ConstantId, ConstantKind, Expression, Operand};
+use palisade_program::written::{Init, InitValue, Name, Placement, Program, Shared};
+use std::collections::BTreeSet;
 
 /// What a cell holds that was never written. Values that are stored are checked to be different.
 pub const UNINITIALISED: i64 = 0x8BAD_F00D_DEAD_BEE1_u64 as i64;
@@ -130,6 +153,140 @@ pub fn translate(
     places: &dyn Places,
     options: &Options,
 ) -> Result<Translation, Vec<Diagnostic>> {
-    let _ = (modules, places, options);
-    Err(vec![Diagnostic::error("c-unsupported", "C programs cannot be translated yet")])
+    let linked = Linked::new(modules)?;
+    let mut context = Context {
+        memory: Memory::new(&linked),
+        places,
+        options,
+        refusals: Vec::new(),
+        address_taken: address_taken(&linked),
+        notes: BTreeSet::new(),
+        features: features(&linked),
+    };
+    let threads = threads::generate(&mut context)?;
+    let layout = Layout::new(&threads, &context.memory);
+    let mut program = Program::default();
+    for cell in &layout.cells {
+        program.shared.push(shared(cell, &layout, &context.memory));
+    }
+    let frees = false;
+    program.templates = threads.iter().map(|thread| emit::process(thread, &layout, frees)).collect();
+    let started = threads.len().saturating_sub(1);
+    let names: Vec<&str> = threads.iter().skip(1).map(|thread| thread.name.as_str()).collect();
+    if started > 0 {
+        let plural = if started == 1 { "" } else { "s" };
+        let note = format!("{started} thread{plural} besides `{}`: {}", threads[0].name, names.join(", "));
+        context.notes.insert(Note(note));
+    }
+    let note = "the compiler keeps the order of atomic and volatile accesses";
+    context.notes.insert(Note(note.to_owned()));
+    let functions = |thread: &threads::ThreadCode| {
+        thread.functions.iter().map(|function| linked.name(*function).to_owned()).collect()
+    };
+    Ok(Translation {
+        program,
+        notes: context.notes.iter().cloned().collect(),
+        objects: layout.objects(&context.memory),
+        threads: threads
+            .iter()
+            .map(|thread| Thread { name: thread.name.clone(), functions: functions(thread) })
+            .collect(),
+    })
+}
+
+/// The declaration of a cell.
+fn shared(cell: &layout::Cell, layout: &Layout, memory: &Memory<'_>) -> Shared {
+    let object = memory.object(cell.object);
+    let leaf = object.leaves.iter().find(|leaf| leaf.offset == cell.offset).expect("a cell is a leaf");
+    let value = match &leaf.init {
+        None => UNINITIALISED,
+        Some(Expr::Int(value)) => *value,
+        Some(Expr::Address(object, offset)) => layout.address(*object, *offset),
+        Some(_) => unreachable!("initial values are constants"),
+    };
+    let ty = emit::width_type(if cell.wide { 64 } else { 8 << cell.size });
+    let key = layout.address(cell.object, cell.offset) * 8 + i64::from(cell.size);
+    Shared {
+        name: Name::generated(cell.name.as_str()),
+        len: None,
+        ty,
+        init: Init::Every(InitValue::Const(emit::int(value))),
+        at: Some(Placement { address: key, step: 1 }),
+        origin: Origin(object.span),
+    }
+}
+
+/// Functions whose address is used other than to call them.
+fn address_taken(linked: &Linked<'_>) -> Vec<FunctionRef> {
+    let mut found = BTreeSet::new();
+    for (index, module) in linked.modules.iter().enumerate() {
+        let mut constants: BTreeSet<ConstantId> = BTreeSet::new();
+        for function in &module.functions {
+            for block in function.body.iter().flat_map(|body| &body.blocks) {
+                for instruction in &block.instructions {
+                    let callee = instruction.op.call().and_then(|call| match call.callee {
+                        Callee::Value(operand) => Some(operand),
+                        Callee::Assembly(_) => None,
+                    });
+                    let mut skipped = callee.is_none();
+                    instruction.op.for_each_operand(|operand| {
+                        // The callee is an operand like any other, once.
+                        if !skipped && Some(operand) == callee {
+                            skipped = true;
+                        } else if let Operand::Constant(constant) = operand {
+                            constants.insert(constant);
+                        }
+                    });
+                }
+            }
+        }
+        constants.extend(module.globals.iter().filter_map(|global| global.initializer));
+        // Constants inside of constants.
+        let mut open: Vec<ConstantId> = constants.iter().copied().collect();
+        while let Some(constant) = open.pop() {
+            let mut visit = |inner: ConstantId| {
+                if constants.insert(inner) {
+                    open.push(inner);
+                }
+            };
+            match &module.constants[constant].kind {
+                ConstantKind::Aggregate(parts) => parts.iter().copied().for_each(visit),
+                ConstantKind::Splat(part) => visit(*part),
+                ConstantKind::Expression(expression) => match expression {
+                    Expression::Cast { value, .. } => visit(*value),
+                    Expression::GetElementPtr { base, indices, .. } => {
+                        visit(*base);
+                        indices.iter().copied().for_each(visit);
+                    }
+                    Expression::Binary { left, right, .. } | Expression::Compare { left, right, .. } => {
+                        visit(*left);
+                        visit(*right);
+                    }
+                    Expression::Select { condition, yes, no } => {
+                        visit(*condition);
+                        visit(*yes);
+                        visit(*no);
+                    }
+                },
+                ConstantKind::Symbol(symbol) => {
+                    if let Some(Target::Function(function)) = linked.resolve(index, *symbol) {
+                        found.insert(function);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// What occurs in the program.
+fn features(linked: &Linked<'_>) -> inline::Features {
+    let mentions = |names: &[&str]| {
+        linked.modules.iter().any(|module| names.iter().any(|name| module.find(name).is_some()))
+    };
+    inline::Features {
+        destroys_mutexes: mentions(&["pthread_mutex_destroy", "mtx_destroy", "pthread_spin_destroy"]),
+        recursive_mutexes: mentions(&["pthread_mutexattr_settype", "mtx_init"]),
+    }
 }
