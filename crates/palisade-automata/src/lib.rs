@@ -13,23 +13,29 @@
 //! - [`on_demand`] is the thread automaton used by searches. Thread states have numbers, and moves are
 //!   computed when they are first needed.
 //!
+//! - [`Pointers`] says which cells a pointer may point to, and [`CellSets`] whether accesses can conflict.
+//!
 //! What is absent: nothing here looks at two threads at once, and nothing here defines what a step does.
 
 mod build;
+mod cells;
 mod collapse;
 mod explicit;
 mod local;
 mod merge;
 mod observe;
 pub mod on_demand;
+mod pointers;
 mod refine;
 mod stores;
 mod varied;
 
 pub use build::{MAX_DECLARED, MAX_STATES, MAX_VALUES, Trouble};
+pub use cells::{CellSets, Cells};
 pub use collapse::{MAX_CALLS, MAX_FRAMES, Runs, Schedule, Stop, run_on};
 pub use explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
 pub use local::{After, Fences, Hold, Local, StepKind, ThreadMachine};
 pub use merge::Merged;
 pub use observe::{Observer, View};
+pub use pointers::Pointers;
 pub use varied::most_varied_register;

@@ -2,7 +2,8 @@
 
 use crate::random::Random;
 use crate::walk;
-use palisade_program::written::{Name, Program, Stmt, StmtKind};
+use palisade_program::Value;
+use palisade_program::written::{BinaryOp, Domain, Name, Outside, Placement, Program, Stmt, StmtKind, Type};
 
 /// Adds a full fence at a random place. This never adds behaviour: removing the fence steps from a run of the
 /// result gives a run of the program.
@@ -40,5 +41,49 @@ pub fn renamed(program: &Program) -> Program {
 pub fn reordered(program: &Program, random: &mut Random) -> Program {
     let mut result = program.clone();
     random.shuffle(&mut result.templates);
+    result
+}
+
+/// Makes a program rely on machine words: its variables lie at chosen addresses, some ranges wrap around, and
+/// some operators work on words. This may change the verdict, unless the program neither leaves its ranges nor
+/// computes with addresses.
+pub fn in_words(program: &Program, random: &mut Random) -> Program {
+    let mut result = program.clone();
+    let mut next = 8;
+    // Addresses in another order than that of the declarations.
+    let mut order: Vec<usize> = (0..result.shared.len()).collect();
+    random.shuffle(&mut order);
+    for index in order {
+        let shared = &mut result.shared[index];
+        let step = random.value(1, 9);
+        shared.at = Some(Placement { address: next, step: if shared.len.is_some() { step } else { 1 } });
+        next += step * Value::from(shared.len.unwrap_or(1)) + random.value(1, 20);
+    }
+    let wrap = |ty: &mut Type, random: &mut Random| {
+        if matches!(ty.domain, Domain::Range { .. }) && random.percent(60) {
+            ty.outside = Outside::Wrap;
+        }
+    };
+    result.shared.iter_mut().for_each(|shared| wrap(&mut shared.ty, random));
+    walk::blocks(&mut result, &mut |block| {
+        for stmt in block {
+            if let StmtKind::Let { ty, .. } = &mut stmt.kind {
+                wrap(ty, random);
+            }
+        }
+    });
+    walk::operators(&mut result, &mut |op| {
+        let word = match op {
+            BinaryOp::Add => BinaryOp::WordAdd,
+            BinaryOp::Sub => BinaryOp::WordSub,
+            BinaryOp::Mul => BinaryOp::WordMul,
+            BinaryOp::Lt => BinaryOp::WordLt,
+            BinaryOp::Le => BinaryOp::WordLe,
+            _ => return,
+        };
+        if random.percent(50) {
+            *op = word;
+        }
+    });
     result
 }

@@ -1,8 +1,8 @@
 //! Walking over programs: every block, every name.
 
 use palisade_program::written::{
-    Block, Expr, ExprKind, Init, InitValue, Name, Observation, Place, PlaceKind, ProcessRef, Program,
-    ProgressKind, Stmt, StmtKind,
+    BinaryOp, Block, Expr, ExprKind, Init, InitValue, Name, Observation, Place, PlaceKind, ProcessRef,
+    Program, ProgressKind, Stmt, StmtKind,
 };
 
 /// Calls `visit` for every block of the program, outer ones first.
@@ -49,6 +49,41 @@ pub(crate) fn names(program: &mut Program, visit: &mut dyn FnMut(&mut Name)) {
         if let ProgressKind::Live(condition) = &mut progress.kind {
             expr(condition, visit);
         }
+    }
+}
+
+/// Calls `visit` for every operator with two operands in a body.
+pub(crate) fn operators(program: &mut Program, visit: &mut dyn FnMut(&mut BinaryOp)) {
+    blocks(program, &mut |stmts| {
+        stmts.iter_mut().for_each(|statement| own_expressions(statement, &mut |e| operators_of(e, visit)));
+    });
+}
+
+/// The expressions of a statement itself, without those of the blocks inside it and those inside places.
+fn own_expressions(statement: &mut Stmt, visit: &mut dyn FnMut(&mut Expr)) {
+    match &mut statement.kind {
+        StmtKind::Let { init, .. } => init.iter_mut().for_each(visit),
+        StmtKind::Assign { value, .. } => visit(value),
+        StmtKind::Eval(e) | StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e, _) => visit(e),
+        StmtKind::If { condition, .. } | StmtKind::While { condition, .. } => visit(condition),
+        StmtKind::Return(value) => value.iter_mut().for_each(visit),
+        StmtKind::Spawn { args, .. } => args.iter_mut().for_each(visit),
+        _ => {}
+    }
+}
+
+fn operators_of(e: &mut Expr, visit: &mut dyn FnMut(&mut BinaryOp)) {
+    match &mut e.kind {
+        ExprKind::Unary(_, a) => operators_of(a, visit),
+        ExprKind::Binary(op, a, b) => {
+            visit(op);
+            operators_of(a, visit);
+            operators_of(b, visit);
+        }
+        ExprKind::Locked(_, _, operands) | ExprKind::Call(_, operands) => {
+            operands.iter_mut().for_each(|operand| operators_of(operand, visit));
+        }
+        _ => {}
     }
 }
 

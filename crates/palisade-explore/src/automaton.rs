@@ -10,7 +10,7 @@
 //! only in what properties see of them. All stuck threads that look the same share one number. In programs
 //! translated from TSO to SC, these are the processes that have no rounds left.
 
-use crate::footprint::{Footprint, Footprints, Reach, only};
+use crate::footprint::{Footprint, Footprints, Reach};
 use palisade_automata::on_demand::{
     self, Access, Arrival, Birth, Identity, LocalId, Offer, OneWay, Policy, Reached, ThreadAutomaton,
 };
@@ -98,7 +98,7 @@ impl Info {
 /// How threads run.
 pub(crate) struct Exploring {
     pub observer: Observer,
-    footprints: Footprints,
+    pub footprints: Footprints,
     /// Whether local steps are collapsed.
     collapse: bool,
     /// Roles whose threads leave no trace when they finish.
@@ -182,11 +182,11 @@ impl Policy for Exploring {
                     continue;
                 }
                 StepKind::Reads(cell) => {
-                    info.next.reads |= only(cell);
-                    info.next.writes |= if loads { 0 } else { only(cell) };
+                    info.next.reads |= self.footprints.only(cell);
+                    info.next.writes |= if loads { 0 } else { self.footprints.only(cell) };
                 }
-                StepKind::ReadsOwn(cell) => info.next.reads |= only(cell),
-                StepKind::Writes(cell) => info.next.writes |= only(cell),
+                StepKind::ReadsOwn(cell) => info.next.reads |= self.footprints.only(cell),
+                StepKind::Writes(cell) => info.next.writes |= self.footprints.only(cell),
                 StepKind::Local | StepKind::Spawns | StepKind::Fences | StepKind::StoreFences => {}
             }
             for action in machine.actions(local, edge) {

@@ -28,7 +28,7 @@
 use crate::automaton::{Automaton, Info, Look, Move, Need, Target};
 use crate::chain::Follow;
 use crate::ends::{self, Ends};
-use crate::footprint::{Footprint, only};
+use crate::footprint::Footprint;
 use crate::judge::Judge;
 use crate::layout::Layout;
 use crate::search::Tally;
@@ -196,7 +196,7 @@ impl<'s> Expander<'s, '_> {
             let (updates, instructions) = moves.split_at(info.updates as usize);
             let others_and_children = others.union(info.children);
             for update in updates {
-                if update.letter.cell().map_or(0, only)
+                if update.letter.cell().map_or(0, |cell| self.automaton.policy.footprints.only(cell))
                     & (others_and_children.reads | others_and_children.writes)
                     == 0
                 {

@@ -2,22 +2,13 @@
 //!
 //! *Guarantee.* The sets are over-approximations. Everything a thread does from a location on, itself or in
 //! threads it starts, stays inside them. They are least fixpoints over the control-flow graphs. Array
-//! accesses with unknown index count as the whole array, and pointers as all of memory.
-//!
-//! A set of cells is one machine word. With more than 64 cells, several share a bit, which only makes the
-//! sets larger.
+//! accesses with unknown index count as the whole array, and pointers as the cells that
+//! [`Pointers`](palisade_automata::Pointers) finds.
 
-use palisade_base::{Id, IdVec, limits};
+use palisade_automata::{CellSets, Cells};
+use palisade_base::{IdVec, limits};
 use palisade_memory::{Pending, Thread};
-use palisade_program::running::{Address, CellId, Code, CodeId, Instr, Location, System};
-
-/// A set of cells.
-pub(crate) type Cells = u64;
-
-/// The set that holds one cell.
-pub(crate) fn only(cell: CellId) -> Cells {
-    1 << (cell.0 % 64)
-}
+use palisade_program::running::{CellId, Code, CodeId, Edge, EdgeId, Instr, Location, System};
 
 /// Cells read and cells written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,10 +58,13 @@ type Reaches = IdVec<CodeId, IdVec<Location, Reach>>;
 #[derive(Debug)]
 pub(crate) struct Footprints {
     from: Reaches,
+    sets: CellSets,
 }
 
 impl Footprints {
     pub fn new(system: &System) -> Footprints {
+        let sets = CellSets::new(system);
+        let own = own_accesses(system, &sets);
         let nothing = |code: &Code| vec![Reach::default(); code.location_count()].into();
         let mut from: Reaches = system.codes.iter().map(nothing).collect();
         // Calls and spawns refer to other codes, so all codes are iterated together until nothing changes.
@@ -78,10 +72,15 @@ impl Footprints {
         while changed {
             changed = false;
             for (id, code) in system.codes.iter_enumerated() {
-                changed |= flow(system, id, code, &mut from);
+                changed |= flow(system, &own[id], id, code, &mut from);
             }
         }
-        Footprints { from }
+        Footprints { from, sets }
+    }
+
+    /// The set that holds one cell.
+    pub fn only(&self, cell: CellId) -> Cells {
+        self.sets.only(cell)
     }
 
     /// Everything a thread may still access, including its pending stores.
@@ -92,22 +91,46 @@ impl Footprints {
         }
         for entry in &thread.buffer {
             if let Pending::Store(cell, _) = entry {
-                reach.all.writes |= only(*cell);
+                reach.all.writes |= self.only(*cell);
             }
         }
         reach
     }
 }
 
+/// What the instruction of each edge accesses itself.
+fn own_accesses(system: &System, sets: &CellSets) -> IdVec<CodeId, IdVec<EdgeId, Footprint>> {
+    let of_code = |(id, code): (CodeId, &Code)| {
+        let of_edge = |edge: &Edge| {
+            let set = |address| sets.of(system, id, address);
+            match &edge.instr {
+                Instr::Load(_, address) => Footprint { reads: set(address), writes: 0 },
+                Instr::Store(address, _) => Footprint { reads: 0, writes: set(address) },
+                Instr::Locked { address, .. } => Footprint { reads: set(address), writes: set(address) },
+                _ => Footprint::NONE,
+            }
+        };
+        code.edges().iter().map(of_edge).collect()
+    };
+    system.codes.iter_enumerated().map(of_code).collect()
+}
+
 /// Propagates backward inside one code until nothing changes there.
-fn flow(system: &System, id: CodeId, code: &Code, from: &mut Reaches) -> bool {
+fn flow(
+    system: &System,
+    own: &IdVec<EdgeId, Footprint>,
+    id: CodeId,
+    code: &Code,
+    from: &mut Reaches,
+) -> bool {
     let mut any = false;
     let mut changed = true;
     while changed {
         changed = false;
-        for edge in code.edges().as_slice().iter().rev() {
+        for (edge, own) in code.edges().as_slice().iter().zip(own.as_slice()).rev() {
             limits::checkpoint();
-            let mut reach = access(system, &edge.instr, from);
+            let mut reach = inside(system, &edge.instr, from);
+            reach.all.add(*own);
             reach.add(from[id][edge.target]);
             changed |= from[id][edge.source].add(reach);
         }
@@ -116,30 +139,17 @@ fn flow(system: &System, id: CodeId, code: &Code, from: &mut Reaches) -> bool {
     any
 }
 
-fn access(system: &System, instr: &Instr, from: &Reaches) -> Reach {
-    let nothing = Footprint::default();
-    let own = |all| Reach { all, children: nothing };
+/// The accesses of the procedure that an instruction enters, or of the threads that it starts.
+fn inside(system: &System, instr: &Instr, from: &Reaches) -> Reach {
     match instr {
-        Instr::Load(_, address) => own(Footprint { reads: cells(address), ..nothing }),
-        Instr::Store(address, _) => own(Footprint { writes: cells(address), ..nothing }),
-        Instr::Locked { address, .. } => own(Footprint { reads: cells(address), writes: cells(address) }),
         Instr::Call { code, .. } => from[*code][system.codes[*code].entry],
         Instr::Spawn(template, _) => {
             let entry = |code: CodeId| from[code][system.codes[code].entry].all;
             let roles = system.templates[*template].roles.iter();
-            let children = roles.fold(nothing, |all, &role| all.union(entry(system.roles[role].code)));
+            let children =
+                roles.fold(Footprint::NONE, |all, &role| all.union(entry(system.roles[role].code)));
             Reach { all: children, children }
         }
-        _ => own(nothing),
-    }
-}
-
-fn cells(address: &Address) -> Cells {
-    match address {
-        Address::Cell(cell) => only(*cell),
-        Address::Element { base, len, .. } if *len < 64 => {
-            (0..*len).fold(0, |all, i| all | only(CellId::from_index(base.index() + i as usize)))
-        }
-        Address::Element { .. } | Address::Pointer(_) => Cells::MAX,
+        _ => Reach::default(),
     }
 }

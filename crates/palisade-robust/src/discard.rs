@@ -7,39 +7,17 @@
 //!
 //! All sets are over-approximations:
 //! - An array access with unknown index counts as the whole array.
-//! - A pointer counts as all of memory.
+//! - A pointer counts as the cells that [`Pointers`](palisade_automata::Pointers) finds.
 //! - A call counts as everything a thread may do.
 //! - For a thread that enters, everything it may ever do counts.
-//!
-//! A set of cells is one machine word. With more than 64 cells, several share a bit, which only makes the
-//! sets larger.
 
 use crate::expand::Question;
-use palisade_automata::Local;
+use palisade_automata::{CellSets, Cells, Local};
 use palisade_base::{Id, IdVec, limits};
 use palisade_engine::{Limits, Reason};
 use palisade_memory::{Action, Interlocked, Machine, Model};
-use palisade_program::running::{
-    Address, CellId, Code, CodeId, EdgeId, Instr, Location, RoleId, System, TemplateId,
-};
+use palisade_program::running::{CellId, Code, CodeId, EdgeId, Instr, Location, RoleId, System, TemplateId};
 use rustc_hash::FxHashMap;
-
-/// A set of cells.
-type Cells = u64;
-
-fn only(cell: CellId) -> Cells {
-    1 << (cell.0 % 64)
-}
-
-fn cells(address: &Address) -> Cells {
-    match address {
-        Address::Cell(cell) => only(*cell),
-        Address::Element { base, len, .. } if *len < 64 => {
-            (0..*len).fold(0, |all, i| all | only(CellId::from_index(base.index() + i as usize)))
-        }
-        Address::Element { .. } | Address::Pointer(_) => Cells::MAX,
-    }
-}
 
 /// The effects that some code may have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -70,15 +48,17 @@ pub(crate) struct Candidates {
     pub attacks: u64,
     /// How many of them are not ruled out.
     pub left: u64,
+    sets: CellSets,
 }
 
 impl Candidates {
     /// Examines all stores of a program.
     pub fn new(question: Question, machine: Machine<'_>, limits: &Limits) -> Result<Candidates, Reason> {
         let Machine { system, model, interlocked } = machine;
-        let analysis = Analysis { system, model, interlocked };
+        let analysis = Analysis { system, model, interlocked, sets: CellSets::new(system) };
         let roles: Vec<Footprint> = system.roles.ids().map(|role| analysis.role(role)).collect();
-        let mut candidates = Candidates { cells: FxHashMap::default(), attacks: 0, left: 0 };
+        let sets = analysis.sets.clone();
+        let mut candidates = Candidates { cells: FxHashMap::default(), attacks: 0, left: 0, sets };
         let mut seen = Locations::new(system);
         for (role, _) in system.roles.iter_enumerated() {
             let instances = system.instances.iter().filter(|instance| instance.role == role).count();
@@ -122,7 +102,7 @@ impl Candidates {
     pub fn may_attack(&self, local: &Local, action: Action, cell: CellId) -> bool {
         let Action::Execute { edge, .. } = action else { return false };
         let key = (local.thread.role, local.thread.top().code, edge);
-        self.cells.get(&key).is_some_and(|cells| cells & only(cell) != 0)
+        self.cells.get(&key).is_some_and(|cells| cells & self.sets.only(cell) != 0)
     }
 }
 
@@ -161,6 +141,7 @@ struct Analysis<'a> {
     system: &'a System,
     model: Model,
     interlocked: Interlocked,
+    sets: CellSets,
 }
 
 impl Analysis<'_> {
@@ -189,12 +170,13 @@ impl Analysis<'_> {
     fn role(&self, role: RoleId) -> Footprint {
         let mut all = Footprint::default();
         for code in self.codes(role) {
-            self.code(code).edges().iter().for_each(|edge| all.add(self.instr(&edge.instr)));
+            self.code(code).edges().iter().for_each(|edge| all.add(self.instr(code, &edge.instr)));
         }
         all
     }
 
-    fn instr(&self, instr: &Instr) -> Footprint {
+    fn instr(&self, code: CodeId, instr: &Instr) -> Footprint {
+        let cells = |address| self.sets.of(self.system, code, address);
         let nothing = Footprint::default();
         match instr {
             Instr::Load(_, address) => Footprint { loads: cells(address), ..nothing },
@@ -215,7 +197,7 @@ impl Analysis<'_> {
     fn stores(&self, code: CodeId) -> Vec<(EdgeId, Cells)> {
         let edges = self.code(code).edges().iter_enumerated();
         let stores = edges.filter_map(|(id, edge)| match &edge.instr {
-            Instr::Store(address, _) => Some((id, cells(address))),
+            Instr::Store(address, _) => Some((id, self.sets.of(self.system, code, address))),
             _ => None,
         });
         stores.collect()
@@ -266,7 +248,7 @@ impl Analysis<'_> {
                     }
                     Instr::Store(..) if self.model != Model::Pso => {}
                     Instr::Load(..) | Instr::Store(..) | Instr::Locked { .. } | Instr::Spawn(..) => {
-                        found(self.instr(&edge.instr));
+                        found(self.instr(code, &edge.instr));
                     }
                     Instr::Call { code, .. } => open.push((*code, self.code(*code).entry)),
                     _ => {}

@@ -6,9 +6,10 @@
 //! *Invariant*: codes are only added, so a code stays valid, and different values of a cell have different
 //! codes (a `debug_assert!` where values are encoded).
 
+use crate::Pointers;
 use palisade_base::{Id, IdVec};
 use palisade_program::Value;
-use palisade_program::running::{Address, CellId, Code, Instr, System};
+use palisade_program::running::{Address, CellId, Code, CodeId, Instr, System};
 use rustc_hash::FxHashMap;
 
 /// Domains up to this size use offsets.
@@ -101,17 +102,21 @@ impl Codes {
 }
 
 /// Which cells some instruction may write. The others keep their initial value and need no room in a state.
-fn written_cells(system: &System) -> IdVec<CellId, bool> {
+fn written_cells<'s>(system: &'s System) -> IdVec<CellId, bool> {
     let mut written: IdVec<CellId, bool> = vec![false; system.cells.len()].into();
-    let edges = system.codes.iter().flat_map(|code: &Code| code.edges().iter());
-    for edge in edges {
+    let pointers = Pointers::new(system);
+    let edges = |(id, code): (CodeId, &'s Code)| code.edges().iter().map(move |edge| (id, edge));
+    for (code, edge) in system.codes.iter_enumerated().flat_map(edges) {
         let (Instr::Store(address, _) | Instr::Locked { address, .. }) = &edge.instr else { continue };
         match address {
             Address::Cell(cell) => written[*cell] = true,
             Address::Element { base, len, .. } => {
                 (0..*len).for_each(|i| written[CellId::from_index(base.index() + i as usize)] = true);
             }
-            Address::Pointer(_) => written.iter_mut().for_each(|w| *w = true),
+            Address::Pointer(_) => match pointers.cells(system, code, address) {
+                Some(cells) => cells.into_iter().for_each(|cell| written[cell] = true),
+                None => written.iter_mut().for_each(|w| *w = true),
+            },
         }
     }
     written

@@ -2,3 +2,4 @@
 
 mod merge;
 mod on_demand;
+mod pointers;

@@ -8,3 +8,4 @@ mod layering;
 mod outcomes;
 mod reference;
 mod robustness_engines;
+mod words;
