@@ -84,29 +84,80 @@ pub struct Position {
 }
 
 /// A named source text that knows where its lines begin.
+///
+/// It may hold several files, one after the other in one text: the main file first, then those that it
+/// includes or is compiled with. Spans are ranges of the whole text, and lines are counted within each file.
+/// A *row* is a line counted over the whole text. In a source of one file, rows are lines.
 #[derive(Clone, Debug)]
 pub struct Source {
-    name: String,
     text: String,
-    line_starts: Vec<usize>,
+    row_starts: Vec<usize>,
+    /// At least one. The first is the main file.
+    files: Vec<File>,
+}
+
+/// One file of a source.
+#[derive(Clone, Debug)]
+struct File {
+    name: String,
+    /// Where it begins in the text.
+    start: usize,
+    /// How many rows precede it.
+    rows_before: usize,
 }
 
 impl Source {
     /// A source with the name that messages use for it (usually its path).
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Source {
         let text = text.into();
-        let line_starts = std::iter::once(0)
-            .chain(text.bytes().enumerate().filter(|&(_, b)| b == b'\n').map(|(i, _)| i + 1))
-            .collect();
-        Source { name: name.into(), text, line_starts }
+        let row_starts = row_starts(&text);
+        Source { text, row_starts, files: vec![File { name: name.into(), start: 0, rows_before: 0 }] }
     }
 
-    /// The name used in messages.
+    /// Adds a file after all others, and returns where it is in the text. A last line without an end gets
+    /// one.
+    pub fn add(&mut self, name: impl Into<String>, text: &str) -> Span {
+        if !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.row_starts = row_starts(&self.text);
+        let rows_before = self.row_starts.partition_point(|&row| row < start);
+        self.files.push(File { name: name.into(), start, rows_before });
+        Span::new(start..self.text.len())
+    }
+
+    /// The name of the main file.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.files[0].name
     }
 
-    /// The whole text.
+    /// The name of the file that a span begins in: the main file for [`Span::NONE`].
+    pub fn file(&self, span: Span) -> &str {
+        &self.file_of(span).name
+    }
+
+    /// The name of the file that a span begins in, if that is not the main file.
+    pub fn other_file(&self, span: Span) -> Option<&str> {
+        let file = self.file_of(span);
+        (file.start > 0).then_some(file.name.as_str())
+    }
+
+    /// The names of all files, each with the row of its first line.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = (&str, u32)> {
+        self.files.iter().map(|file| (file.name.as_str(), clamp(file.rows_before + 1)))
+    }
+
+    fn file_of(&self, span: Span) -> &File {
+        let index = match span.is_none() {
+            true => 0,
+            false => self.files.partition_point(|file| file.start <= span.start as usize) - 1,
+        };
+        &self.files[index]
+    }
+
+    /// The whole text, of all files.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -116,29 +167,66 @@ impl Source {
         self.text.get(span.range()).unwrap_or("")
     }
 
-    /// Line and column of the start of a span; `None` for [`Span::NONE`].
+    /// Line and column of the start of a span in its file; `None` for [`Span::NONE`].
     pub fn position(&self, span: Span) -> Option<Position> {
         if span.is_none() {
             return None;
         }
         let byte = (span.start as usize).min(self.text.len());
-        let line = self.line_starts.partition_point(|&start| start <= byte) - 1;
-        let column = self.text.get(self.line_starts[line]..byte).map_or(0, |s| s.chars().count());
-        Some(Position { line: clamp(line + 1), column: clamp(column + 1) })
+        let row = self.row_of(byte);
+        let column = self.text.get(self.row_starts[row]..byte).map_or(0, |s| s.chars().count());
+        let line = row + 1 - self.file_of(span).rows_before;
+        Some(Position { line: clamp(line), column: clamp(column + 1) })
     }
 
-    /// The text of a line (counted from 1), without its end.
-    pub fn line(&self, line: u32) -> &str {
-        let index = line as usize - 1;
-        let Some(&start) = self.line_starts.get(index) else { return "" };
-        let end = self.line_starts.get(index + 1).map_or(self.text.len(), |&next| next - 1);
+    /// The row of the start of a span, from 1; `None` for [`Span::NONE`].
+    pub fn row(&self, span: Span) -> Option<u32> {
+        (!span.is_none()).then(|| clamp(self.row_of((span.start as usize).min(self.text.len())) + 1))
+    }
+
+    fn row_of(&self, byte: usize) -> usize {
+        self.row_starts.partition_point(|&start| start <= byte) - 1
+    }
+
+    /// `12`, or `queue.h:12` outside of the main file. `None` for [`Span::NONE`].
+    pub fn line_number(&self, span: Span) -> Option<String> {
+        let line = self.position(span)?.line;
+        Some(self.other_file(span).map_or_else(|| line.to_string(), |file| format!("{file}:{line}")))
+    }
+
+    /// `line 12`, or `line 12 of queue.h` outside of the main file. `None` for [`Span::NONE`].
+    pub fn line_in_words(&self, span: Span) -> Option<String> {
+        let line = self.position(span)?.line;
+        let file = self.other_file(span).map_or_else(String::new, |file| format!(" of {file}"));
+        Some(format!("line {line}{file}"))
+    }
+
+    /// The text of a row (counted from 1), without its end.
+    pub fn line(&self, row: u32) -> &str {
+        let index = row as usize - 1;
+        let Some(&start) = self.row_starts.get(index) else { return "" };
+        let end = self.row_starts.get(index + 1).map_or(self.text.len(), |&next| next - 1);
         self.text[start..end].trim_end_matches('\r')
     }
 
-    /// The number of lines.
+    /// The number of rows.
     pub fn line_count(&self) -> usize {
-        self.line_starts.len()
+        self.row_starts.len()
     }
+
+    /// The span of a line (counted from 1) of a file, without its end. `None` if there is no such file or line.
+    pub fn line_of(&self, file: &str, line: u32) -> Option<Span> {
+        let index = self.files.iter().position(|known| known.name == file)?;
+        let end = self.files.get(index + 1).map_or(self.text.len(), |next| next.start);
+        let row = self.files[index].rows_before + (line as usize).checked_sub(1)?;
+        let start = *self.row_starts.get(row).filter(|&&start| start < end)?;
+        Some(Span::new(start..start + self.line(clamp(row + 1)).len()))
+    }
+}
+
+fn row_starts(text: &str) -> Vec<usize> {
+    let ends = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+    std::iter::once(0).chain(ends.map(|(index, _)| index + 1)).collect()
 }
 
 #[cfg(test)]
@@ -162,5 +250,28 @@ mod tests {
         assert_eq!(span.to(Span::NONE), span);
         assert_eq!(Span::NONE.to(span), span);
         assert_eq!(span.to(Span::new(1..4)), Span::new(1..5));
+    }
+
+    #[test]
+    fn several_files_in_one_text() {
+        let mut source = Source::new("main.c", "one\ntwo");
+        let header = source.add("list.h", "three\n  four;\n");
+        let last = source.add("empty.h", "");
+        assert_eq!((source.name(), source.slice(header)), ("main.c", "three\n  four;\n"));
+        assert_eq!(source.files().collect::<Vec<_>>(), [("main.c", 1), ("list.h", 3), ("empty.h", 5)]);
+        let two = Span::new(4..7);
+        assert_eq!((source.file(two), source.other_file(two)), ("main.c", None));
+        assert_eq!(source.line_number(two).as_deref(), Some("2"));
+        let four = source.line_of("list.h", 2).expect("there is such a line");
+        assert_eq!((source.slice(four), source.file(four)), ("  four;", "list.h"));
+        assert_eq!(source.position(four), Some(Position { line: 2, column: 1 }));
+        assert_eq!((source.row(four), source.line(4)), (Some(4), "  four;"));
+        assert_eq!(source.line_in_words(four).as_deref(), Some("line 2 of list.h"));
+        assert_eq!(source.line_number(four).as_deref(), Some("list.h:2"));
+        assert_eq!(source.file(last), "empty.h");
+        assert_eq!((source.file(Span::NONE), source.row(Span::NONE)), ("main.c", None));
+        for (file, line) in [("list.h", 0), ("list.h", 3), ("other.h", 1)] {
+            assert_eq!(source.line_of(file, line), None, "{file} {line}");
+        }
     }
 }

@@ -19,7 +19,7 @@ use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Pending,
 use palisade_engine::{ProofKind, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::Value;
-use palisade_trace::text_hash;
+use palisade_trace::{BuildRecord, text_hash};
 use serde::{Deserialize, Serialize};
 
 /// The version of the format.
@@ -39,6 +39,8 @@ pub struct Certificate {
     pub language: String,
     /// The hash of its text.
     pub hash: String,
+    /// How it was made from its text, if a compiler took part.
+    pub build: Option<BuildRecord>,
     /// The memory model.
     pub model: Model,
     /// What locked instructions wait for under PSO.
@@ -130,6 +132,8 @@ struct Program {
     file: String,
     language: String,
     hash: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    build: Option<BuildRecord>,
 }
 
 /// Numbers in the order of the fields of [`palisade_engine::proof`]; messages are `[own, cell, value]`.
@@ -187,6 +191,7 @@ impl Certificate {
                 file: self.file.clone(),
                 language: self.language.clone(),
                 hash: self.hash.clone(),
+                build: self.build.clone(),
             },
             model: self.model.name().to_owned(),
             interlocked: (self.interlocked == Interlocked::OwnAddress).then(|| OWN_ADDRESS.to_owned()),
@@ -253,6 +258,7 @@ impl Certificate {
             file: file.program.file,
             language: file.program.language,
             hash: file.program.hash,
+            build: file.program.build,
             model,
             interlocked,
             threads,

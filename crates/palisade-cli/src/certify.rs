@@ -48,6 +48,7 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
         file: &certificate.file,
         language: &certificate.language,
         int_range: certificate.int_range,
+        build: certificate.build.as_ref(),
     };
     let path =
         recorded.path(&args.certificate, args.program.as_deref(), |text| certificate.hash == text_hash(text));
@@ -60,6 +61,8 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
     let hash = text_hash(input.source.text());
     if certificate.hash != hash {
         output.complain_about(&name, files::another_program(&input, args.program.as_deref(), "proof"));
+    } else if let Some(warning) = files::another_translation(&input, certificate.build.as_ref(), "proof") {
+        output.complain_about(&name, warning);
     }
     let meter = Meter::new(output.detail == Detail::Quiet);
     let judged =
@@ -97,6 +100,7 @@ fn question(certificate: &Certificate, program: &Program) -> String {
         Threads::Declared if program.templates.iter().any(|t| any(t.count, t.start)) => {
             " with any number of threads where it declares `[*]`".to_owned()
         }
+        Threads::Declared if certificate.build.is_some() => " with the threads it starts".to_owned(),
         Threads::Declared => " with the threads it declares".to_owned(),
         Threads::Any => " with any number of threads of each process".to_owned(),
         Threads::Each(1) => " with 1 thread of each process".to_owned(),

@@ -3,13 +3,23 @@
 //! Exit codes: 0 if C programs can be run, 3 if something is missing for that.
 
 use crate::args::Format;
+use crate::c::Clang;
 use crate::cc;
 use crate::exit::Exit;
 use crate::output::Output;
 use palisade::Diagnostic;
 use palisade::harness::cache::temporary_folder;
-use palisade::harness::doctor::{Health, examine};
+use palisade::harness::doctor::{Finding, Health, examine};
 use palisade::report::SCHEMA_VERSION;
+
+/// Whether C programs can be checked.
+fn reads_c() -> Finding {
+    let (health, found, advice) = match Clang::find() {
+        Ok(clang) => (Health::Fine, format!("`palisade check lock.c` uses {}", clang.version), None),
+        Err(error) => (Health::Absent, "there is no clang to read them with".to_owned(), error.help),
+    };
+    Finding { what: "checking C", health, found, advice, is_compiler: false }
+}
 
 /// Runs the command.
 pub fn run(output: &Output) -> Exit {
@@ -25,7 +35,8 @@ pub fn run(output: &Output) -> Exit {
             return Exit::Error;
         }
     };
-    let findings = examine(&cache, work.path());
+    let mut findings = examine(&cache, work.path());
+    findings.push(reads_c());
     let ready = findings.iter().any(|finding| finding.is_compiler && finding.health == Health::Fine);
     let text = match output.format {
         Format::Json => {

@@ -9,12 +9,13 @@ use crate::limits::UserLimits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::paths::keep_apart;
-use crate::ran_out::{Backstop, Question};
+use crate::ran_out::{Backstop, LastWords, Question};
+use palisade::c::Unsettled;
 use palisade::engine::Exhausted;
 use palisade::report::{self, Standing, html};
 use palisade::{
     CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions, Goal, Input, Limits,
-    Options, Per, Placement, Reason, Which, WriteError,
+    Model, Options, Per, Placement, Reason, Which, WriteError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -47,7 +48,7 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     };
     let last_words = output.last_words(&found.path, question);
     let backstop = Backstop::new(&limits, last_words.clone());
-    file(found, args, &limits.per_file(1), output, backstop).unwrap_or_else(|what| {
+    file(found, args, &limits.per_file(1), output, &last_words, backstop).unwrap_or_else(|what| {
         output.print(&last_words.say(what));
         Exit::Unknown
     })
@@ -106,9 +107,10 @@ fn file(
     args: &FencesArgs,
     limits: &Limits,
     output: &Output,
+    last_words: &LastWords,
     backstop: Backstop,
 ) -> Result<Exit, Exhausted> {
-    let mut input = match limits.within(|| files::read(found, args.reading))? {
+    let mut input = match limits.within(|| files::read_for(found, &args.reading, &args.machine))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             let mut page = Page::new(args.html.as_deref());
@@ -119,6 +121,17 @@ fn file(
         Reading::Skipped => return Ok(Exit::Fine),
     };
     let options = options(args);
+    // A robust program behaves as it does under SC. Fences never add behaviour.
+    let model = if options.goal == Goal::Robustness { Model::Sc } else { options.check.model };
+    match palisade::c::settle(&mut input, model, options.check.threads, limits) {
+        Ok(Some(Unsettled::Exceeded(reason))) => {
+            drop(backstop);
+            output.print(&last_words.say_why(reason));
+            return Ok(Exit::Unknown);
+        }
+        Ok(_) => {}
+        Err(error) => return Ok(output.refuse_about(input.source.name(), failure(&FencesError::Ask(error)))),
+    }
     let meter = Meter::new(output.detail == Detail::Quiet);
     let ask = AssertUnwindSafe(|| {
         palisade::fences(&input, &options, &limits.clone().with_progress(meter.progress()))
@@ -184,6 +197,11 @@ fn write(input: &Input, answer: &FencesAnswer, path: &Path, limits: &Limits, out
                 output.complain(&format!("{name}: not written, there are no fences to insert\n"));
             }
             return Exit::Fine;
+        }
+        Err(WriteError::Compiled) => {
+            let message = "not written: fences are not inserted into C texts yet";
+            let help = "insert them by hand at the lines above: atomic_thread_fence(memory_order_seq_cst)";
+            (Diagnostic::error("compiled-language", message).help(help), Exit::Error)
         }
         Err(WriteError::NoRoom(problems)) => {
             output.complain(&output.diagnostics(&input.source, &problems));

@@ -1,8 +1,10 @@
 //! Files: finding them, reading and writing them, and reporting what is wrong with them.
 
-use crate::args::ReadingArgs;
+use crate::args::{CArgs, MachineArgs, ReadingArgs};
+use crate::c;
 use crate::waiting::Waiting;
-use palisade::{Diagnostic, Input, IntRange, Language, Refused, Source};
+use palisade::trace::BuildRecord;
+use palisade::{Diagnostic, Input, InputLanguage, IntRange, Refused, Source};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -28,7 +30,7 @@ pub struct InputFile {
 pub enum Named {
     /// The user named it. Whatever is wrong with it is an error.
     ByUser,
-    /// It was found in a folder. A `.txt` that is not a Trencher file is ignored.
+    /// It was found in a folder. A `.txt` that is not a Trencher file is ignored, and so are options for C.
     InFolder,
 }
 
@@ -42,10 +44,13 @@ pub enum Reading {
     Skipped,
 }
 
-/// The files named by the user, and all files with known extensions in the folders named by the user. The
-/// files of each folder are in the order of their names. If a language is given, only files in that language
+/// The files named by the user, and all files with known extensions in the folders named by the user. Of the C
+/// files in folders, only those with a `main` are programs. The files of each folder are in the order of their names. If a language is given, only files in that language
 /// are taken from folders.
-pub fn find(paths: &[PathBuf], input: Option<Language>) -> Result<Vec<InputFile>, Vec<(String, Diagnostic)>> {
+pub fn find(
+    paths: &[PathBuf],
+    input: Option<InputLanguage>,
+) -> Result<Vec<InputFile>, Vec<(String, Diagnostic)>> {
     let mut found = Vec::new();
     let mut problems = Vec::new();
     for path in paths {
@@ -74,7 +79,7 @@ pub fn find(paths: &[PathBuf], input: Option<Language>) -> Result<Vec<InputFile>
 fn walk(
     root: &Path,
     folder: &Path,
-    input: Option<Language>,
+    input: Option<InputLanguage>,
     found: &mut Vec<InputFile>,
     problems: &mut Vec<(String, Diagnostic)>,
 ) {
@@ -94,8 +99,10 @@ fn walk(
             }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
-            } else if language_of(&path).is_some_and(|language| input.is_none_or(|input| input == language))
-                && (path.is_file() || (!path.exists() && !is_txt(&path)))
+            } else if language_of(&path).is_some_and(|language| {
+                input.is_none_or(|input| input == language)
+                    && (language.text().is_some() || c::defines_main(&path))
+            }) && (path.is_file() || (!path.exists() && !is_txt(&path)))
             {
                 let relative = path.strip_prefix(root).unwrap_or(&path);
                 let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
@@ -106,12 +113,12 @@ fn walk(
     }
 }
 
-fn language_of(path: &Path) -> Option<Language> {
-    Language::from_extension(path.extension()?.to_str()?)
+fn language_of(path: &Path) -> Option<InputLanguage> {
+    InputLanguage::from_extension(path.extension()?.to_str()?)
 }
 
 /// Reads a program.
-pub fn read(found: &InputFile, reading: ReadingArgs) -> Reading {
+pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
     let name = found.path.display().to_string();
     let refuse = |error: Diagnostic| {
         Reading::Refused(Refused { source: Source::new(name.as_str(), ""), diagnostics: vec![error] })
@@ -120,10 +127,16 @@ pub fn read(found: &InputFile, reading: ReadingArgs) -> Reading {
         // If the file cannot be read, that is reported instead of its unknown extension.
         return refuse(match text(&found.path) {
             Err(error) => error,
-            Ok(_) => Diagnostic::error("unknown-language", "the file's name does not show its language")
-                .help(extensions_help()),
+            Ok(_) => c::refuse_other_languages(&found.path).err().unwrap_or_else(|| {
+                Diagnostic::error("unknown-language", "the file's name does not show its language")
+                    .help(extensions_help())
+            }),
         });
     };
+    let Some(language) = language.text() else { return c::read(found, language, reading) };
+    if let Some(error) = c::unused(&reading.c).filter(|_| found.named == Named::ByUser) {
+        return refuse(error);
+    }
     let text = match text(&found.path) {
         Ok(text) => text,
         Err(error) => return refuse(error),
@@ -135,8 +148,19 @@ pub fn read(found: &InputFile, reading: ReadingArgs) -> Reading {
     }
 }
 
+/// Reads a program that is asked about with these options.
+pub fn read_for(found: &InputFile, reading: &ReadingArgs, machine: &MachineArgs) -> Reading {
+    match read(found, reading) {
+        Reading::Program(input) => match c::refuse_threads(input, machine) {
+            Ok(input) => Reading::Program(input),
+            Err(refused) => Reading::Refused(refused),
+        },
+        other => other,
+    }
+}
+
 /// Reads the only program of a command.
-pub fn read_named(path: &Path, reading: ReadingArgs) -> Result<Box<Input>, Refused> {
+pub fn read_named(path: &Path, reading: &ReadingArgs) -> Result<Box<Input>, Refused> {
     let found = InputFile { path: path.to_owned(), key: String::new(), named: Named::ByUser };
     match read(&found, reading) {
         Reading::Program(input) => Ok(input),
@@ -209,7 +233,8 @@ pub fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
 }
 
 fn extensions_help() -> String {
-    let extensions: Vec<String> = Language::ALL.iter().map(|language| format!(".{language}")).collect();
+    let extensions: Vec<String> =
+        InputLanguage::all().map(|language| format!(".{}", language.extension())).collect();
     format!(
         "known extensions are {} and .txt (Trencher's); for other files, use --input LANGUAGE",
         extensions.join(", ")
@@ -224,6 +249,8 @@ pub struct Recorded<'a> {
     pub language: &'a str,
     /// The range of integers without a declared domain.
     pub int_range: Option<(i64, i64)>,
+    /// How it was made from its text, if a compiler took part.
+    pub build: Option<&'a BuildRecord>,
 }
 
 /// A warning that the program is not the one that the result was found for: the user gave another one, or it
@@ -241,10 +268,28 @@ pub fn another_program(input: &Input, given: Option<&Path>, what: &str) -> Diagn
     }
 }
 
+/// A warning that another compiler made another program from the same text.
+pub fn another_translation(input: &Input, recorded: Option<&BuildRecord>, what: &str) -> Option<Diagnostic> {
+    let (now, then) = (&input.c.as_ref()?.build, recorded?);
+    if now.digest == then.digest {
+        return None;
+    }
+    let name = input.source.name();
+    let message = match now.compiler == then.compiler {
+        true => format!("{name} is translated differently now than when the {what} was found"),
+        false => format!(
+            "{} makes another program of {name} than {} did when the {what} was found",
+            now.compiler, then.compiler
+        ),
+    };
+    let help = "name the same compiler in CC, and keep the files that the program includes";
+    Some(Diagnostic::warning("another-translation", message).help(help))
+}
+
 impl Recorded<'_> {
     /// Reads the program.
     pub fn read(&self, path: PathBuf) -> Result<Reading, String> {
-        let language = Language::from_name(self.language)
+        let language = InputLanguage::from_name(self.language)
             .ok_or_else(|| format!("unknown input language `{}`", self.language))?;
         let int_range = match self.int_range {
             Some((lo, hi)) if lo > hi => return Err(format!("the range {lo}..{hi} is empty")),
@@ -252,7 +297,11 @@ impl Recorded<'_> {
             None => None,
         };
         let found = InputFile { path, key: String::new(), named: Named::ByUser };
-        Ok(read(&found, ReadingArgs { input: Some(language), int_range }))
+        let reading = ReadingArgs { input: Some(language), int_range, c: CArgs::default() };
+        Ok(match self.build {
+            Some(build) => c::read_again(&found, language, build),
+            None => read(&found, &reading),
+        })
     }
 
     /// The path of the program: the one the user gives, or else the recorded one, or else one next to the

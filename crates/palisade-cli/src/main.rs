@@ -4,6 +4,7 @@
 
 mod args;
 mod bench;
+mod c;
 mod cargo;
 mod cc;
 mod certify;

@@ -7,12 +7,13 @@ use crate::limits::UserLimits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::ran_out::{Backstop, Question};
+use palisade::c::{Unsettled, settle};
 use palisade::engine::peak_memory_bytes;
 use palisade::memory::Machine;
 use palisade::report::{self, Marks, ModelOutcomes, OutcomeRow, OutcomesFinding, ShownRun, TestAsks};
 use palisade::{
     AskError, Asks, Diagnostic, Evidence, Input, Limits, Listed, Listing, Model, Options, OutcomeRun,
-    Outcomes, Reason, Refused,
+    Outcomes, Reason, Refused, Threads,
 };
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -90,12 +91,15 @@ struct List {
 /// Reads the program and lists its outcomes.
 fn list(args: &OutcomesArgs, limits: &Limits) -> Result<List, NoList> {
     let found = InputFile { path: args.file.clone(), key: String::new(), named: Named::ByUser };
-    let reading = limits.within(|| files::read(&found, args.reading));
-    let input = match reading.map_err(NoList::RanOut)? {
+    let reading = limits.within(|| files::read(&found, &args.reading));
+    let mut input = match reading.map_err(NoList::RanOut)? {
         Reading::Program(input) => *input,
         Reading::Refused(refused) => return Err(NoList::Refused(refused)),
         Reading::Skipped => unreachable!("files that are named are not skipped"),
     };
+    let weakest = args.model.models().pop().expect("a choice of models has one");
+    let unsettled = settle(&mut input, weakest, Threads::default(), limits);
+    let unsettled = unsettled.map_err(|error| NoList::Failed(input.source.name().to_owned(), error))?;
     let listed = if args.all { Listed::All } else { Listed::Named };
     let listing = limits.within(|| Listing::new(&input, listed)).map_err(NoList::RanOut)?;
     let listing = listing
@@ -105,7 +109,9 @@ fn list(args: &OutcomesArgs, limits: &Limits) -> Result<List, NoList> {
     let interlocked = args.interlocked.into();
     let mut outcomes = Vec::new();
     for model in args.model.models() {
-        outcomes.push(listing.outcomes(model, interlocked, &options, limits).map_err(failed)?);
+        let mut found = listing.outcomes(model, interlocked, &options, limits).map_err(failed)?;
+        found.missing = found.missing.or_else(|| unsettled.clone().map(Unsettled::reason));
+        outcomes.push(found);
     }
     let rows = rows(&listing, &outcomes);
     let run = match args.run {
@@ -163,7 +169,13 @@ impl List {
         let run = self.run.as_ref().and_then(|(number, run)| {
             let OutcomeRun { system, model, interlocked, run, replay } = run.as_ref().ok()?;
             let machine = Machine { system, model: *model, interlocked: *interlocked };
-            let evidence = Evidence { source: &self.input.source, machine, run, replay };
+            let evidence = Evidence {
+                source: &self.input.source,
+                addresses: self.input.addresses(),
+                machine,
+                run,
+                replay,
+            };
             Some(ShownRun { number: *number, evidence })
         });
         OutcomesFinding {

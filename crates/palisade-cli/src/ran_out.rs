@@ -60,8 +60,12 @@ pub enum Question {
 impl LastWords {
     /// The answer: unknown, because this ran out.
     pub fn say(&self, what: Exhausted) -> String {
+        self.say_why(Reason::Exhausted(what))
+    }
+
+    /// The answer: unknown, for this reason.
+    pub fn say_why(&self, reason: Reason) -> String {
         let (file, seconds) = (self.file.as_str(), self.start.elapsed().as_secs_f64());
-        let reason = Reason::Exhausted(what);
         let peak_memory_bytes = palisade::engine::peak_memory_bytes();
         let source = Source::new(file, "");
         let is_text = self.format == Format::Text;

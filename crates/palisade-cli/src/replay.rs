@@ -69,6 +69,10 @@ fn judge(args: &ReplayArgs, common: &Common, limits: &Limits, backstop: Backstop
     };
     if witness.program_changed(&input.source) {
         output.complain_about(&name, files::another_program(&input, args.program.as_deref(), "witness"));
+    } else if let Some(warning) =
+        files::another_translation(&input, witness.program.build.as_ref(), "witness")
+    {
+        output.complain_about(&name, warning);
     }
     let mut page = Page::new(args.html.as_deref());
     let replayed = report_on(&name, &witness, &input, &mut page, common, limits, output);
@@ -120,7 +124,13 @@ fn report_on(
     };
     match verified {
         Ok((machine, run, replay)) => {
-            let evidence = Evidence { source: &input.source, machine, run: &run, replay: &replay };
+            let evidence = Evidence {
+                source: &input.source,
+                addresses: input.addresses(),
+                machine,
+                run: &run,
+                replay: &replay,
+            };
             let why = report::explain(&evidence);
             page.add(|_| html::replay(subject(input), name, &evidence));
             if common.format == Format::Json {
@@ -181,5 +191,6 @@ fn recorded(witness: &WitnessFile) -> Result<Recorded<'_>, Diagnostic> {
         file: &witness.program.file,
         language: &witness.program.language,
         int_range: witness.int_range.map(|[lo, hi]| (lo, hi)),
+        build: witness.program.build.as_ref(),
     })
 }

@@ -69,7 +69,7 @@ fn file(
     page: &mut Page<'_>,
     backstop: Option<Backstop>,
 ) -> Result<Exit, Exhausted> {
-    let input = match limits.within(|| files::read(found, args.reading))? {
+    let mut input = match limits.within(|| files::read_for(found, &args.reading, &args.machine))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             page.refuse(&refused.source, &refused.diagnostics);
@@ -88,8 +88,8 @@ fn file(
     let meter = Meter::new(output.detail == Detail::Quiet);
     let watched = limits.clone().with_progress(meter.progress());
     let ask = AssertUnwindSafe(|| match args.triangular {
-        true => palisade::triangular(&input.program, options.threads, &watched).map(Answered::Races),
-        false => palisade::robust(&input.program, &options, &watched).map(Answered::Robust),
+        true => palisade::c::triangular_input(&mut input, options.threads, &watched).map(Answered::Races),
+        false => palisade::c::robust_input(&mut input, &options, &watched).map(Answered::Robust),
     });
     let answer = catch_unwind(ask);
     drop(meter);

@@ -37,7 +37,10 @@ pub fn run(args: &ShowArgs, common: &Common, output: &Output) -> Exit {
 
 /// The program in another form.
 fn show(args: &ShowArgs, output: &Output) -> Result<String, Refused> {
-    let input = files::read_named(&args.file, ReadingArgs { input: args.input, int_range: None })?;
+    let input = files::read_named(
+        &args.file,
+        &ReadingArgs { input: args.input, int_range: None, c: args.c.clone() },
+    )?;
     let text = match args.form {
         Form::Pal => print::print(&input.program),
         Form::Dot => dot::control_flow(&lower(&input.program, Instantiation { any: ANY, every: None })),

@@ -34,7 +34,7 @@ pub fn run(args: &TranslateArgs, common: &Common, output: &Output) -> Exit {
 }
 
 fn read_and_translate(args: &TranslateArgs, output: &Output) -> Result<(Box<Input>, String), Refused> {
-    let input = files::read_named(&args.file, args.reading)?;
+    let input = files::read_named(&args.file, &args.reading)?;
     output.warn(&input);
     match translate(args, &input) {
         Ok(text) => Ok((input, text)),

@@ -134,8 +134,8 @@ fn place(evidence: &Evidence<'_>, event: &Event) -> String {
 pub(crate) fn place_of_step(evidence: &Evidence<'_>, step: usize) -> String {
     let Some(span) = span_of_step(evidence, step) else { return "(pending store)".to_owned() };
     let quote = fit(&one_line(evidence.source.slice(span)), QUOTE);
-    match evidence.source.position(span) {
-        Some(position) => format!("line {} ({quote})", position.line),
+    match evidence.source.line_in_words(span) {
+        Some(line) => format!("{line} ({quote})"),
         None => format!("({quote})"),
     }
 }

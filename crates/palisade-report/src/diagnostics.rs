@@ -50,12 +50,13 @@ pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, colour: Colour) -> S
         Severity::Warning => Level::WARNING,
     };
     let excerpts = excerpts(source, diagnostic);
-    let name = visible(source.name());
+    let name = visible(source.file(diagnostic.span()));
     let message = visible_lines(&fit(&diagnostic.message, LONGEST_MESSAGE));
     let message = if excerpts.is_empty() { format!("{name}: {message}") } else { message };
     let mut group = Group::with_title(level.primary_title(message).id(diagnostic.id));
     let mut moved = Vec::new();
     for excerpt in excerpts {
+        let name = visible(excerpt.file);
         if excerpt.shown_column != excerpt.place.column {
             let place = |column: u32| format!("{name}:{}:{column}", excerpt.place.line);
             moved.push((place(excerpt.shown_column), place(excerpt.place.column)));
@@ -66,7 +67,7 @@ pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, colour: Colour) -> S
             if mark.text.is_empty() { annotation } else { annotation.label(visible(&mark.text).into_owned()) }
         });
         let snippet = Snippet::source(visible_source(&excerpt.text))
-            .path(name.as_ref())
+            .path(name.into_owned())
             .line_start(excerpt.first_line as usize)
             .annotations(annotations);
         group = group.element(snippet);
@@ -90,7 +91,8 @@ pub fn diagnostic(source: &Source, diagnostic: &Diagnostic, colour: Colour) -> S
 }
 
 /// Neighbouring lines of the source, shortened, with their marks.
-struct Excerpt {
+struct Excerpt<'s> {
+    file: &'s str,
     text: String,
     first_line: u32,
     /// The place named above the excerpt.
@@ -107,26 +109,29 @@ struct Mark {
     text: String,
 }
 
-/// A label on its line. Columns are bytes of the line.
+/// A label on its line. Bytes are those of the line.
 struct Pointer<'a> {
-    line: u32,
-    column: u32,
+    span: Span,
+    row: u32,
+    place: Position,
     bytes: Range<usize>,
     primary: bool,
     text: &'a str,
 }
 
 /// The excerpts of a diagnostic. The one with the primary label comes first.
-fn excerpts(source: &Source, diagnostic: &Diagnostic) -> Vec<Excerpt> {
+fn excerpts<'s>(source: &'s Source, diagnostic: &Diagnostic) -> Vec<Excerpt<'s>> {
     let mut pointers: Vec<Pointer<'_>> = diagnostic
         .labels
         .iter()
         .enumerate()
         .filter_map(|(index, label)| pointer(source, label.span, &label.text, index == 0))
         .collect();
-    pointers.sort_by_key(|pointer| (pointer.line, pointer.bytes.start));
-    let mut excerpts: Vec<Excerpt> =
-        pointers.chunk_by(|a, b| b.line - a.line <= NEAR).map(|near| excerpt(source, near)).collect();
+    pointers.sort_by_key(|pointer| (pointer.row, pointer.bytes.start));
+    let near = |a: &Pointer<'_>, b: &Pointer<'_>| {
+        b.row - a.row <= NEAR && source.file(a.span) == source.file(b.span)
+    };
+    let mut excerpts: Vec<Excerpt<'_>> = pointers.chunk_by(near).map(|near| excerpt(source, near)).collect();
     if let Some(first) = excerpts.iter().position(|excerpt| excerpt.marks.iter().any(|mark| mark.primary)) {
         excerpts[..=first].rotate_right(1);
     }
@@ -134,36 +139,37 @@ fn excerpts(source: &Source, diagnostic: &Diagnostic) -> Vec<Excerpt> {
 }
 
 fn pointer<'a>(source: &Source, span: Span, text: &'a str, primary: bool) -> Option<Pointer<'a>> {
-    let position = source.position(span)?;
-    let line = source.line(position.line);
-    let start = line.char_indices().nth(position.column as usize - 1).map_or(line.len(), |(byte, _)| byte);
+    let (place, row) = (source.position(span)?, source.row(span)?);
+    let line = source.line(row);
+    let start = line.char_indices().nth(place.column as usize - 1).map_or(line.len(), |(byte, _)| byte);
     let length = (span.end.saturating_sub(span.start)) as usize;
     let mut end = start.saturating_add(length).min(line.len()).max(start);
     while !line.is_char_boundary(end) {
         end += 1;
     }
-    Some(Pointer { line: position.line, column: position.column, bytes: start..end, primary, text })
+    Some(Pointer { span, row, place, bytes: start..end, primary, text })
 }
 
 /// An excerpt from the first to the last line of these pointers.
-fn excerpt(source: &Source, pointers: &[Pointer<'_>]) -> Excerpt {
-    let (first_line, last_line) = (pointers[0].line, pointers[pointers.len() - 1].line);
+fn excerpt<'s>(source: &'s Source, pointers: &[Pointer<'_>]) -> Excerpt<'s> {
+    let (first, last) = (&pointers[0], &pointers[pointers.len() - 1]);
     let shown = pointers.iter().find(|pointer| pointer.primary).unwrap_or(&pointers[0]);
     let mut excerpt = Excerpt {
+        file: source.file(first.span),
         text: String::new(),
-        first_line,
-        place: Position { line: shown.line, column: shown.column },
-        shown_column: shown.column,
+        first_line: first.place.line,
+        place: shown.place,
+        shown_column: shown.place.column,
         marks: Vec::new(),
     };
-    for number in first_line..=last_line {
-        let here = pointers.iter().filter(|pointer| pointer.line == number);
+    for row in first.row..=last.row {
+        let here = pointers.iter().filter(|pointer| pointer.row == row);
         let focus = here.clone().find(|pointer| pointer.primary).or_else(|| here.clone().next());
-        let line = source.line(number);
+        let line = source.line(row);
         let window = window(line, focus.map_or(0, |pointer| pointer.bytes.start));
         if window.start > 0 {
             excerpt.text.push('…');
-            if number == shown.line {
+            if row == shown.row {
                 let before =
                     line[window.start..shown.bytes.start.clamp(window.start, window.end)].chars().count();
                 excerpt.shown_column = before as u32 + 2;

@@ -4,7 +4,7 @@
 //! true side of a disjunction, and so on. The facts are where processes are, and what cells and registers
 //! hold.
 
-use crate::{explain_cycle, fit, one_line, progress};
+use crate::{explain_cycle, faults, fit, one_line, progress};
 use palisade_base::{Id, limits};
 use palisade_memory::{Action, State, Violation};
 use palisade_program::Value;
@@ -29,10 +29,10 @@ pub fn explain(evidence: &Evidence<'_>) -> String {
             }
         }
         Some(Violation::Fault(thread, fault)) => {
-            let mut text = format!("{fault} in {}", evidence.name(thread));
-            if let Some(place) =
-                evidence.run.steps.len().checked_sub(1).and_then(|last| place(evidence, last))
-            {
+            let last = evidence.run.steps.len().checked_sub(1);
+            let words = last.map_or_else(|| fault.to_string(), |step| faults::fault(evidence, step, fault));
+            let mut text = format!("{words} in {}", evidence.name(thread));
+            if let Some(place) = last.and_then(|last| place(evidence, last)) {
                 write!(text, " at {place}").expect("writing to a string");
             }
             text
@@ -46,10 +46,8 @@ pub fn explain(evidence: &Evidence<'_>) -> String {
                 PropertyKind::Forbid => "",
                 PropertyKind::Final => "at the end, ",
             };
-            let written = match evidence.source.position(property.span) {
-                Some(position) => {
-                    format!(" (line {}: {})", position.line, quote(evidence.source.slice(property.span)))
-                }
+            let written = match evidence.source.line_in_words(property.span) {
+                Some(line) => format!(" ({line}: {})", quote(evidence.source.slice(property.span))),
                 None => String::new(),
             };
             let facts = if facts.is_empty() { "the property is violated".to_owned() } else { facts };
@@ -84,8 +82,8 @@ fn place(evidence: &Evidence<'_>, step: usize) -> Option<String> {
     let Action::Execute { edge, .. } = evidence.run.steps[step].action else { return None };
     let thread = &evidence.replay.states[step].threads[evidence.run.steps[step].thread];
     let span = evidence.machine.system.codes[thread.top().code].edges()[edge].span;
-    let position = evidence.source.position(span)?;
-    Some(format!("line {}: {}", position.line, quote(evidence.source.slice(span))))
+    let line = evidence.source.line_in_words(span)?;
+    Some(format!("{line}: {}", quote(evidence.source.slice(span))))
 }
 
 pub(crate) fn quote(text: &str) -> String {

@@ -1,7 +1,7 @@
 //! Sets of fences as text and JSON.
 
 use crate::account::account;
-use crate::json::diagnostics_json;
+use crate::json::{add_file, diagnostics_json};
 use crate::report::{Detail, Layout, Report, Standing};
 use crate::{Colour, LocalSteps, SCHEMA_VERSION, explain, one_line, witness};
 use palisade_base::{Diagnostic, Source};
@@ -246,9 +246,8 @@ pub(crate) fn describe(source: &Source, fence: &ReportedFence<'_>) -> String {
 
 /// `after line 9`
 fn spot(source: &Source, place: &FencePlace) -> String {
-    let line =
-        source.position(place.span).map_or_else(|| "?".to_owned(), |position| position.line.to_string());
-    format!("{} line {line}", side(place.side))
+    let line = source.line_in_words(place.span).unwrap_or_else(|| "line ?".to_owned());
+    format!("{} {line}", side(place.side))
 }
 
 /// `with only an sfence`
@@ -321,7 +320,7 @@ fn fences_json(finding: &FencesFinding<'_>) -> String {
 
 fn fence_json(finding: &FencesFinding<'_>, fence: &ReportedFence<'_>, language: &str) -> Value {
     let position = finding.source.position(fence.place.span);
-    json!({
+    let mut record = json!({
         "process": fence.place.process,
         "line": position.map(|position| position.line),
         "column": position.map(|position| position.column),
@@ -332,15 +331,17 @@ fn fence_json(finding: &FencesFinding<'_>, fence: &ReportedFence<'_>, language: 
         "in_loop": fence.place.in_loop,
         "weaker": fence.weaker.map(word),
         "without": { "violation": explain_run(&fence.without), "run": steps(&fence.without, language) },
-    })
+    });
+    add_file(&mut record, finding.source, fence.place.span);
+    record
 }
 
 /// The steps of a run that touch memory. They are as in a witness file, but without the parts that only mean
 /// something for that program's control flow.
 fn steps(evidence: &Evidence<'_>, language: &str) -> Value {
-    let Evidence { source, machine, run, replay } = *evidence;
+    let Evidence { source, machine, run, replay, .. } = *evidence;
     let instantiation = palisade_program::Instantiation::declared(1);
-    let origin = Origin { source, language, instantiation, int_range: None };
+    let origin = Origin { source, language, build: None, instantiation, int_range: None };
     let file = WitnessFile::new(machine, origin, run, replay);
     let records =
         file.steps.iter().filter(|step| !matches!(step.effect, palisade_trace::EffectRecord::Local));

@@ -53,6 +53,8 @@ pub struct Finding<'a, Q: Explain = Safety> {
     pub others: &'a [Outcome<Q>],
     /// What the answer is limited to, e.g. `with integers in 0..7`.
     pub limits: Option<&'a str>,
+    /// What a positive answer rests on, a sentence each.
+    pub assumptions: &'a [String],
     /// Time taken.
     pub seconds: f64,
     /// The peak memory.
@@ -93,6 +95,7 @@ impl<'a, Q: Explain> Finding<'a, Q> {
             outcome,
             others: &[],
             limits: None,
+            assumptions: &[],
             seconds,
             peak_memory_bytes: None,
             evidence: None,
@@ -130,6 +133,14 @@ impl<'a, Q: Explain> Finding<'a, Q> {
                 };
                 format!("the run has {steps} step{plural}, and there may be a shorter one: {why}\n")
             }
+        }
+    }
+
+    /// What a positive answer rests on, a line each.
+    pub(crate) fn assumed(&self) -> String {
+        match self.outcome.verdict {
+            Verdict::Holds => self.assumptions.iter().map(|note| format!("assuming: {note}\n")).collect(),
+            Verdict::Violated(_) | Verdict::Unknown(_) => String::new(),
         }
     }
 
@@ -212,7 +223,7 @@ impl<Q: Explain> Report for Finding<'_, Q> {
             Some(false) => "it breaks only with store buffers\n",
             None => "",
         });
-        text + &self.details(full) + "\n"
+        text + &self.details(full) + "\n" + &self.assumed()
     }
 
     fn json(&self) -> String {
@@ -227,6 +238,7 @@ impl<Q: Explain> Report for Finding<'_, Q> {
             verdict: self.outcome.word(),
             reason: self.outcome.verdict.reason().map(ToString::to_string),
             limits: self.limits,
+            assumptions: self.assumptions,
             violation: self.violation(),
             shown: shown.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
             threads: self.threads,
@@ -263,6 +275,8 @@ struct Record<'a> {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    assumptions: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     violation: Option<String>,
     #[serde(flatten)]

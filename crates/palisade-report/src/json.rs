@@ -1,7 +1,7 @@
 //! One JSON object per file, on a line of its own. Fields are only ever added. A change in the meaning of a
 //! field requires a new schema version.
 
-use palisade_base::{Diagnostic, Severity, Source};
+use palisade_base::{Diagnostic, Severity, Source, Span};
 use palisade_engine::Stats;
 use serde::Serializer;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(crate) fn diagnostics_json(source: &Source, diagnostics: &[Diagnostic]) -> V
 
 fn diagnostic_json(source: &Source, diagnostic: &Diagnostic) -> Value {
     let position = source.position(diagnostic.span());
-    json!({
+    let mut record = json!({
         "id": diagnostic.id,
         "severity": match diagnostic.severity {
             Severity::Error => "error",
@@ -44,5 +44,14 @@ fn diagnostic_json(source: &Source, diagnostic: &Diagnostic) -> Value {
         "line": position.map(|position| position.line),
         "column": position.map(|position| position.column),
         "help": diagnostic.help,
-    })
+    });
+    add_file(&mut record, source, diagnostic.span());
+    record
+}
+
+/// Adds the name of the file that a span is in, if it is not the main file.
+pub(crate) fn add_file(record: &mut Value, source: &Source, span: Span) {
+    if let Some(file) = source.other_file(span) {
+        record["file"] = file.into();
+    }
 }

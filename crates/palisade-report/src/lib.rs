@@ -10,6 +10,7 @@ mod account;
 mod cycle;
 mod diagnostics;
 mod explain;
+mod faults;
 mod fences;
 mod finding;
 pub mod html;
@@ -47,7 +48,7 @@ pub use outcomes::{Marks, ModelOutcomes, OutcomeRow, OutcomesFinding, ShownRun, 
 pub use progress::ProgressNote;
 pub use report::{Colour, Detail, Layout, Report, Standing};
 pub use run::{RunFinding, RunVerdict, run_sarif, unfollowed_name};
-pub use sarif::{Problem, Scanned, check_sarif};
+pub use sarif::{Problem, Scanned, ScannedPlace, check_sarif};
 pub use story::{StepInWords, step_in_words};
 pub use summary::{Compared, Disagreement, FileResult, FileVerdict, summary};
 pub use visible::{visible, visible_json};

@@ -11,8 +11,7 @@ pub fn notes(source: &Source, notes: &[Note]) -> String {
     let mut text = String::new();
     for (index, note) in notes.iter().enumerate() {
         let mut lines: Vec<String> = Vec::new();
-        for position in note.places.iter().filter_map(|&span| source.position(span)) {
-            let line = position.line.to_string();
+        for line in note.places.iter().filter_map(|&span| source.line_number(span)) {
             if lines.last() != Some(&line) {
                 lines.push(line);
             }

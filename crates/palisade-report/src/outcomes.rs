@@ -223,13 +223,17 @@ fn why_missing(reason: &Reason) -> String {
 fn steps(evidence: &Evidence<'_>) -> Vec<Value> {
     let step = |index: usize| {
         let words = step_in_words(evidence, index);
-        json!({
+        let mut record = json!({
             "number": index + 1,
             "process": evidence.name(evidence.run.steps[index].thread),
             "line": words.line,
             "text": words.text,
             "effect": words.effect,
-        })
+        });
+        if let Some(file) = words.file {
+            record["file"] = file.into();
+        }
+        record
     };
     (0..evidence.run.steps.len()).map(step).collect()
 }

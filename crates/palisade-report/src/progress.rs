@@ -41,7 +41,7 @@ pub(crate) fn deadlock(evidence: &Evidence<'_>) -> String {
 /// `live end (line 9) is out of reach: P waits at …`
 pub(crate) fn out_of_reach(evidence: &Evidence<'_>, goal: usize) -> String {
     let span = evidence.machine.system.goals[goal].span;
-    let line = evidence.source.position(span).map(|position| format!(" (line {})", position.line));
+    let line = evidence.source.line_in_words(span).map(|line| format!(" ({line})"));
     let written = quote(evidence.source.slice(span));
     format!("{written}{} is out of reach: {}", line.unwrap_or_default(), places(evidence))
 }
@@ -65,12 +65,10 @@ fn place(evidence: &Evidence<'_>, id: ThreadId) -> String {
     // A process that has read a value is where it read it.
     let edge = code.edges_from(top.location).map(EdgeId).next();
     let edge = edge.map(|edge| &code.edges()[edge]);
-    let position = edge.and_then(|edge| Some((evidence.source.position(edge.span)?, edge.span)));
-    match position {
-        Some((position, _)) => {
-            let line = evidence.source.text().lines().nth(position.line as usize - 1).unwrap_or_default();
-            text += &format!(" at line {}: {}", position.line, quote(line.trim()));
-        }
+    let place = edge
+        .and_then(|edge| Some((evidence.source.line_in_words(edge.span)?, evidence.source.row(edge.span)?)));
+    match place {
+        Some((line, row)) => text += &format!(" at {line}: {}", quote(evidence.source.line(row).trim())),
         None => text += " where its text ends",
     }
     let cells = reads.unwrap_or_default().into_iter();

@@ -1,6 +1,8 @@
 //! Answers about triangular races.
 
+use crate::json::add_file;
 use crate::{Explain, Finding};
+use palisade_base::Span;
 use palisade_engine::TriangularRaces;
 use palisade_trace::{Evidence, Triangle};
 use serde_json::{Value, json};
@@ -19,14 +21,16 @@ impl Explain for TriangularRaces {
 
     fn shown_json(evidence: &Evidence<'_>, race: &Triangle) -> Option<(&'static str, Value)> {
         let place = |step: usize| {
-            let position =
-                crate::cycle::span_of_step(evidence, step).and_then(|span| evidence.source.position(span));
-            json!({
+            let span = crate::cycle::span_of_step(evidence, step).unwrap_or(Span::NONE);
+            let position = evidence.source.position(span);
+            let mut record = json!({
                 "process": evidence.name(evidence.run.steps[step].thread),
                 "step": step + 1,
                 "line": position.map(|position| position.line),
                 "column": position.map(|position| position.column),
-            })
+            });
+            add_file(&mut record, evidence.source, span);
+            record
         };
         let race =
             json!({ "store": place(race.store), "load": place(race.load), "rival": race.rival.map(place) });

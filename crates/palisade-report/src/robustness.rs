@@ -1,7 +1,9 @@
 //! Answers about robustness: the cycle in a run that differs from every sequentially consistent run.
 
 use crate::cycle::span;
+use crate::json::add_file;
 use crate::{Explain, cycle, explain_cycle};
+use palisade_base::Span;
 use palisade_engine::Robustness;
 use palisade_trace::{Cycle, Evidence, HappensBefore};
 use serde_json::{Value, json};
@@ -31,13 +33,16 @@ impl Explain for Robustness {
 fn cycle_json(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle: &Cycle) -> Value {
     let event = |index: usize| {
         let event = &happens_before.events[index];
-        let position = span(evidence, event).and_then(|span| evidence.source.position(span));
-        json!({
+        let span = span(evidence, event).unwrap_or(Span::NONE);
+        let position = evidence.source.position(span);
+        let mut record = json!({
             "process": evidence.name(event.thread),
             "step": event.steps[0] + 1,
             "line": position.map(|position| position.line),
             "column": position.map(|position| position.column),
-        })
+        });
+        add_file(&mut record, evidence.source, span);
+        record
     };
     let arrows = cycle.arrows.iter().map(|arrow| {
         json!({

@@ -13,10 +13,28 @@ pub struct Scanned {
     pub problem: Problem,
     /// A description in one sentence.
     pub message: String,
-    /// Line and column, counted from 1.
-    pub place: Option<(u32, u32)>,
+    /// Where.
+    pub place: Option<ScannedPlace>,
     /// The run that shows it: the place of each step in the source, and what it does.
-    pub run: Vec<(Option<(u32, u32)>, String)>,
+    pub run: Vec<(Option<ScannedPlace>, String)>,
+}
+
+/// A place in a source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScannedPlace {
+    /// The file, if it is not the main file.
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+impl Scanned {
+    fn location(&self, place: Option<&ScannedPlace>) -> Value {
+        let file = place.and_then(|place| place.file.as_deref()).unwrap_or(&self.file);
+        location(file, place.map(|place| (place.line, place.column)))
+    }
 }
 
 /// What is wrong with a file.
@@ -68,7 +86,7 @@ pub fn check_sarif(scanned: &[Scanned], version: &str) -> String {
     });
     let results = scanned.iter().map(|scanned| {
         let steps = scanned.run.iter().map(|(place, text)| {
-            let mut location = location(&scanned.file, *place);
+            let mut location = scanned.location(place.as_ref());
             location["message"] = json!({ "text": text });
             json!({ "location": location })
         });
@@ -76,7 +94,7 @@ pub fn check_sarif(scanned: &[Scanned], version: &str) -> String {
             "ruleId": scanned.problem.id(),
             "level": scanned.problem.level(),
             "message": { "text": scanned.message },
-            "locations": [location(&scanned.file, scanned.place)],
+            "locations": [scanned.location(scanned.place.as_ref())],
         });
         if !scanned.run.is_empty() {
             result["codeFlows"] = json!([{ "threadFlows": [{ "locations": steps.collect::<Vec<_>>() }] }]);
@@ -92,7 +110,7 @@ pub fn check_sarif(scanned: &[Scanned], version: &str) -> String {
             json!({
                 "level": "error",
                 "message": { "text": scanned.message },
-                "locations": [location(&scanned.file, scanned.place)],
+                "locations": [scanned.location(scanned.place.as_ref())],
             })
         });
         invocation["toolExecutionNotifications"] = notifications.collect();
@@ -148,12 +166,19 @@ mod tests {
 
     #[test]
     fn results_have_places_and_runs() {
+        let place = |file: Option<&str>, line, column| {
+            Some(ScannedPlace { file: file.map(str::to_owned), line, column })
+        };
         let scanned = Scanned {
             file: "a b.pal".into(),
             problem: Problem::Unsafe,
             message: "P and Q are both at cs".into(),
-            place: Some((3, 1)),
-            run: vec![(Some((5, 2)), "P: x = 1".into()), (None, "P: x reaches memory".into())],
+            place: place(None, 3, 1),
+            run: vec![
+                (place(None, 5, 2), "P: x = 1".into()),
+                (None, "P: x reaches memory".into()),
+                (place(Some("c.h"), 7, 1), "P: y = 1".into()),
+            ],
         };
         let text = check_sarif(&[scanned], "1.0");
         let sarif: Value = serde_json::from_str(&text).expect("SARIF is JSON");
@@ -165,6 +190,7 @@ mod tests {
         let steps = &result["codeFlows"][0]["threadFlows"][0]["locations"];
         assert_eq!(steps[0]["location"]["message"]["text"], "P: x = 1");
         assert_eq!(steps[1]["location"]["physicalLocation"]["region"], Value::Null);
+        assert_eq!(steps[2]["location"]["physicalLocation"]["artifactLocation"]["uri"], "c.h");
         let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().expect("rules");
         assert!(rules.iter().any(|rule| rule["id"] == result["ruleId"]));
     }

@@ -5,7 +5,7 @@
 
 use crate::explain::enumeration;
 use crate::one_line;
-use palisade_base::{Id, Position};
+use palisade_base::{Id, Span};
 use palisade_memory::{Action, Effect, State};
 use palisade_program::running::{CellId, CodeId, Condition, Edge, Instr, Location, RegId, System};
 use palisade_trace::Evidence;
@@ -106,12 +106,13 @@ impl<'a> Story<'a> {
 
     /// The line of the instruction. Empty for an update.
     pub(crate) fn line(&self, step: usize) -> String {
-        self.position(step).map_or_else(String::new, |position| position.line.to_string())
+        let line = self.edge(step).and_then(|edge| self.evidence.source.line_number(edge.span));
+        line.unwrap_or_default()
     }
 
-    /// The position of the instruction in the source. `None` for an update.
-    pub(crate) fn position(&self, step: usize) -> Option<Position> {
-        self.edge(step).and_then(|edge| self.evidence.source.position(edge.span))
+    /// The row of the instruction in the source. `None` for an update.
+    pub(crate) fn row(&self, step: usize) -> Option<u32> {
+        self.edge(step).and_then(|edge| self.evidence.source.row(edge.span))
     }
 
     /// The instruction as written, or for an update, which store it belongs to.
@@ -147,7 +148,7 @@ impl<'a> Story<'a> {
             Effect::Fenced => "fence".to_owned(),
             Effect::StoreFenced => "sfence".to_owned(),
             Effect::Spawned(thread) => format!("start {}", self.evidence.name(thread)),
-            Effect::Faulted(fault) => fault.to_string(),
+            Effect::Faulted(fault) => crate::faults::fault(self.evidence, step, fault),
         }
     }
 
@@ -203,6 +204,8 @@ impl<'a> Story<'a> {
 /// A step in words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepInWords {
+    /// The file of its instruction, if it is not the main file.
+    pub file: Option<String>,
     /// The line of its instruction, or `None` for a pending store that reaches memory.
     pub line: Option<u32>,
     /// The instruction as written.
@@ -217,8 +220,10 @@ pub fn step_in_words(evidence: &Evidence<'_>, step: usize) -> StepInWords {
     let steps = evidence.run.steps.len();
     let links = Links { overtakes: vec![Vec::new(); steps], store_of: vec![None; steps] };
     let story = Story { evidence, links, watched: watched_places(evidence.machine.system) };
+    let span = story.edge(step).map_or(Span::NONE, |edge| edge.span);
     StepInWords {
-        line: story.position(step).map(|position| position.line),
+        file: evidence.source.other_file(span).map(str::to_owned),
+        line: evidence.source.position(span).map(|position| position.line),
         text: story.source(step),
         effect: story.effect(step),
     }

@@ -355,7 +355,7 @@ final P.r == 1 || Q.r == 1;
         let steps = vec![execute(0, 0), execute(0, 1), execute(1, 0), execute(1, 1), update(0), update(1)];
         let run = Run { memory: vec![0, 0], steps };
         let replay = replay(machine, &run).expect("the run is a witness");
-        let evidence = Evidence { source: &source, machine, run: &run, replay: &replay };
+        let evidence = Evidence { source: &source, addresses: None, machine, run: &run, replay: &replay };
         let table = witness(&evidence, LocalSteps::Folded, width, Colour::Never);
         assert_eq!(table, expected, "\n{table}");
         assert_eq!(

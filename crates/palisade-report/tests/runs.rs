@@ -45,7 +45,7 @@ fn with_evidence<T>(model: Model, text: &str, report: impl FnOnce(&Evidence<'_>)
     let machine = Machine::new(&system, model);
     let run = shortest_run(machine);
     let replay = replay(machine, &run).expect("the run is a witness");
-    report(&Evidence { source: &source, machine, run: &run, replay: &replay })
+    report(&Evidence { source: &source, addresses: None, machine, run: &run, replay: &replay })
 }
 
 #[test]

@@ -47,7 +47,8 @@ pub(crate) fn steps(question: &Question, input: &Input) -> Result<Value, String>
         .map(|step| describe(input, machine, &run, &state, step))
         .collect();
     let replay = take(machine, &run).map_err(|error| error.to_string())?;
-    let evidence = Evidence { source: &input.source, machine, run: &run, replay: &replay };
+    let evidence =
+        Evidence { source: &input.source, addresses: input.addresses(), machine, run: &run, replay: &replay };
     let subject = Subject { source: &input.source, language: input.language.name() };
     let entry = html::steps(subject, &evidence);
     Ok(json!({
@@ -89,7 +90,13 @@ fn describe(input: &Input, machine: Machine<'_>, run: &Run, state: &State, step:
     let alone = Run { memory: run.memory.clone(), steps: vec![step] };
     let (after, effect) = machine.step(state, step).expect("the machine listed this step as possible");
     let replay = Replay { states: vec![state.clone(), after], effects: vec![effect], violation: None };
-    let evidence = Evidence { source: &input.source, machine, run: &alone, replay: &replay };
+    let evidence = Evidence {
+        source: &input.source,
+        addresses: input.addresses(),
+        machine,
+        run: &alone,
+        replay: &replay,
+    };
     let words = palisade::report::step_in_words(&evidence, 0);
     json!({
         "process": process_name(machine.system, state, step.thread),

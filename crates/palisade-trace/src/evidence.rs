@@ -1,6 +1,6 @@
 //! A run that was replayed, with everything needed to explain it.
 
-use crate::{Replay, Run, process_name};
+use crate::{Addresses, Replay, Run, process_name};
 use palisade_base::Source;
 use palisade_memory::{Machine, State};
 use palisade_program::running::ThreadId;
@@ -10,6 +10,8 @@ use palisade_program::running::ThreadId;
 pub struct Evidence<'a> {
     /// The text that the program was read from.
     pub source: &'a Source,
+    /// What addresses mean, if pointers are addresses of bytes.
+    pub addresses: Option<&'a dyn Addresses>,
     /// The program and its memory model.
     pub machine: Machine<'a>,
     /// The run.

@@ -15,6 +15,8 @@
 //!
 //! What is absent: no search, and no code of any engine.
 
+mod addresses;
+mod build_record;
 mod evidence;
 mod happens;
 mod names;
@@ -26,6 +28,8 @@ mod triangle;
 mod undelayed;
 mod witness_file;
 
+pub use addresses::Addresses;
+pub use build_record::{BuildRecord, FunctionsRecord};
 pub use evidence::Evidence;
 pub use happens::{
     Arrow, Cycle, Event, HappensBefore, NotViolating, Relation, Violating, until_cycle, violating,

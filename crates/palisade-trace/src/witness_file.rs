@@ -18,7 +18,7 @@ pub use record::{
     ViolationRecord, WitnessFile,
 };
 
-use crate::{Replay, Run, links, next_span, process_name};
+use crate::{BuildRecord, Replay, Run, links, next_span, process_name};
 use palisade_base::{Source, Span};
 use palisade_memory::{Action, Effect, Interlocked, Machine, Violation};
 use palisade_program::Instantiation;
@@ -30,8 +30,10 @@ use palisade_program::running::PropertyKind;
 pub struct Origin<'a> {
     /// The text of the program.
     pub source: &'a Source,
-    /// Its language: `pal`, `rmm`, `litmus`, `trencher`.
+    /// Its language: `pal`, `rmm`, `litmus`, `trencher`, `c`, `llvm`.
     pub language: &'a str,
+    /// How it was made from its text, if a compiler took part.
+    pub build: Option<&'a BuildRecord>,
     /// How many instances each template has.
     pub instantiation: Instantiation,
     /// The range of integers without a declared domain, if one was given.
@@ -56,6 +58,7 @@ impl WitnessFile {
                 file: origin.source.name().to_owned(),
                 language: origin.language.to_owned(),
                 hash: text_hash(origin.source.text()),
+                build: origin.build.cloned(),
             },
             model: machine.model.name().to_owned(),
             interlocked: interlocked_name(machine.interlocked).to_owned(),
@@ -102,6 +105,7 @@ fn step_records(machine: Machine<'_>, source: &Source, run: &Run, replay: &Repla
             process: process_name(machine.system, &replay.states[index], step.thread),
             thread: step.thread.0,
             action,
+            file: source.other_file(span).map(str::to_owned),
             line: position.map(|position| position.line),
             column: position.map(|position| position.column),
             text: one_line(source.slice(span)),
@@ -162,20 +166,24 @@ pub(crate) fn violation_record(
 ) -> ViolationRecord {
     let last = replay.states.len() - 1;
     let line = |span| source.and_then(|source| source.position(span)).map(|position| position.line);
+    let file = |span| source.and_then(|source| source.other_file(span)).map(str::to_owned);
     match replay.violation {
         None => ViolationRecord {
             kind: ViolationKind::Cycle,
             message: "happens-before has a cycle".to_owned(),
             property: None,
+            file: None,
             line: None,
         },
         Some(Violation::Fault(thread, fault)) => {
             let process = process_name(machine.system, &replay.states[last], thread);
+            let span = last.checked_sub(1).map_or(Span::NONE, |step| span_of(machine, run, replay, step));
             ViolationRecord {
                 kind: ViolationKind::Fault,
                 message: format!("{process}: {fault}"),
                 property: None,
-                line: last.checked_sub(1).and_then(|step| line(span_of(machine, run, replay, step))),
+                file: file(span),
+                line: line(span),
             }
         }
         Some(Violation::Property(index)) => {
@@ -188,6 +196,7 @@ pub(crate) fn violation_record(
                 kind,
                 message: message.to_owned(),
                 property: Some(index),
+                file: file(property.span),
                 line: line(property.span),
             }
         }
@@ -205,12 +214,14 @@ pub(crate) fn violation_record(
             kind: ViolationKind::Deadlock,
             message: "a deadlock is reached".to_owned(),
             property: None,
+            file: None,
             line: None,
         },
         Some(Violation::Unreachable(index)) => ViolationRecord {
             kind: ViolationKind::Live,
             message: "what must stay reachable no longer is".to_owned(),
             property: Some(index),
+            file: machine.system.goals.get(index).and_then(|goal| file(goal.span)),
             line: machine.system.goals.get(index).and_then(|goal| line(goal.span)),
         },
     }

@@ -9,8 +9,9 @@ use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::Instantiation;
 use palisade_program::written::{Count, Program, Start};
 use palisade_report::{Finding, ProgressNote};
-use palisade_trace::{Cycle, Evidence, HappensBefore, Origin, Triangle, WitnessFile, text_hash};
+use palisade_trace::{Addresses, Cycle, Evidence, HappensBefore, Origin, Triangle, WitnessFile, text_hash};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// An answer. A violation comes with its run.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct Answer<Q: Ask = Safety> {
     pub shortest: Option<Result<(), Reason>>,
     /// Whether the program is unsafe under SC as well, if that was asked and is known.
     pub also_under_sc: Option<bool>,
+    /// What addresses mean in the program.
+    pub(crate) addresses: Option<Arc<dyn Addresses>>,
     /// The run, replayed on the trusted machine. Present if and only if there is a violation.
     pub(crate) confirmed: Option<Confirmed<Q>>,
 }
@@ -58,7 +61,13 @@ impl<Q: Ask> Answer<Q> {
         let (confirmed, witness) = (self.confirmed.as_ref()?, self.outcome.verdict.witness()?);
         let model = Q::WITNESSES_UNDER.unwrap_or(self.model);
         let machine = Machine { system: &confirmed.system, model, interlocked: self.interlocked };
-        Some(Evidence { source, machine, run: &witness.run, replay: &confirmed.replay })
+        Some(Evidence {
+            source,
+            addresses: self.addresses.as_deref(),
+            machine,
+            run: &witness.run,
+            replay: &confirmed.replay,
+        })
     }
 
     /// The run that shows a violation, in the form that is stored in files.
@@ -67,6 +76,7 @@ impl<Q: Ask> Answer<Q> {
         let origin = Origin {
             source: &input.source,
             language: input.language.name(),
+            build: input.c.as_ref().map(|c| &c.build),
             instantiation: witness.instantiation,
             int_range: input.int_range.map(|range| (range.lo, range.hi)),
         };
@@ -88,6 +98,7 @@ impl<Q: Ask> Answer<Q> {
             outcome: &self.outcome,
             others: &self.others,
             limits,
+            assumptions: input.assumptions(),
             seconds: self.seconds,
             peak_memory_bytes: self.peak_memory_bytes,
             evidence: self.evidence(&input.source),
@@ -129,6 +140,7 @@ impl Answer<Safety> {
             file: input.source.name().to_owned(),
             language: input.language.name().to_owned(),
             hash: text_hash(input.source.text()),
+            build: input.c.as_ref().map(|c| c.build.clone()),
             model: self.model,
             interlocked: self.interlocked,
             threads: self.threads,

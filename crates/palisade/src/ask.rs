@@ -42,6 +42,7 @@ impl<Q: Ask> EngineAnswer<Q> {
             progress: None,
             shortest: None,
             also_under_sc: None,
+            addresses: None,
             confirmed: self.confirmed,
         }
     }

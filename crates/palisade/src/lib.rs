@@ -30,11 +30,13 @@
 
 mod answer;
 mod ask;
+pub mod c;
 mod certify;
 mod check;
 pub mod engines;
 mod error;
 mod fences;
+mod language;
 mod outcomes;
 mod portfolio;
 mod progress;
@@ -54,6 +56,7 @@ pub use check::{CheckOptions, EngineChoice, check, check_simply};
 pub use engines::engines;
 pub use error::{AskError, Bug};
 pub use fences::{FencesAnswer, FencesError, FencesOptions, Goal, Spot, WriteError, fences};
+pub use language::InputLanguage;
 pub use outcomes::{Listed, Listing, OutcomeRun, Outcomes, TestQuestion};
 pub use progress::Deadlocks;
 pub use property::no_property;
@@ -71,10 +74,12 @@ pub use palisade_fences::{Per, Placement, Which};
 pub use palisade_memory::{Interlocked, Model};
 pub use palisade_syntax::{Asks, Language};
 
+pub use palisade_base as base;
 pub use palisade_certificate as certificate;
 pub use palisade_engine as engine;
 pub use palisade_export as export;
 pub use palisade_harness as harness;
+pub use palisade_llvm as llvm;
 pub use palisade_memory as memory;
 pub use palisade_monitor as monitor;
 pub use palisade_program as program;

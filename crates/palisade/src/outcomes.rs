@@ -9,6 +9,7 @@
 
 use crate::check::{CheckOptions, check};
 use crate::error::{AskError, Bug};
+use crate::language::InputLanguage;
 use crate::question::Unconfirmed;
 use crate::read::{Input, bound};
 use palisade_base::{Diagnostic, Origin, Span};
@@ -120,7 +121,7 @@ impl Listing {
             return Err(vec![error.help(format!("give it a number: `{}[2]`", template.name))]);
         }
         match input.language {
-            Language::Litmus => Listing::litmus(input, listed),
+            InputLanguage::Text(Language::Litmus) => Listing::litmus(input, listed),
             _ => Ok(Listing::program(&input.program, listed)),
         }
     }

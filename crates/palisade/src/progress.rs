@@ -142,6 +142,7 @@ impl Asking<'_> {
             progress: None,
             shortest: None,
             also_under_sc: None,
+            addresses: None,
         }
     }
 

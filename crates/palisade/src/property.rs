@@ -5,6 +5,7 @@
 //! not need a property.
 
 use crate::Input;
+use crate::language::InputLanguage;
 use palisade_base::Diagnostic;
 use palisade_program::written::{Block, Program, StmtKind};
 use palisade_syntax::Language;
@@ -18,8 +19,12 @@ pub fn no_property(input: &Input) -> Option<Diagnostic> {
         Diagnostic::warning("no-property", "the program states no property: only faults were looked for");
     let robust = format!("`palisade robust {}`", input.source.name());
     Some(warning.help(match input.language {
-        Language::Trencher => format!("{robust} answers the question that Trencher answers"),
-        _ => format!(
+        InputLanguage::Text(Language::Trencher) => format!("{robust} answers the question that Trencher answers"),
+        InputLanguage::C | InputLanguage::Llvm => format!(
+            "null pointers, accesses out of bounds, overflows and the like were looked for; \
+             state what must hold with `assert`, or run {robust}"
+        ),
+        InputLanguage::Text(_) => format!(
             "faults are values outside of their domain, indices outside of arrays, divisions by 0 and overflows; \
              state what must hold with `assert`, `forbid` or `final`, or run {robust}"
         ),

@@ -1,5 +1,7 @@
 //! From text to a program, with the bounds that the user sets on integers.
 
+use crate::c::CProgram;
+use crate::language::InputLanguage;
 use palisade_base::{Diagnostic, Source};
 use palisade_program::Value;
 use palisade_program::written::{Block, Domain, Outside, Program, StmtKind, Type};
@@ -14,13 +16,15 @@ pub struct Input {
     /// What it was read from.
     pub source: Source,
     /// Its language.
-    pub language: Language,
+    pub language: InputLanguage,
     /// The program.
     pub program: Program,
     /// Warnings about it.
     pub warnings: Vec<Diagnostic>,
     /// The range that integers without a declared domain were limited to.
     pub int_range: Option<IntRange>,
+    /// How it was made, if it is a C program.
+    pub c: Option<Box<CProgram>>,
 }
 
 /// A source that is not a valid program.
@@ -92,7 +96,7 @@ pub fn read(source: Source, language: Language, int_range: Option<IntRange>) -> 
         warnings
             .extend(diagnostics.into_iter().filter(|found| !warnings.contains(found)).collect::<Vec<_>>());
     }
-    Ok(Input { source, language, program, warnings, int_range })
+    Ok(Input { source, language: language.into(), program, warnings, int_range, c: None })
 }
 
 /// Gives this range to every variable, register, parameter and result without a declared domain.

@@ -1,11 +1,11 @@
 //! Whether an `unsafe` program also breaks without store buffers.
 
+use crate::Input;
 use crate::answer::Answer;
 use crate::check::{CheckOptions, EngineChoice, check};
 use crate::error::AskError;
 use palisade_engine::{Limits, Safety, Silent, Verdict};
 use palisade_memory::Model;
-use palisade_program::written::Program;
 use std::sync::Arc;
 
 /// How many states the search under SC may visit. The remark is worth a moment, not a second search.
@@ -16,7 +16,7 @@ impl Answer<Safety> {
     /// SC, if a small search finds that out.
     pub fn compared_with_sc(
         mut self,
-        program: &Program,
+        input: &Input,
         options: &CheckOptions,
         limits: &Limits,
     ) -> Result<Answer, AskError> {
@@ -31,7 +31,9 @@ impl Answer<Safety> {
             ..options.clone()
         };
         let limits = limits.clone().at_most_work(WORK).with_progress(Arc::new(Silent));
-        self.also_under_sc = match check(program, &under_sc, &limits)?.outcome.verdict {
+        let answer = check(&input.program, &under_sc, &limits)?;
+        self.also_under_sc = match answer.outcome.verdict {
+            _ if answer.exceeds_limits(input) => None,
             Verdict::Holds => Some(false),
             Verdict::Violated(_) => Some(true),
             Verdict::Unknown(_) => None,

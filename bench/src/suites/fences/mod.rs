@@ -147,7 +147,10 @@ impl Run {
             placement: placement(goal),
             per,
             store_fences: false,
-            can_write: &|fence| insert_fences(input.language, &input.source, &[fence]).is_ok(),
+            can_write: &|fence| {
+                let language = input.language.text();
+                language.is_some_and(|language| insert_fences(language, &input.source, &[fence]).is_ok())
+            },
             allows: &|_| true,
         };
         let limits = || Limits::unlimited(1).with_timeout(limit).with_memory(3 << 30).with_stop(stop());

@@ -45,6 +45,7 @@ fn from_file(proof: Proof) -> Proof {
         file: "p.pal".into(),
         language: "pal".into(),
         hash: "0".into(),
+        build: None,
         model: Model::Sc,
         interlocked: Interlocked::default(),
         threads: Threads::Declared,

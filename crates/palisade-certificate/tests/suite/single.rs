@@ -258,6 +258,7 @@ fn files_contain_the_proof() {
         file: "p.pal".into(),
         language: "pal".into(),
         hash: "h".into(),
+        build: None,
         model: Model::Pso,
         interlocked: Interlocked::OwnAddress,
         threads: Threads::Declared,

@@ -183,6 +183,7 @@ fn they_can_be_written_to_files_and_read_back() {
         file: "p.pal".into(),
         language: "pal".into(),
         hash: "0".into(),
+        build: None,
         model: Model::Tso,
         interlocked: Interlocked::default(),
         threads: Threads::Declared,

@@ -2,6 +2,7 @@
 //! its own.
 
 mod bench;
+mod c;
 mod cargo;
 mod cc;
 mod certify;
@@ -18,6 +19,7 @@ mod show;
 mod translate;
 
 pub use bench::{NOT_OF_BENCH, command};
+pub use c::CArgs;
 pub use cargo::CargoArgs;
 pub use cc::CcArgs;
 pub use certify::CertifyArgs;
@@ -35,7 +37,7 @@ pub use translate::{TargetArg, TranslateArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
-use palisade::{Bound, IntRange, Interlocked, Language, Model, Reduction, Spot, Threads};
+use palisade::{Bound, InputLanguage, IntRange, Interlocked, Model, Reduction, Spot, Threads};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -121,14 +123,17 @@ pub struct MachineArgs {
 }
 
 /// Options about reading programs.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct ReadingArgs {
     /// Bound integers that have no declared domain
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     pub int_range: Option<IntRange>,
     /// Input language, regardless of the file's extension
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
-    pub input: Option<Language>,
+    pub input: Option<InputLanguage>,
+    /// How C programs are read.
+    #[command(flatten)]
+    pub c: CArgs,
 }
 
 /// Reads the command line. If there is no command to run, returns what to print instead: help, the version,
@@ -288,9 +293,9 @@ fn model_choices() -> impl TypedValueParser<Value = ModelChoice> {
     })
 }
 
-fn languages() -> impl TypedValueParser<Value = Language> {
-    PossibleValuesParser::new(Language::ALL.map(Language::name))
-        .map(|name| Language::from_name(&name).expect("a possible value"))
+fn languages() -> impl TypedValueParser<Value = InputLanguage> {
+    PossibleValuesParser::new(InputLanguage::all().map(InputLanguage::name))
+        .map(|name| InputLanguage::from_name(&name).expect("a possible value"))
 }
 
 /// A larger number of instances of a process is probably a typing error.

@@ -20,7 +20,10 @@ pub struct ShowArgs {
     pub form: Form,
     /// Input language, regardless of the file's extension
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
-    pub input: Option<Language>,
+    pub input: Option<InputLanguage>,
+    /// How C programs are read.
+    #[command(flatten)]
+    pub c: CArgs,
 }
 
 /// Forms of a program.

@@ -5,7 +5,7 @@ use super::one::{Answered, Checked, failure, panicked};
 use crate::args::CheckArgs;
 use crate::files;
 use crate::output::Output;
-use palisade::report::{self, FileVerdict, Problem, Scanned, TestCase, TestResult};
+use palisade::report::{self, FileVerdict, Problem, Scanned, ScannedPlace, TestCase, TestResult};
 use palisade::{Diagnostic, Model, Source, Verdict};
 use std::path::Path;
 
@@ -15,8 +15,8 @@ pub(super) struct Remark {
     message: String,
     /// The run as a table.
     story: String,
-    place: Option<(u32, u32)>,
-    run: Vec<(Option<(u32, u32)>, String)>,
+    place: Option<ScannedPlace>,
+    run: Vec<(Option<ScannedPlace>, String)>,
 }
 
 /// An entry of these outputs: a file, how long it took, its result, and the expectation for it.
@@ -75,32 +75,38 @@ impl Remark {
             Verdict::Unknown(reason) => reason.to_string(),
             _ => answered.violation().unwrap_or_default(),
         };
-        let at = |line: Option<u32>, column: Option<u32>| Some((line?, column.unwrap_or(1)));
+        let at = |file: &Option<String>, line: Option<u32>, column: Option<u32>| {
+            Some(ScannedPlace { file: file.clone(), line: line?, column: column.unwrap_or(1) })
+        };
         let Some(witness) = answered.witness() else {
             return Remark { verdict, message, story: String::new(), place: None, run: Vec::new() };
         };
         let steps = witness.steps.iter().map(|step| {
             let text = format!("{}: {} ({})", step.process, step.text, step.effect);
-            (at(step.line, step.column), text)
+            (at(&step.file, step.line, step.column), text)
         });
-        let last = witness.steps.iter().rev().find_map(|step| at(step.line, step.column));
+        let last = witness.steps.iter().rev().find_map(|step| at(&step.file, step.line, step.column));
         Remark {
             verdict,
             message,
             story: answered.story(),
-            place: at(witness.violation.line, None).or(last),
+            place: at(&witness.violation.file, witness.violation.line, None).or(last),
             run: steps.collect(),
         }
     }
 
     fn refused(source: &Source, diagnostics: &[Diagnostic]) -> Remark {
         let error = diagnostics.iter().find(|diagnostic| diagnostic.is_error()).or(diagnostics.first());
-        let position = error.and_then(|error| source.position(error.span()));
+        let place = error.and_then(|error| {
+            let position = source.position(error.span())?;
+            let file = source.other_file(error.span()).map(str::to_owned);
+            Some(ScannedPlace { file, line: position.line, column: position.column })
+        });
         Remark {
             verdict: FileVerdict::Error,
             message: error.map_or_else(String::new, |error| error.message.clone()),
             story: String::new(),
-            place: position.map(|position| (position.line, position.column)),
+            place,
             run: Vec::new(),
         }
     }
@@ -133,7 +139,7 @@ impl Remark {
             file: file.to_owned(),
             problem,
             message: self.message.clone(),
-            place: self.place,
+            place: self.place.clone(),
             run: self.run.clone(),
         })
     }

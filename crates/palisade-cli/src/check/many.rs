@@ -15,7 +15,7 @@ use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use palisade::report::html::{self, Entry, Subject};
 use palisade::report::{self, Compared, Disagreement, FileResult, FileVerdict};
-use palisade::{Diagnostic, Language, Source};
+use palisade::{Diagnostic, InputLanguage, Source};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -112,7 +112,7 @@ fn look(index: usize, found: &InputFile, request: &Request<'_>, workers: usize, 
     let (mut out, mut err) = (String::new(), String::new());
     let mut page = None;
     let refused_page = |source: &Source, diagnostics: &[Diagnostic]| {
-        let language = request.args.reading.input.map_or("", Language::name);
+        let language = request.args.reading.input.map_or("", InputLanguage::name);
         request.args.html.as_ref().map(|_| html::refused(Subject { source, language }, diagnostics))
     };
     let portion = if output.detail == Detail::Verbose { Portion::Everything } else { Portion::Headline };

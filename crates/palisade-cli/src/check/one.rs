@@ -53,16 +53,16 @@ pub(super) fn check(found: &InputFile, request: &Request<'_>, limits: &Limits, o
 }
 
 fn check_within(found: &InputFile, request: &Request<'_>, limits: &Limits) -> Checked {
-    let mut input = match files::read(found, request.args.reading) {
+    let mut input = match files::read_for(found, &request.args.reading, &request.args.machine) {
         Reading::Program(input) => *input,
         Reading::Refused(refused) => return Checked::Refused(refused),
         Reading::Skipped => return Checked::Skipped,
     };
-    let answer = match palisade::check(&input.program, &request.options, limits) {
+    let answer = match palisade::c::check_input(&mut input, &request.options, limits) {
         Ok(answer) => answer,
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
     };
-    let answer = match answer.compared_with_sc(&input.program, &request.options, limits) {
+    let answer = match answer.compared_with_sc(&input, &request.options, limits) {
         Ok(answer) => answer,
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
     };

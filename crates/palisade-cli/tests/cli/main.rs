@@ -29,6 +29,7 @@ mod written;
 
 /// Tests that start other programs: `./test quick` skips them.
 mod external {
+    mod c;
     mod cargo;
     mod html;
     mod run;

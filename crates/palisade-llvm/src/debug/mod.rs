@@ -189,6 +189,14 @@ impl DebugInfo {
         }
     }
 
+    /// The names and the folders of all files, in the order in which they are defined.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.nodes.iter().filter_map(|node| match node {
+            Node::File { name, directory } => Some((&**name, &**directory)),
+            _ => None,
+        })
+    }
+
     /// The innermost file and the function around a scope.
     fn file_and_function(&self, scope: Option<NodeId>) -> (Option<NodeId>, Option<&str>) {
         let mut innermost = None;

@@ -4,7 +4,7 @@
 //! them.
 
 use crate::story::Story;
-use palisade_base::Id;
+use palisade_base::{Id, Span};
 use palisade_memory::{Action, Effect, Pending, State};
 use palisade_program::running::{CellId, ThreadId};
 use palisade_trace::Evidence;
@@ -82,7 +82,7 @@ impl Data<'_> {
         let (kind, cell) = kind(&self.evidence.replay.effects[step]);
         let mut record = json!({
             "t": taken.thread.index(),
-            "line": self.story.position(step).map(|position| position.line),
+            "line": self.story.row(step),
             "text": crate::fit(&self.story.source(step), 200),
             "effect": self.story.effect(step),
             "kind": kind,
@@ -91,6 +91,9 @@ impl Data<'_> {
             "thread": self.thread(step + 1, taken.thread),
             "memory": changed,
         });
+        if self.evidence.source.files().len() > 1 {
+            record["at"] = self.story.line(step).into();
+        }
         if self.story.is_local(step) {
             record["local"] = true.into();
         }
@@ -110,8 +113,10 @@ impl Data<'_> {
         let system = self.evidence.machine.system;
         let frame = thread.top();
         let code = &system.codes[frame.code];
-        let mut next = code.edges_from(frame.location).map(|edge| &code.edges().as_slice()[edge as usize]);
-        let line = next.find_map(|edge| self.evidence.source.position(edge.span)).map(|at| at.line);
+        let next = code.edges_from(frame.location).map(|edge| &code.edges().as_slice()[edge as usize]);
+        let span = next.map(|edge| edge.span).find(|span| !span.is_none()).unwrap_or(Span::NONE);
+        let source = self.evidence.source;
+        let line = source.row(span);
         let label = code.labels.iter().find(|(_, location)| *location == frame.location);
         let mut names = BTreeSet::new();
         let registers: Vec<Value> = code
@@ -132,14 +137,18 @@ impl Data<'_> {
                 Pending::Barrier => Value::Null,
             })
             .collect();
-        json!({
+        let mut record = json!({
             "line": line,
             "label": label.map(|(label, _)| label),
             "ended": thread.has_ended(system),
             "in": (thread.frames.len() > 1).then_some(code.name.as_str()),
             "registers": registers,
             "buffer": buffer,
-        })
+        });
+        if source.files().len() > 1 {
+            record["at"] = source.line_number(span).into();
+        }
+        record
     }
 }
 

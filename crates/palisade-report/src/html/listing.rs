@@ -9,27 +9,27 @@ use std::fmt::Write;
 /// What is shown together with the text of a program.
 #[derive(Default)]
 pub(super) struct Marks {
-    /// Lines that the run passes.
+    /// Rows that the run passes.
     pub(super) passed: BTreeSet<u32>,
-    /// Lines of the property that is broken.
+    /// Rows of the property that is broken.
     pub(super) broken: BTreeSet<u32>,
     /// Text to insert, by the offset of the byte that it goes in front of.
     pub(super) inserted: BTreeMap<usize, String>,
 }
 
-/// The lines that a span covers.
+/// The rows that a span covers.
 pub(super) fn lines_of(source: &Source, span: Span) -> BTreeSet<u32> {
     if span.is_none() {
         return BTreeSet::new();
     }
     let last = Span { start: span.end.saturating_sub(1).max(span.start), end: span.end };
-    match (source.position(span), source.position(last)) {
-        (Some(first), Some(last)) => (first.line..=last.line).collect(),
+    match (source.row(span), source.row(last)) {
+        (Some(first), Some(last)) => (first..=last).collect(),
         _ => BTreeSet::new(),
     }
 }
 
-/// The program as a list of numbered lines.
+/// The program as a list of numbered lines. `data-line` is the row. Several files have their names above them.
 pub(super) fn listing(source: &Source, language: &str, marks: &Marks) -> String {
     let mut html = format!(
         "<div class=\"listing\" role=\"region\" aria-label=\"Program {}\" tabindex=\"0\" dir=\"ltr\"><ol class=\"lines\" data-language=\"{}\">\n",
@@ -40,8 +40,16 @@ pub(super) fn listing(source: &Source, language: &str, marks: &Marks) -> String 
     let text = source.text();
     // A line break at the very end of the text does not begin a new line.
     let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
+    let mut files = source.files().peekable();
+    let several = files.len() > 1;
     for (index, line) in lines.enumerate() {
         let number = index as u32 + 1;
+        while let Some((name, _)) = files.next_if(|(_, first)| *first <= number) {
+            if several {
+                writeln!(html, "<li class=\"file\">{}</li>", escape(&crate::visible(name)))
+                    .expect("writing to a string");
+            }
+        }
         let mut class = String::new();
         let mut note = String::new();
         if marks.passed.contains(&number) {

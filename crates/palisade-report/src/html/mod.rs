@@ -71,6 +71,9 @@ pub fn answer<Q: Explain>(
         peak_memory_bytes: finding.peak_memory_bytes,
     };
     body.push_str(&details.html(&crate::notes(subject.source, notes)));
+    for line in finding.assumed().lines() {
+        writeln!(body, "<p class=\"muted\">{}</p>", escape(line)).expect("writing to a string");
+    }
     details.entry(finding, body)
 }
 
@@ -143,11 +146,13 @@ pub fn diagnostics(source: &Source, diagnostics: &[Diagnostic]) -> String {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let place = source.position(diagnostic.span());
-        let place = place.map_or_else(String::new, |place| {
+        let span = diagnostic.span();
+        let place = source.position(span).zip(source.row(span)).zip(source.line_in_words(span));
+        let place = place.map_or_else(String::new, |((place, row), line)| {
             format!(
-                "<button type=\"button\" class=\"place\" data-line=\"{0}\" data-column=\"{1}\">line {0}</button> ",
-                place.line, place.column
+                "<button type=\"button\" class=\"place\" data-line=\"{row}\" data-column=\"{}\">{}</button> ",
+                place.column,
+                escape(&line)
             )
         });
         let help = diagnostic.help.as_ref();

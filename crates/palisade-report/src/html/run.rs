@@ -63,7 +63,7 @@ const LEGEND: &str = "<figcaption>Time runs down. A bar is a store that waits in
 fn marks(evidence: &Evidence<'_>, story: &Story<'_>) -> Marks {
     let mut marks = Marks::default();
     let steps = 0..evidence.run.steps.len();
-    marks.passed = steps.filter_map(|step| story.position(step)).map(|position| position.line).collect();
+    marks.passed = steps.filter_map(|step| story.row(step)).collect();
     if let Some(Violation::Property(index)) = evidence.replay.violation {
         marks.broken = lines_of(evidence.source, evidence.machine.system.properties[index].span);
     }

@@ -1,5 +1,6 @@
 //! The fields of a witness file.
 
+use crate::BuildRecord;
 use palisade_program::Value;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -40,6 +41,9 @@ pub struct ProgramRecord {
     pub language: String,
     /// [`text_hash`](crate::text_hash) of its text.
     pub hash: String,
+    /// How it was made from its text, if a compiler took part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<BuildRecord>,
 }
 
 /// How many instances each template has.
@@ -64,6 +68,9 @@ pub struct StepRecord {
     /// What the step does.
     #[serde(flatten)]
     pub action: ActionRecord,
+    /// The file of the statement, if it is not the program's main file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The line of the executed statement, or of the store that reaches memory.
     #[serde(default)]
     pub line: Option<u32>,
@@ -204,6 +211,9 @@ pub struct ViolationRecord {
     /// The index of the property; absent for a run-time error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub property: Option<usize>,
+    /// The file, if it is not the program's main file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The line of the property, or of the instruction that failed.
     #[serde(default)]
     pub line: Option<u32>,

@@ -21,8 +21,13 @@ fn witness(text: &str) -> WitnessFile {
     let run = shortest(machine);
     let replay = replay(machine, &run).expect("a shortest run replays");
     let source = Source::new("sb.pal", text);
-    let origin =
-        Origin { source: &source, language: "pal", instantiation: DECLARED, int_range: Some((-1, 7)) };
+    let origin = Origin {
+        source: &source,
+        language: "pal",
+        build: None,
+        instantiation: DECLARED,
+        int_range: Some((-1, 7)),
+    };
     WitnessFile::new(machine, origin, &run, &replay)
 }
 
@@ -181,8 +186,13 @@ fn every_witness_of_random_programs_can_be_written_read_and_checked() {
                 let machine = Machine { system: &system, model, interlocked };
                 let Answer::Unsafe(run) = brute::check(machine, Scope::states(5_000)) else { continue };
                 let replay = replay(machine, &run).expect("a shortest run replays");
-                let origin =
-                    Origin { source: &source, language: "pal", instantiation: DECLARED, int_range: None };
+                let origin = Origin {
+                    source: &source,
+                    language: "pal",
+                    build: None,
+                    instantiation: DECLARED,
+                    int_range: None,
+                };
                 let file = WitnessFile::new(machine, origin, &run, &replay);
                 let read = WitnessFile::from_json(&file.to_json()).expect("it was just written");
                 assert_eq!(read, file, "{profile:?} {seed}");

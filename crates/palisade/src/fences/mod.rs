@@ -22,8 +22,9 @@ use palisade_program::lower;
 use palisade_program::running::System;
 use palisade_report::{FencesEnd, FencesFinding, ReportedFence, Standing};
 use palisade_syntax::edit::FenceAt;
-use palisade_trace::{Evidence, Replay, Run, take};
+use palisade_trace::{Addresses, Evidence, Replay, Run, take};
 use room::Room;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What to ask about a program.
@@ -64,6 +65,8 @@ pub struct FencesAnswer {
     pub seconds: f64,
     /// The peak memory of this process, if the host reports it.
     pub peak_memory_bytes: Option<u64>,
+    /// What addresses mean in the program.
+    addresses: Option<Arc<dyn Addresses>>,
     /// For each set, and for each fence in it, the run that becomes possible without the fence. Replayed on
     /// the trusted machine.
     needed: Vec<Vec<ShownRun>>,
@@ -141,6 +144,7 @@ pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result
         under_sc,
         seconds: start.elapsed().as_secs_f64(),
         peak_memory_bytes: peak_memory_bytes(),
+        addresses: input.c.as_ref().map(|c| c.shared_addresses()),
         needed,
         hopeless,
         places,
@@ -255,6 +259,12 @@ impl FencesAnswer {
     fn evidence<'a>(&'a self, taken: &'a ShownRun, source: &'a Source) -> Evidence<'a> {
         let CheckOptions { model, interlocked, .. } = self.options.check;
         let machine = Machine { system: &taken.system, model, interlocked };
-        Evidence { source, machine, run: &taken.run, replay: &taken.replay }
+        Evidence {
+            source,
+            addresses: self.addresses.as_deref(),
+            machine,
+            run: &taken.run,
+            replay: &taken.replay,
+        }
     }
 }

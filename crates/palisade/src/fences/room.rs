@@ -52,7 +52,12 @@ fn fit(input: &Input, fences: &[FenceAt], fitting: &mut BTreeSet<FenceAt>) {
     if fences.is_empty() {
         return;
     }
-    if insert_fences(input.language, &input.source, fences).is_ok() {
+    let fits = match input.language.text() {
+        Some(language) => insert_fences(language, &input.source, fences).is_ok(),
+        // Fences are not written into C. They are reported by their lines.
+        None => fences.iter().all(|fence| !fence.span.is_none()),
+    };
+    if fits {
         fitting.extend(fences);
     } else if fences.len() > 1 {
         let (first, second) = fences.split_at(fences.len() / 2);

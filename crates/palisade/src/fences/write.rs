@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 pub enum WriteError {
     /// There is no such set.
     NoSet,
+    /// The program was compiled, and fences are not written into the text of such programs.
+    Compiled,
     /// A fence is needed only in some instances of a process, which the text cannot express.
     SomeInstances(String),
     /// The text has no room for them.
@@ -53,10 +55,11 @@ impl FencesAnswer {
             }
             fences.push((at, self.condition(input, at, there)?));
         }
-        let text = insert_conditional_fences(input.language, &input.source, &fences);
+        let language = input.language.text().ok_or(WriteError::Compiled)?;
+        let text = insert_conditional_fences(language, &input.source, &fences);
         let text = text.map_err(WriteError::NoRoom)?;
         let source = Source::new(input.source.name(), text);
-        let again = read(source, input.language, input.int_range).map_err(WriteError::NotReadable)?;
+        let again = read(source, language, input.int_range).map_err(WriteError::NotReadable)?;
         let oracle = Engines { goal: self.options.goal, options: &self.options.check };
         let judged = oracle.judge(&again.program, limits).map_err(WriteError::Ask)?;
         match judged.verdict {

@@ -17,6 +17,10 @@ fn corpus(file: &str) -> Input {
     input(language, file, &text)
 }
 
+fn language(input: &Input) -> Language {
+    input.language.text().expect("the corpus has languages that are parsed")
+}
+
 fn input(language: Language, name: &str, text: &str) -> Input {
     palisade::read(Source::new(name, text), language, None).unwrap_or_else(|refused| panic!("{refused}"))
 }
@@ -328,7 +332,7 @@ fn fenced_programs_need_no_fences() {
             let text =
                 answer.written(&before, set, &Limits::unlimited(1)).expect("the fences can be written");
             assert_ne!(text, before.source.text(), "{file}");
-            let after = input(before.language, file, &text);
+            let after = input(language(&before), file, &text);
             check(&after, &all(), "safe", &[""]);
         }
     }
@@ -361,7 +365,7 @@ fn every_place_is_written_where_it_is_judged() {
         "trencher/store_buffering.trencher",
     ] {
         let input = corpus(file);
-        let write = |fence: FenceAt| insert_fences(input.language, &input.source, &[fence]);
+        let write = |fence: FenceAt| insert_fences(language(&input), &input.source, &[fence]);
         let wanted = Wanted {
             placement: Placement::Anywhere,
             per: Per::Source,
@@ -377,8 +381,8 @@ fn every_place_is_written_where_it_is_judged() {
             fencing[id] = Some(FenceKind::Full);
             let judged = places.fenced(&fencing);
             let text = write(place.fence(FenceKind::Full)).expect("only such places are offered");
-            let again = self::input(input.language, file, &text);
-            if matches!(input.language, Language::Pal | Language::Rmm) {
+            let again = self::input(language(&input), file, &text);
+            if matches!(language(&input), Language::Pal | Language::Rmm) {
                 assert_eq!(again.program, judged, "{file}, {place:?}");
                 continue;
             }
@@ -409,7 +413,7 @@ fn random_sets_are_written_where_they_are_judged() {
                 placement,
                 per: Per::Source,
                 store_fences: true,
-                can_write: &|fence| insert_fences(input.language, &input.source, &[fence]).is_ok(),
+                can_write: &|fence| insert_fences(language(&input), &input.source, &[fence]).is_ok(),
                 allows: &|_| true,
             };
             let places = Places::new(&input.program, &wanted);
@@ -422,8 +426,8 @@ fn random_sets_are_written_where_they_are_judged() {
             let chosen =
                 places.places().iter_enumerated().filter_map(|(id, place)| Some(place.fence(fencing[id]?)));
             let chosen: Vec<FenceAt> = chosen.collect();
-            let text =
-                insert_fences(input.language, &input.source, &chosen).expect("there is room for all of them");
+            let text = insert_fences(language(&input), &input.source, &chosen)
+                .expect("there is room for all of them");
             assert_eq!(pal(&text).program, places.fenced(&fencing), "seed {seed}, {placement:?}\n{text}");
         }
     }

@@ -178,6 +178,7 @@ fn sealed(task: &Task<'_>, proof: Proof) -> Proof {
         file: "p.pal".into(),
         language: "pal".into(),
         hash: "h".into(),
+        build: None,
         model: task.model,
         interlocked: task.interlocked,
         threads: task.threads,

@@ -181,7 +181,7 @@ const palisade = (() => {
       } else {
         this.caption.classList.add("t" + (step.t % 6));
         const what = element("span", "what", element("strong", "who", this.data.threads[step.t]));
-        if (step.line) what.append(", line " + step.line + ": ", element("code", "", step.text));
+        if (step.line) what.append(", line " + (step.at || step.line) + ": ", element("code", "", step.text));
         else what.append(" " + step.text);
         if (step.effect) what.append(" → ", element("span", "effect", step.effect));
         this.caption.append(what);
@@ -203,7 +203,7 @@ const palisade = (() => {
         lane.registers.textContent = "";
         return;
       }
-      const at = thread.label ? "at " + thread.label : thread.line ? "at line " + thread.line : "";
+      const at = thread.label ? "at " + thread.label : thread.line ? "at line " + (thread.at || thread.line) : "";
       lane.where.textContent = thread.ended ? "ended" : thread.in ? thread.in + " " + at : at;
       lane.registers.textContent = thread.registers.map(([name, value]) => name + "=" + value).join("  ");
       const over = mine ? new Set(step.over) : new Set();

@@ -1,0 +1,328 @@
+//! The code of one thread: blocks of steps over registers and objects, after inlining and before addresses
+//! exist. The passes work on it; `emit` writes it down.
+//!
+//! *Invariants.*
+//! 1. An expression reads registers only, and its evaluation cannot fail. What can fail is a step of its own, or
+//!    is checked by a step before it.
+//! 2. The value of an expression of width w is canonical: sign-extended, for `i1` 0 or 1.
+//! 3. Every access to memory is a step. Steps are in the order of the source.
+
+use crate::expr::Expr;
+use palisade_base::{Span, define_id};
+use palisade_program::written::{Check, Rmw};
+
+define_id! {
+    /// A register of a thread.
+    RegId
+}
+define_id! {
+    /// A block of a thread's code.
+    BlockId
+}
+define_id! {
+    /// An object in memory.
+    ObjectId
+}
+
+/// A register.
+#[derive(Clone, Debug)]
+pub(crate) struct Register {
+    /// What it is called in the source; empty for intermediate results.
+    pub(crate) name: String,
+    /// The number of bits of its values.
+    pub(crate) width: u32,
+}
+
+/// The code of one thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Code {
+    pub(crate) registers: Vec<Register>,
+    /// Block 0 is the entry.
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// Steps without branches.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) end: End,
+    pub(crate) end_span: Span,
+}
+
+/// A step and where it comes from.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Step {
+    pub(crate) kind: StepKind,
+    pub(crate) span: Span,
+}
+
+/// An access: 2^size bytes at an address.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Access {
+    pub(crate) pointer: Expr,
+    pub(crate) size: u32,
+}
+
+/// What a step does.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum StepKind {
+    Assign(RegId, Expr),
+    /// Loads. A raw load may load what was never written, to copy it.
+    Load { to: RegId, from: Access, raw: bool },
+    Store { to: Access, value: Expr },
+    /// A locked instruction other than compare and exchange.
+    Locked { rmw: Rmw, old: RegId, at: Access, operand: Expr },
+    /// Compare and exchange: the old value, and whether the exchange happened.
+    Cas { old: Option<RegId>, done: Option<RegId>, at: Access, expected: Expr, new: Expr },
+    /// Waits until the exchange happens.
+    AwaitCas { at: Access, expected: Expr, new: Expr },
+    /// Waits until the condition holds for what is loaded, then continues with what was loaded last.
+    AwaitLoad { temporary: RegId, from: Access, condition: Expr },
+    /// Takes no time, as seen by others, after the thread's own stores have reached memory.
+    Atomic(Vec<Step>),
+    /// Only inside of [`StepKind::Atomic`].
+    If(Expr, Vec<Step>, Vec<Step>),
+    Fence,
+    StoreFence,
+    Assert(Expr, Check),
+    Assume(Expr),
+    /// Any value of a range.
+    Any { to: RegId, lo: i64, hi: i64 },
+    /// The local object exists from here on, with contents that were never written.
+    Enter(ObjectId),
+    /// The register was assigned before it is read here.
+    Initialised(RegId),
+    /// The register holds what was never written.
+    Uninitialise(RegId),
+    /// What cannot be translated, by its index among the refusals. It matters only if control can come here.
+    Unsupported(usize),
+    /// Starts a thread.
+    Start { thread: Expr, entry: Expr, argument: Expr },
+    /// Waits for a thread to end.
+    Join { thread: Expr, result: Option<RegId> },
+}
+
+/// How a block ends.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum End {
+    Goto(BlockId),
+    Branch(Expr, BlockId, BlockId),
+    /// One of several blocks, by choice.
+    Choose(Vec<BlockId>),
+    /// The thread does not go on.
+    Stop,
+}
+
+impl End {
+    /// Visits the blocks that follow.
+    pub(crate) fn for_each_successor(&self, mut visit: impl FnMut(BlockId)) {
+        match self {
+            End::Goto(to) => visit(*to),
+            End::Branch(_, yes, no) => {
+                visit(*yes);
+                visit(*no);
+            }
+            End::Choose(all) => all.iter().copied().for_each(visit),
+            End::Stop => {}
+        }
+    }
+
+    /// Visits the blocks that follow, to change them.
+    pub(crate) fn for_each_successor_mut(&mut self, mut visit: impl FnMut(&mut BlockId)) {
+        match self {
+            End::Goto(to) => visit(to),
+            End::Branch(_, yes, no) => {
+                visit(yes);
+                visit(no);
+            }
+            End::Choose(all) => all.iter_mut().for_each(visit),
+            End::Stop => {}
+        }
+    }
+}
+
+impl StepKind {
+    /// Visits all expressions, those of addresses included.
+    pub(crate) fn for_each_expr(&self, visit: &mut dyn FnMut(&Expr)) {
+        match self {
+            StepKind::Assign(_, e) | StepKind::Assert(e, _) | StepKind::Assume(e) => visit(e),
+            StepKind::Load { from, .. } => visit(&from.pointer),
+            StepKind::Store { to, value } => {
+                visit(value);
+                visit(&to.pointer);
+            }
+            StepKind::Locked { at, operand, .. } => {
+                visit(operand);
+                visit(&at.pointer);
+            }
+            StepKind::Cas { at, expected, new, .. } | StepKind::AwaitCas { at, expected, new } => {
+                visit(expected);
+                visit(new);
+                visit(&at.pointer);
+            }
+            StepKind::AwaitLoad { from, condition, .. } => {
+                visit(&from.pointer);
+                visit(condition);
+            }
+            StepKind::Atomic(steps) => steps.iter().for_each(|step| step.kind.for_each_expr(visit)),
+            StepKind::If(condition, then, otherwise) => {
+                visit(condition);
+                then.iter().chain(otherwise).for_each(|step| step.kind.for_each_expr(visit));
+            }
+            StepKind::Start { thread, entry, argument } => {
+                visit(thread);
+                visit(entry);
+                visit(argument);
+            }
+            StepKind::Join { thread, .. } => visit(thread),
+            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
+        }
+    }
+
+    /// Visits all expressions, to change them.
+    pub(crate) fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            StepKind::Assign(_, e) | StepKind::Assert(e, _) | StepKind::Assume(e) => visit(e),
+            StepKind::Load { from, .. } => visit(&mut from.pointer),
+            StepKind::Store { to, value } => {
+                visit(value);
+                visit(&mut to.pointer);
+            }
+            StepKind::Locked { at, operand, .. } => {
+                visit(operand);
+                visit(&mut at.pointer);
+            }
+            StepKind::Cas { at, expected, new, .. } | StepKind::AwaitCas { at, expected, new } => {
+                visit(expected);
+                visit(new);
+                visit(&mut at.pointer);
+            }
+            StepKind::AwaitLoad { from, condition, .. } => {
+                visit(&mut from.pointer);
+                visit(condition);
+            }
+            StepKind::Atomic(steps) => steps.iter_mut().for_each(|step| step.kind.for_each_expr_mut(visit)),
+            StepKind::If(condition, then, otherwise) => {
+                visit(condition);
+                then.iter_mut().chain(otherwise).for_each(|step| step.kind.for_each_expr_mut(visit));
+            }
+            StepKind::Start { thread, entry, argument } => {
+                visit(thread);
+                visit(entry);
+                visit(argument);
+            }
+            StepKind::Join { thread, .. } => visit(thread),
+            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
+        }
+    }
+
+    /// Visits the registers that the step reads.
+    pub(crate) fn for_each_read(&self, visit: &mut dyn FnMut(RegId)) {
+        if let StepKind::Initialised(register) = self {
+            visit(*register);
+        }
+        self.for_each_expr(&mut |e| e.for_each_register(visit));
+    }
+
+    /// Visits the registers that the step may write.
+    pub(crate) fn for_each_written(&self, visit: &mut dyn FnMut(RegId)) {
+        match self {
+            StepKind::Assign(to, _) | StepKind::Load { to, .. } | StepKind::Any { to, .. } | StepKind::Uninitialise(to) => visit(*to),
+            StepKind::Locked { old, .. } => visit(*old),
+            StepKind::Cas { old, done, .. } => old.iter().chain(done).copied().for_each(visit),
+            StepKind::AwaitLoad { temporary, .. } => visit(*temporary),
+            StepKind::Join { result, .. } => result.iter().copied().for_each(visit),
+            StepKind::Atomic(steps) => steps.iter().for_each(|step| step.kind.for_each_written(visit)),
+            StepKind::If(_, then, otherwise) => {
+                then.iter().chain(otherwise).for_each(|step| step.kind.for_each_written(visit));
+            }
+            StepKind::Store { .. }
+            | StepKind::AwaitCas { .. }
+            | StepKind::Fence
+            | StepKind::StoreFence
+            | StepKind::Assert(..)
+            | StepKind::Assume(_)
+            | StepKind::Enter(_)
+            | StepKind::Initialised(_)
+            | StepKind::Unsupported(_)
+            | StepKind::Start { .. } => {}
+        }
+    }
+
+    /// Visits the accesses to memory, also those inside of an atomic section.
+    pub(crate) fn for_each_access(&self, visit: &mut dyn FnMut(&Access)) {
+        match self {
+            StepKind::Load { from: access, .. }
+            | StepKind::Store { to: access, .. }
+            | StepKind::Locked { at: access, .. }
+            | StepKind::Cas { at: access, .. }
+            | StepKind::AwaitCas { at: access, .. }
+            | StepKind::AwaitLoad { from: access, .. } => visit(access),
+            StepKind::Atomic(steps) => steps.iter().for_each(|step| step.kind.for_each_access(visit)),
+            StepKind::If(_, then, otherwise) => {
+                then.iter().chain(otherwise).for_each(|step| step.kind.for_each_access(visit));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Code {
+    /// The blocks that control can reach, entry first, each after one of those that lead to it.
+    pub(crate) fn reachable(&self) -> Vec<BlockId> {
+        let mut seen = vec![false; self.blocks.len()];
+        // Postorder, then reversed.
+        let mut order = Vec::new();
+        let mut stack = vec![(BlockId(0), false)];
+        while let Some((block, done)) = stack.pop() {
+            if done {
+                order.push(block);
+                continue;
+            }
+            if std::mem::replace(&mut seen[block.0 as usize], true) {
+                continue;
+            }
+            stack.push((block, true));
+            let mut next = Vec::new();
+            self.blocks[block.0 as usize].end.for_each_successor(|to| next.push(to));
+            // The last one pushed is visited first and ends up last in the reversed order.
+            next.into_iter().for_each(|to| stack.push((to, false)));
+        }
+        order.reverse();
+        order
+    }
+
+    /// How many edges lead to each block from blocks that control can reach. The entry has one more.
+    pub(crate) fn predecessor_counts(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.blocks.len()];
+        counts[0] = 1;
+        for block in self.reachable() {
+            self.blocks[block.0 as usize].end.for_each_successor(|to| counts[to.0 as usize] += 1);
+        }
+        counts
+    }
+
+    pub(crate) fn block(&self, id: BlockId) -> &Block {
+        &self.blocks[id.0 as usize]
+    }
+
+    pub(crate) fn block_mut(&mut self, id: BlockId) -> &mut Block {
+        &mut self.blocks[id.0 as usize]
+    }
+
+    /// Adds an empty block.
+    pub(crate) fn new_block(&mut self) -> BlockId {
+        self.blocks.push(Block { steps: Vec::new(), end: End::Stop, end_span: Span::NONE });
+        BlockId(u32::try_from(self.blocks.len() - 1).expect("fewer than 2^32 blocks"))
+    }
+
+    /// Adds a register.
+    pub(crate) fn new_register(&mut self, name: impl Into<String>, width: u32) -> RegId {
+        self.registers.push(Register { name: name.into(), width });
+        RegId(u32::try_from(self.registers.len() - 1).expect("fewer than 2^32 registers"))
+    }
+
+    pub(crate) fn width(&self, register: RegId) -> u32 {
+        self.registers[register.0 as usize].width
+    }
+}

@@ -1,0 +1,698 @@
+//! Turns a function and everything it calls into the code of one thread.
+//!
+//! Every call gets its own copy of the callee. Values of instructions become expressions; those that are used
+//! more than once get a register. Locals become objects, which `promote` turns into registers where it can.
+//!
+//! What cannot be translated becomes a step of its own ([`StepKind::Unsupported`]), which is reported only if
+//! control can come there.
+
+use crate::Places;
+use crate::expr::{self, Expr};
+use crate::flat::{Access, BlockId, Code, End, RegId, Step, StepKind};
+use crate::link::{FunctionRef, Target};
+use crate::memory::{Memory, MemoryObject, Refusal, ThreadNumber, Val, leaves, unsupported, width};
+use crate::objects::ObjectKind;
+use palisade_base::{Diagnostic, Id, Span};
+use palisade_llvm::Module;
+use palisade_llvm::calls::{ArgumentValue, Call, Callee};
+use palisade_llvm::flow::Flow;
+use palisade_llvm::instructions::{Instruction, Op};
+use palisade_llvm::module::{BlockId as IrBlockId, Body, Function};
+use palisade_llvm::types::{Type, TypeId};
+use palisade_llvm::values::{Operand, ValueId};
+use palisade_program::written::{BinaryOp, Check};
+use rustc_hash::FxHashMap;
+
+/// How often one function may be active at the same time. Deeper recursion is refused.
+const MAX_RECURSION: usize = 6;
+
+/// The most steps of one thread.
+const MAX_STEPS: usize = 200_000;
+
+/// An expression with more operators gets a register.
+const MAX_EXPRESSION: usize = 24;
+
+/// What the threads of a program share while they are generated.
+pub(crate) struct Context<'a> {
+    pub(crate) memory: Memory<'a>,
+    pub(crate) places: &'a dyn Places,
+    pub(crate) options: &'a crate::Options,
+    /// What cannot be translated, by the index in [`StepKind::Unsupported`].
+    pub(crate) refusals: Vec<Diagnostic>,
+    /// Functions whose address is used other than to call them, of all modules.
+    pub(crate) address_taken: Vec<FunctionRef>,
+    /// What the answer rests on.
+    pub(crate) notes: std::collections::BTreeSet<crate::Note>,
+    pub(crate) features: Features,
+}
+
+/// What occurs in a program, so that what does not occur need not be checked.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Features {
+    /// Mutexes are destroyed.
+    pub(crate) destroys_mutexes: bool,
+    /// Mutexes may be recursive.
+    pub(crate) recursive_mutexes: bool,
+}
+
+/// The copy of a function at one call.
+struct Frame<'a> {
+    module: usize,
+    function: FunctionRef,
+    body: &'a Body,
+    values: FxHashMap<ValueId, Val>,
+    /// How often each value is used.
+    uses: Vec<u32>,
+    /// The code of each block.
+    blocks: Vec<BlockId>,
+    phis: FxHashMap<ValueId, RegId>,
+    /// Where the result goes.
+    result: Option<RegId>,
+    /// Where control goes after the function.
+    after: BlockId,
+    /// What locals are called.
+    names: FxHashMap<ValueId, (String, Option<palisade_llvm::debug::NodeId>)>,
+}
+
+/// The code of a thread while it is generated.
+pub(crate) struct Generator<'a, 'c> {
+    pub(crate) context: &'c mut Context<'a>,
+    pub(crate) code: Code,
+    pub(crate) thread: ThreadNumber,
+    /// The number of threads that this one has started.
+    pub(crate) started: RegId,
+    /// Where the thread ends.
+    pub(crate) exit: BlockId,
+    /// What the thread returns.
+    pub(crate) result: RegId,
+    here: BlockId,
+    frames: Vec<Frame<'a>>,
+    /// The innermost place in a file of the user.
+    pub(crate) span: Span,
+    call_spans: Vec<Span>,
+    steps: usize,
+}
+
+/// Marks a piece of code that ends early.
+pub(crate) struct Refused;
+
+impl<'a, 'c> Generator<'a, 'c> {
+    /// An empty thread.
+    pub(crate) fn new(context: &'c mut Context<'a>, thread: ThreadNumber) -> Generator<'a, 'c> {
+        let mut code = Code::default();
+        let entry = code.new_block();
+        let exit = code.new_block();
+        let started = code.new_register("started", 64);
+        let result = code.new_register("result", 64);
+        let mut generator = Generator {
+            context,
+            code,
+            thread,
+            started,
+            exit,
+            result,
+            here: entry,
+            frames: Vec::new(),
+            span: Span::NONE,
+            call_spans: Vec::new(),
+            steps: 0,
+        };
+        generator.step(StepKind::Assign(started, Expr::Int(0)));
+        generator
+    }
+
+    /// Ends the thread: control goes to the exit, where `finish` is generated.
+    pub(crate) fn finish(mut self, finish: impl FnOnce(&mut Self)) -> Code {
+        self.end(End::Goto(self.exit));
+        self.here = self.exit;
+        finish(&mut self);
+        self.code
+    }
+
+    pub(crate) fn step(&mut self, kind: StepKind) {
+        self.steps += 1;
+        if self.steps == MAX_STEPS {
+            let what = format!("more than {MAX_STEPS} steps in one thread, with all calls inlined");
+            self.context.refusals.push(unsupported(&what, self.span));
+            let kind = StepKind::Unsupported(self.context.refusals.len() - 1);
+            self.code.block_mut(self.here).steps.push(Step { kind, span: self.span });
+        }
+        if self.steps >= MAX_STEPS {
+            return;
+        }
+        self.code.block_mut(self.here).steps.push(Step { kind, span: self.span });
+    }
+
+    pub(crate) fn make_step(&self, kind: StepKind) -> Step {
+        Step { kind, span: self.span }
+    }
+
+    /// Ends the current block. What follows is unreachable until [`Generator::go_on`].
+    pub(crate) fn end(&mut self, end: End) {
+        let span = self.span;
+        let block = self.code.block_mut(self.here);
+        block.end = end;
+        block.end_span = span;
+        self.here = self.code.new_block();
+    }
+
+    /// Continues in a block.
+    pub(crate) fn go_on(&mut self, block: BlockId) {
+        self.here = block;
+    }
+
+    pub(crate) fn new_block(&mut self) -> BlockId {
+        self.code.new_block()
+    }
+
+    pub(crate) fn temporary(&mut self, width: u32) -> RegId {
+        self.code.new_register("", width)
+    }
+
+    pub(crate) fn binary(&self, op: BinaryOp, a: Expr, b: Expr) -> Expr {
+        expr::binary(op, a, b, &self.code.registers)
+    }
+
+    pub(crate) fn wrap(&self, width: u32, e: Expr) -> Expr {
+        expr::wrap(width, e, &self.code.registers)
+    }
+
+    /// Something that cannot be translated.
+    pub(crate) fn refuse(&mut self, what: impl Into<String>) -> Refused {
+        let span = self.span;
+        self.context.refusals.push(unsupported(&what.into(), span));
+        let index = self.context.refusals.len() - 1;
+        self.step(StepKind::Unsupported(index));
+        self.end(End::Stop);
+        Refused
+    }
+
+    /// The result of a constant or type that may be refused.
+    pub(crate) fn accept<T>(&mut self, result: Result<T, Refusal>) -> Result<T, Refused> {
+        result.map_err(|what| self.refuse(what))
+    }
+
+    pub(crate) fn module(&self) -> &'a Module {
+        &self.context.memory.linked.modules[self.frame().module]
+    }
+
+    pub(crate) fn module_index(&self) -> usize {
+        self.frame().module
+    }
+
+    fn frame(&self) -> &Frame<'a> {
+        self.frames.last().expect("code belongs to a function")
+    }
+
+    fn frame_mut(&mut self) -> &mut Frame<'a> {
+        self.frames.last_mut().expect("code belongs to a function")
+    }
+
+    pub(crate) fn body(&self) -> &'a Body {
+        self.frame().body
+    }
+
+    /// The name of the function around.
+    pub(crate) fn function_name(&self) -> &'a str {
+        self.context.memory.linked.name(self.frame().function)
+    }
+
+    /// The span of a place, or that of the innermost call in a file of the user.
+    fn place(&self, location: Option<palisade_llvm::debug::NodeId>) -> Span {
+        let outer = self.call_spans.last().copied().unwrap_or(Span::NONE);
+        let Some(location) = location else { return outer };
+        let positions = self.module().debug.positions(location);
+        let mut known = positions.iter().filter(|position| position.line > 0);
+        let span = known.find_map(|position| {
+            self.context.places.span(position.file, position.directory, position.line, position.column)
+        });
+        span.unwrap_or(outer)
+    }
+
+    /// Inlines a call of a function. Control continues after it; the result is returned.
+    pub(crate) fn call(&mut self, function: FunctionRef, arguments: Vec<Val>) -> Result<Val, Refused> {
+        let linked = self.context.memory.linked;
+        let module = &linked.modules[function.module];
+        let definition = &module.functions[function.function];
+        let body = definition.body.as_ref().expect("a function that is defined");
+        let active = self.frames.iter().filter(|frame| frame.function == function).count();
+        if active >= MAX_RECURSION {
+            let name = linked.name(function);
+            return Err(self.refuse(format!(
+                "recursion of `{name}` that is deeper than {MAX_RECURSION} or not bounded by constants"
+            )));
+        }
+        if arguments.len() < definition.parameters.len() {
+            return Err(self.refuse("a call with too few arguments"));
+        }
+        if let Type::Function { variadic: true, .. } = module.types.get(definition.ty) {
+            let name = linked.name(function);
+            return Err(self.refuse(format!("the variadic function `{name}`")));
+        }
+        if module.types.get(definition_result(module, definition)) != &Type::Void
+            && width(module, definition_result(module, definition)).is_none()
+        {
+            return self.call_with_aggregate(function, arguments);
+        }
+        self.inline(function, definition, body, arguments)
+    }
+
+    /// A function that returns a small struct: one register per part.
+    fn call_with_aggregate(&mut self, function: FunctionRef, _: Vec<Val>) -> Result<Val, Refused> {
+        let name = self.context.memory.linked.name(function);
+        Err(self.refuse(format!("a struct or a floating-point number returned by `{name}`")))
+    }
+
+    fn inline(
+        &mut self,
+        function: FunctionRef,
+        definition: &'a Function,
+        body: &'a Body,
+        arguments: Vec<Val>,
+    ) -> Result<Val, Refused> {
+        let module = &self.context.memory.linked.modules[function.module];
+        let result = width(module, definition_result(module, definition)).map(|w| self.temporary(w));
+        let after = self.new_block();
+        let blocks: Vec<BlockId> = body.blocks.iter().map(|_| self.code.new_block()).collect();
+        let mut uses = vec![0; body.values.len()];
+        for block in &body.blocks {
+            for instruction in &block.instructions {
+                instruction.op.for_each_operand(|operand| {
+                    if let Operand::Local(value) = operand {
+                        uses[value.index()] += 1;
+                    }
+                });
+            }
+        }
+        let mut names = FxHashMap::default();
+        for record in &body.records {
+            if let Some(Operand::Local(value)) = record.place
+                && let Some(variable) = module.debug.variable(record.variable)
+            {
+                names.entry(value).or_insert((variable.name.to_owned(), variable.ty));
+            }
+        }
+        let frame = Frame {
+            module: function.module,
+            function,
+            body,
+            values: FxHashMap::default(),
+            uses,
+            blocks,
+            phis: FxHashMap::default(),
+            result,
+            after,
+            names,
+        };
+        self.call_spans.push(self.span);
+        self.frames.push(frame);
+        for (parameter, argument) in definition.parameters.iter().zip(arguments) {
+            if let Some(value) = parameter.value {
+                if parameter.passing.by_value.is_some() {
+                    // The callee works on its own copy, at the address of which it gets.
+                    let copied = self.copy_argument(parameter.passing.by_value, argument);
+                    let Ok(copied) = copied else {
+                        self.frames.pop();
+                        self.span = self.call_spans.pop().unwrap_or(Span::NONE);
+                        self.go_on(after);
+                        return Err(Refused);
+                    };
+                    self.set(value, copied);
+                } else {
+                    self.set(value, argument);
+                }
+            }
+        }
+        for block in &body.blocks {
+            for instruction in &block.instructions {
+                if let (Op::Phi(_), Some(value)) = (&instruction.op, instruction.result) {
+                    let width = width(module, instruction.ty).unwrap_or(64);
+                    let register = self.temporary(width);
+                    self.frame_mut().phis.insert(value, register);
+                    self.set(value, Val::Scalar(Expr::Reg(register)));
+                }
+            }
+        }
+        let entry = self.frame().blocks[0];
+        self.end(End::Goto(entry));
+        let flow = Flow::new(body);
+        for &block in flow.reachable() {
+            let code = self.frame().blocks[block.index()];
+            self.go_on(code);
+            for instruction in &body.blocks[block].instructions {
+                if self.steps >= MAX_STEPS {
+                    break;
+                }
+                self.span = self.place(instruction.location);
+                if self.instruction(block, instruction).is_err() {
+                    break;
+                }
+            }
+        }
+        self.frames.pop();
+        self.span = self.call_spans.pop().unwrap_or(Span::NONE);
+        self.go_on(after);
+        Ok(result.map_or(Val::Aggregate(Vec::new()), |register| Val::Scalar(Expr::Reg(register))))
+    }
+
+    fn copy_argument(&mut self, ty: Option<TypeId>, argument: Val) -> Result<Val, Refused> {
+        let ty = ty.ok_or(Refused)?;
+        let Val::Scalar(source) = argument else { return Err(self.refuse("an undefined argument")) };
+        let module = self.module();
+        let found = leaves(module, ty);
+        let found = self.accept(found)?;
+        let size = module.layouts.size(ty).and_then(|size| i64::try_from(size).ok()).unwrap_or(0);
+        let object = self.context.memory.add(MemoryObject {
+            name: "argument".to_owned(),
+            kind: ObjectKind::Local,
+            size,
+            leaves: found.clone(),
+            debug: None,
+            span: self.span,
+        });
+        self.step(StepKind::Enter(object));
+        for leaf in &found {
+            let to = Expr::Address(object, leaf.offset);
+            let from = self.binary(BinaryOp::WordAdd, source.clone(), Expr::Int(leaf.offset));
+            self.copy_leaf(to, from, leaf.size);
+        }
+        Ok(Val::Scalar(Expr::Address(object, 0)))
+    }
+
+    /// Copies a scalar, whether it was written or not.
+    pub(crate) fn copy_leaf(&mut self, to: Expr, from: Expr, size: u32) {
+        let register = self.temporary(8 << size);
+        self.step(StepKind::Load { to: register, from: Access { pointer: from, size }, raw: true });
+        self.step(StepKind::Store { to: Access { pointer: to, size }, value: Expr::Reg(register) });
+    }
+
+    /// Sets the value of an instruction or parameter.
+    pub(crate) fn set(&mut self, value: ValueId, val: Val) {
+        let uses = self.frame().uses[value.index()];
+        let val = match val {
+            Val::Scalar(e) if (uses > 1 && e.size() > 1) || e.size() > MAX_EXPRESSION => {
+                let width = width(self.module(), self.body().values[value].ty).unwrap_or(64);
+                let register = self.temporary(width);
+                self.step(StepKind::Assign(register, e));
+                Val::Scalar(Expr::Reg(register))
+            }
+            val => val,
+        };
+        self.frame_mut().values.insert(value, val);
+    }
+
+    /// The value of an operand.
+    pub(crate) fn value(&mut self, operand: Operand) -> Result<Val, Refused> {
+        match operand {
+            Operand::Local(value) => match self.frame().values.get(&value) {
+                Some(val) => Ok(val.clone()),
+                None => Err(self.refuse("a value of an instruction that was refused")),
+            },
+            Operand::Constant(constant) => {
+                let (module, thread) = (self.module_index(), self.thread);
+                let val = self.context.memory.constant(module, constant, thread);
+                self.accept(val)
+            }
+        }
+    }
+
+    /// The value of an operand that is a scalar.
+    pub(crate) fn scalar(&mut self, operand: Operand) -> Result<Expr, Refused> {
+        match self.value(operand)? {
+            Val::Scalar(e) => Ok(e),
+            Val::Aggregate(_) => Err(self.refuse("a struct used as a whole")),
+            Val::Undefined => Err(self.refuse("an undefined value")),
+        }
+    }
+
+    /// The width of an operand.
+    pub(crate) fn operand_width(&mut self, operand: Operand) -> Result<u32, Refused> {
+        let ty = self.module().type_of(self.body(), operand);
+        self.type_width(ty)
+    }
+
+    pub(crate) fn type_width(&mut self, ty: TypeId) -> Result<u32, Refused> {
+        match width(self.module(), ty) {
+            Some(width) => Ok(width),
+            None => {
+                let what = format!("values of type `{}`", self.module().types.display(ty));
+                Err(self.refuse(what))
+            }
+        }
+    }
+
+    fn instruction(&mut self, block: IrBlockId, instruction: &'a Instruction) -> Result<(), Refused> {
+        match &instruction.op {
+            Op::Return(value) => {
+                if let (Some(value), Some(result)) = (value, self.frame().result) {
+                    match self.value(*value)? {
+                        Val::Scalar(e) => self.step(StepKind::Assign(result, e)),
+                        // Falling off the end of a function: nothing may use the result.
+                        Val::Undefined => {
+                            self.step(StepKind::Assign(result, Expr::Int(crate::UNINITIALISED)));
+                        }
+                        Val::Aggregate(_) => return Err(self.refuse("a struct returned by value")),
+                    }
+                }
+                let after = self.frame().after;
+                self.end(End::Goto(after));
+            }
+            Op::Branch(to) => {
+                let to = self.edge(block, *to)?;
+                self.end(End::Goto(to));
+            }
+            Op::BranchIf { condition, then, otherwise } => {
+                let condition = self.scalar(*condition)?;
+                let (yes, no) = (self.edge(block, *then)?, self.edge(block, *otherwise)?);
+                self.end(End::Branch(condition, yes, no));
+            }
+            Op::Switch { value, default, cases } => {
+                let value = self.scalar(*value)?;
+                for (case, to) in cases {
+                    let case = self.scalar(Operand::Constant(*case))?;
+                    let equal = self.binary(BinaryOp::Eq, value.clone(), case);
+                    let (yes, no) = (self.edge(block, *to)?, self.new_block());
+                    self.end(End::Branch(equal, yes, no));
+                    self.go_on(no);
+                }
+                let to = self.edge(block, *default)?;
+                self.end(End::Goto(to));
+            }
+            Op::Unreachable => {
+                self.step(StepKind::Assert(Expr::Int(0), Check::Unreachable));
+                self.end(End::Stop);
+            }
+            Op::Phi(_) => {}
+            Op::Alloca { ty, count, .. } => self.alloca(instruction, *ty, *count)?,
+            Op::Call(call) => self.call_instruction(instruction, call)?,
+            _ => self.operation(instruction)?,
+        }
+        Ok(())
+    }
+
+    /// The block to which an edge leads. Phis are assigned on the way.
+    fn edge(&mut self, from: IrBlockId, to: IrBlockId) -> Result<BlockId, Refused> {
+        let target = self.frame().blocks[to.index()];
+        let body = self.body();
+        let mut copies = Vec::new();
+        for instruction in &body.blocks[to].instructions {
+            let (Op::Phi(incoming), Some(result)) = (&instruction.op, instruction.result) else { break };
+            let Some((value, _)) = incoming.iter().find(|(_, block)| *block == from) else { continue };
+            let register = self.frame().phis[&result];
+            match self.value(*value)? {
+                Val::Scalar(e) => copies.push((register, e)),
+                Val::Undefined => copies.push((register, Expr::Int(crate::UNINITIALISED))),
+                Val::Aggregate(_) => return Err(self.refuse("a struct used as a whole")),
+            }
+        }
+        if copies.is_empty() {
+            return Ok(target);
+        }
+        let (back, split) = (self.here, self.new_block());
+        self.go_on(split);
+        // All values are read before any is assigned.
+        if copies.len() > 1 {
+            for (register, value) in &mut copies {
+                let width = self.code.width(*register);
+                let copy = self.temporary(width);
+                self.step(StepKind::Assign(copy, std::mem::replace(value, Expr::Reg(copy))));
+            }
+        }
+        for (register, value) in copies {
+            self.step(StepKind::Assign(register, value));
+        }
+        let span = self.span;
+        let block = self.code.block_mut(self.here);
+        block.end = End::Goto(target);
+        block.end_span = span;
+        self.go_on(back);
+        Ok(split)
+    }
+
+    fn alloca(
+        &mut self,
+        instruction: &Instruction,
+        ty: TypeId,
+        count: Option<Operand>,
+    ) -> Result<(), Refused> {
+        let Some(result) = instruction.result else { return Ok(()) };
+        let count = match count {
+            None => 1,
+            Some(count) => match self.scalar(count)? {
+                Expr::Int(count) if (1..65536).contains(&count) => count,
+                _ => return Err(self.refuse("a local array whose length is not a constant")),
+            },
+        };
+        let module = self.module();
+        let one = leaves(module, ty);
+        let one = self.accept(one)?;
+        let size = module.layouts.size(ty).and_then(|size| i64::try_from(size).ok()).unwrap_or(0);
+        let mut all = Vec::new();
+        for index in 0..count {
+            all.extend(one.iter().map(|leaf| {
+                let mut leaf = leaf.clone();
+                leaf.offset += index * size;
+                leaf
+            }));
+        }
+        let known = self.frame().names.get(&result).cloned();
+        let (name, debug) = known.unwrap_or_default();
+        let debug = debug.map(|ty| (self.module_index(), ty));
+        let object = self.context.memory.add(MemoryObject {
+            name,
+            kind: ObjectKind::Local,
+            size: size * count,
+            leaves: all,
+            debug,
+            span: self.span,
+        });
+        self.step(StepKind::Enter(object));
+        self.set(result, Val::Scalar(Expr::Address(object, 0)));
+        Ok(())
+    }
+
+    fn call_instruction(&mut self, instruction: &'a Instruction, call: &'a Call) -> Result<(), Refused> {
+        let callee = match &call.callee {
+            Callee::Assembly(assembly) => return self.assembly(assembly),
+            Callee::Value(callee) => *callee,
+        };
+        let module = self.module();
+        // Calls of intrinsics may have metadata as arguments; these are known by name.
+        let mut arguments = Vec::new();
+        let mut operands = Vec::new();
+        for argument in &call.arguments {
+            if let ArgumentValue::Operand(operand) = argument.value {
+                operands.push(operand);
+            }
+        }
+        let target = match callee {
+            Operand::Constant(constant) => {
+                let mut constant = constant;
+                // A function that is called as another type.
+                while let palisade_llvm::values::ConstantKind::Expression(
+                    palisade_llvm::values::Expression::Cast { value, .. },
+                ) = &module.constants[constant].kind
+                {
+                    constant = *value;
+                }
+                match module.constants[constant].kind {
+                    palisade_llvm::values::ConstantKind::Symbol(symbol) => {
+                        self.context.memory.linked.resolve(self.module_index(), symbol)
+                    }
+                    _ => None,
+                }
+            }
+            Operand::Local(_) => None,
+        };
+        if let Some(Target::Library(name)) = &target {
+            return self.library(instruction, name, &operands);
+        }
+        for &operand in &operands {
+            arguments.push(self.value(operand)?);
+        }
+        let result = match target {
+            // The verifier's own functions mean what they are for, whatever their body is.
+            Some(Target::Function(function)) => {
+                let name = self.context.memory.linked.name(function);
+                if crate::library::replaces(name) {
+                    return self.library(instruction, name, &operands);
+                }
+                self.call(function, arguments)?
+            }
+            _ => {
+                let pointer = self.scalar(callee)?;
+                self.call_pointer(pointer, arguments, call.ty)?
+            }
+        };
+        if let Some(value) = instruction.result {
+            self.set(value, result);
+        }
+        Ok(())
+    }
+
+    /// Calls through a pointer: one of the functions of fitting type whose address is used.
+    fn call_pointer(&mut self, pointer: Expr, arguments: Vec<Val>, ty: TypeId) -> Result<Val, Refused> {
+        let pointer = match pointer {
+            pointer if pointer.size() > 1 => {
+                let register = self.temporary(64);
+                self.step(StepKind::Assign(register, pointer));
+                Expr::Reg(register)
+            }
+            pointer => pointer,
+        };
+        let module = self.module();
+        let Type::Function { result, parameters, .. } = module.types.get(ty) else {
+            return Err(self.refuse("a call of this form"));
+        };
+        let result = width(module, *result).map(|w| self.temporary(w));
+        let count = parameters.len();
+        let after = self.new_block();
+        let linked = self.context.memory.linked;
+        let fitting: Vec<FunctionRef> = self
+            .context
+            .address_taken
+            .iter()
+            .copied()
+            .filter(|function| {
+                let module = &linked.modules[function.module];
+                let definition = &module.functions[function.function];
+                definition.parameters.len() == count
+                    && width(module, definition_result(module, definition)).is_some() == result.is_some()
+            })
+            .collect();
+        for function in fitting {
+            let address = self.context.memory.function_address(Target::Function(function));
+            let equal = self.binary(BinaryOp::Eq, pointer.clone(), Expr::Int(address));
+            let (yes, no) = (self.new_block(), self.new_block());
+            self.end(End::Branch(equal, yes, no));
+            self.go_on(yes);
+            let value = if crate::library::replaces(linked.name(function)) {
+                Err(self.refuse(format!("a call of `{}` through a pointer", linked.name(function))))
+            } else {
+                self.call(function, arguments.clone())
+            };
+            if let Ok(value) = value {
+                if let (Some(result), Val::Scalar(e)) = (result, value) {
+                    self.step(StepKind::Assign(result, e));
+                }
+                self.end(End::Goto(after));
+            }
+            self.go_on(no);
+        }
+        // Not the address of a function of this type. The access fails with the address.
+        let register = self.temporary(8);
+        self.step(StepKind::Load { to: register, from: Access { pointer, size: 0 }, raw: false });
+        self.step(StepKind::Assert(Expr::Int(0), Check::Unreachable));
+        self.end(End::Stop);
+        self.go_on(after);
+        Ok(result.map_or(Val::Aggregate(Vec::new()), |register| Val::Scalar(Expr::Reg(register))))
+    }
+}
+
+/// The type that a function returns.
+fn definition_result(module: &Module, definition: &Function) -> TypeId {
+    match module.types.get(definition.ty) {
+        Type::Function { result, .. } => *result,
+        _ => palisade_llvm::types::Types::VOID,
+    }
+}

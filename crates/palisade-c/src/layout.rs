@@ -1,0 +1,247 @@
+//! Addresses: where objects lie, and which of their scalars become cells.
+//!
+//! A scalar becomes a cell only if some access may touch it: by its address, by a pointer into its object, or,
+//! if the address of the object is kept somewhere, by any pointer of the same size.
+
+use crate::expr::Expr;
+use crate::flat::{Access, Code, End, ObjectId, StepKind};
+use crate::link::Target;
+use crate::memory::{FUNCTION_STEP, Memory};
+use crate::objects::{NULL_REGION, Object, ObjectKind, Objects};
+use crate::promote::leaf_name;
+use crate::threads::ThreadCode;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Objects start at multiples of this, and lie at least this far apart.
+const ALIGNMENT: i64 = 64;
+
+/// A scalar that is a cell.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) name: String,
+    pub(crate) object: ObjectId,
+    pub(crate) offset: i64,
+    pub(crate) size: u32,
+    /// Whether it may hold what was never written.
+    pub(crate) wide: bool,
+}
+
+/// Where everything is.
+pub(crate) struct Layout {
+    /// The address of each object.
+    addresses: Vec<Option<i64>>,
+    pub(crate) cells: Vec<Cell>,
+    index: FxHashMap<(ObjectId, i64, u32), usize>,
+    /// The objects whose address is kept somewhere.
+    exposed: FxHashSet<ObjectId>,
+    /// Whether what was never written may be copied, to any cell.
+    raw_copies: bool,
+    by_object: FxHashMap<ObjectId, Vec<usize>>,
+}
+
+/// What accesses there are.
+#[derive(Default)]
+struct Uses {
+    mentioned: FxHashSet<ObjectId>,
+    exposed: FxHashSet<ObjectId>,
+    exact: FxHashSet<(ObjectId, i64, u32)>,
+    based: FxHashSet<(ObjectId, u32)>,
+    anywhere: FxHashSet<u32>,
+    raw_copies: bool,
+}
+
+impl Layout {
+    pub(crate) fn new(threads: &[ThreadCode], memory: &Memory<'_>) -> Layout {
+        let mut uses = Uses::default();
+        threads.iter().for_each(|thread| uses.collect(&thread.code));
+        // Initial values that are addresses expose objects, also in turn.
+        let mut open: Vec<ObjectId> = uses.mentioned.iter().copied().collect();
+        while let Some(object) = open.pop() {
+            for leaf in &memory.object(object).leaves {
+                if let Some(init) = &leaf.init {
+                    init.for_each_object(&mut |target| {
+                        uses.exposed.insert(target);
+                        if uses.mentioned.insert(target) {
+                            open.push(target);
+                        }
+                    });
+                }
+            }
+        }
+        let mut layout = Layout {
+            addresses: vec![None; memory.objects.len()],
+            cells: Vec::new(),
+            index: FxHashMap::default(),
+            exposed: uses.exposed.clone(),
+            raw_copies: uses.raw_copies,
+            by_object: FxHashMap::default(),
+        };
+        let mut next = NULL_REGION;
+        let mut taken: FxHashSet<String> = FxHashSet::default();
+        for (index, object) in memory.objects.iter().enumerate() {
+            let id = ObjectId(u32::try_from(index).expect("fewer than 2^32 objects"));
+            if !uses.mentioned.contains(&id) {
+                continue;
+            }
+            layout.addresses[index] = Some(next);
+            next = (next + object.size + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+            for leaf in &object.leaves {
+                let used = uses.exact.contains(&(id, leaf.offset, leaf.size))
+                    || uses.based.contains(&(id, leaf.size))
+                    || uses.exposed.contains(&id) && uses.anywhere.contains(&leaf.size);
+                if !used {
+                    continue;
+                }
+                let mut base = leaf_name(memory, object, leaf.offset, leaf.size);
+                if base.is_empty() {
+                    base = "temporary".to_owned();
+                }
+                let mut name = base.clone();
+                let mut count = 1;
+                while !taken.insert(name.clone()) {
+                    count += 1;
+                    name = format!("{base}#{count}");
+                }
+                layout.index.insert((id, leaf.offset, leaf.size), layout.cells.len());
+                layout.by_object.entry(id).or_default().push(layout.cells.len());
+                let wide = leaf.init.is_none();
+                layout.cells.push(Cell { name, object: id, offset: leaf.offset, size: leaf.size, wide });
+            }
+        }
+        let any_wide = layout.cells.iter().any(|cell| cell.wide);
+        if layout.raw_copies && any_wide {
+            layout.cells.iter_mut().for_each(|cell| cell.wide = true);
+        }
+        layout
+    }
+
+    /// The address of a byte of an object.
+    pub(crate) fn address(&self, object: ObjectId, offset: i64) -> i64 {
+        self.addresses[object.0 as usize].expect("objects that are mentioned have an address").wrapping_add(offset)
+    }
+
+    /// The cell of an access, if its address is a constant.
+    pub(crate) fn cell(&self, access: &Access) -> Option<&Cell> {
+        match access.pointer {
+            Expr::Address(object, offset) => {
+                self.index.get(&(object, offset, access.size)).map(|&index| &self.cells[index])
+            }
+            _ => None,
+        }
+    }
+
+    /// The cells that an access may touch.
+    pub(crate) fn may_touch<'s>(&'s self, access: &'s Access) -> Box<dyn Iterator<Item = &'s Cell> + 's> {
+        if access.pointer.is_constant() {
+            return Box::new(self.cell(access).into_iter());
+        }
+        let fits = move |cell: &&Cell| cell.size == access.size;
+        match access.pointer.base() {
+            Some(object) => {
+                let all = self.by_object.get(&object).map_or(&[][..], Vec::as_slice);
+                Box::new(all.iter().map(|&index| &self.cells[index]).filter(fits))
+            }
+            None => {
+                let exposed = |cell: &&Cell| self.exposed.contains(&cell.object);
+                Box::new(self.cells.iter().filter(fits).filter(exposed))
+            }
+        }
+    }
+
+    /// Whether an access may find what was never written.
+    pub(crate) fn may_be_unwritten(&self, access: &Access) -> bool {
+        self.may_touch(access).any(|cell| cell.wide)
+    }
+
+    /// The objects and functions, for explanations.
+    pub(crate) fn objects(&self, memory: &Memory<'_>) -> Objects {
+        let mut all = Vec::new();
+        for (index, object) in memory.objects.iter().enumerate() {
+            if let Some(address) = self.addresses[index] {
+                let id = ObjectId(u32::try_from(index).expect("fewer than 2^32 objects"));
+                let cells = self.by_object.get(&id).map_or(&[][..], Vec::as_slice);
+                let cells = cells.iter().map(|&cell| (self.cells[cell].offset, self.cells[cell].size)).collect();
+                let (name, kind) = (object.name.clone(), object.kind);
+                all.push(Object { name, kind, address, size: object.size, cells });
+            }
+        }
+        for (address, target) in memory.functions() {
+            let name = match target {
+                Target::Function(function) => memory.linked.name(*function).to_owned(),
+                Target::Library(name) | Target::Missing(name) => name.to_string(),
+                Target::Global(_) => continue,
+            };
+            let kind = ObjectKind::Function;
+            all.push(Object { name, kind, address, size: FUNCTION_STEP, cells: Vec::new() });
+        }
+        Objects::new(all)
+    }
+}
+
+impl Uses {
+    fn collect(&mut self, code: &Code) {
+        for block in code.reachable() {
+            let block = code.block(block);
+            block.steps.iter().for_each(|step| self.step(&step.kind));
+            if let End::Branch(condition, ..) = &block.end {
+                self.expose(condition);
+            }
+        }
+    }
+
+    fn expose(&mut self, e: &Expr) {
+        e.for_each_object(&mut |object| {
+            self.mentioned.insert(object);
+            self.exposed.insert(object);
+        });
+    }
+
+    fn access(&mut self, access: &Access) {
+        match (&access.pointer, access.pointer.base()) {
+            (Expr::Address(object, offset), _) => {
+                self.mentioned.insert(*object);
+                self.exact.insert((*object, *offset, access.size));
+            }
+            (_, Some(object)) => {
+                self.mentioned.insert(object);
+                self.based.insert((object, access.size));
+            }
+            (pointer, None) => {
+                self.expose(pointer);
+                self.anywhere.insert(access.size);
+            }
+        }
+    }
+
+    fn step(&mut self, kind: &StepKind) {
+        match kind {
+            StepKind::Load { from, raw, to: _ } => {
+                self.raw_copies |= *raw;
+                self.access(from);
+            }
+            StepKind::Store { to, value } => {
+                self.access(to);
+                self.expose(value);
+            }
+            StepKind::Locked { at, operand, .. } => {
+                self.access(at);
+                self.expose(operand);
+            }
+            StepKind::Cas { at, expected, new, .. } | StepKind::AwaitCas { at, expected, new } => {
+                self.access(at);
+                self.expose(expected);
+                self.expose(new);
+            }
+            StepKind::AwaitLoad { from, condition, .. } => {
+                self.access(from);
+                self.expose(condition);
+            }
+            StepKind::Atomic(steps) => steps.iter().for_each(|step| self.step(&step.kind)),
+            StepKind::If(condition, then, otherwise) => {
+                self.expose(condition);
+                then.iter().chain(otherwise).for_each(|step| self.step(&step.kind));
+            }
+            other => other.for_each_expr(&mut |e| self.expose(e)),
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! C programs, as LLVM IR, turned into written programs.
+//!
+//! *Problem.* The engines work on programs with processes, shared cells and registers. C has pointers, calls,
+//! local variables, a heap and a thread library.
+//!
+//! *How.* [`translate`] links the modules, inlines every call, one copy per thread and call site, and turns each
+//! thread into a process:
+//! 1. `inline` and `library` turn instructions and library calls into steps ([`flat`]).
+//! 2. `promote`, `propagate` and `tidy` keep locals whose address does not leave the thread in registers, fold
+//!    constants, and drop what nobody reads.
+//! 3. `threads` finds the threads that each thread starts, until no new ones turn up.
+//! 4. `layout` gives every object that is left an address, and `emit` writes the statements.
+//!
+//! *Conventions.*
+//! - Pointers are byte addresses. An access of 2^k bytes at address a dereferences the key `a * 8 + k`, and a
+//!   cell of 2^k bytes is placed there. An access of the wrong size or place is then a bad pointer.
+//! - Values narrower than 64 bits are kept sign-extended, `i1` as 0 or 1.
+//! - Memory that was never written holds [`UNINITIALISED`], freed memory [`FREED`].
+//!
+//! *Guarantee.* The program that is returned can do what the compiled C program can do on a machine with store
+//! buffers, if the compiler keeps the order of atomic and volatile accesses and there is no data race on the
+//! others. What is not understood is refused with a diagnostic. Checks that are
+//! [limits](palisade_program::written::Check::is_limit) fail where the translation may differ.
+
+mod arithmetic;
+mod definite;
+mod emit;
+mod expr;
+mod flat;
+mod inline;
+mod layout;
+mod library;
+mod link;
+mod liveness;
+mod memory;
+mod objects;
+mod promote;
+mod propagate;
+mod threads;
+mod tidy;
+
+pub use objects::{Object, ObjectKind, Objects, Problem};
+
+use expr::Expr;
+use inline::Context;
+use layout::Layout;
+use link::{FunctionRef, Linked, Target};
+use memory::Memory;
+use palisade_base::{Diagnostic, Origin, Span};
+use palisade_llvm::Module;
+use palisade_llvm::calls::Callee;
+use palisade_llvm::values::{ConstantId, ConstantKind, Expression, Operand};
+use palisade_program::written::{Init, InitValue, Name, Placement, Program, Shared};
+use std::collections::BTreeSet;
+
+/// What a cell holds that was never written. Values that are stored are checked to be different.
+pub const UNINITIALISED: i64 = 0x8BAD_F00D_DEAD_BEE1_u64 as i64;
+
+/// What a cell of freed memory holds.
+pub const FREED: i64 = 0x8BAD_F00D_F4EE_D0E3_u64 as i64;
+
+/// What decides how a program is translated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// How many threads there is room for.
+    pub slots: Slots,
+    /// How many objects there is room for, per allocation site and thread.
+    pub pool: u32,
+    /// Whether waits for condition variables may end without a signal.
+    pub spurious: bool,
+    /// Whether data races are to be reported.
+    pub races: bool,
+    /// Where execution starts.
+    pub roots: Roots,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { slots: Slots::default(), pool: 4, spurious: true, races: true, roots: Roots::Main }
+    }
+}
+
+/// How many threads a thread may start where the number is not known from the text. Creates whose number is
+/// known always have room.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Slots {
+    /// By `main`.
+    pub main: u32,
+    /// By every other thread.
+    pub nested: u32,
+}
+
+impl Default for Slots {
+    fn default() -> Slots {
+        Slots { main: 4, nested: 1 }
+    }
+}
+
+/// Where execution starts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Roots {
+    /// In `main`.
+    Main,
+    /// A library without `main`: in these functions.
+    Functions {
+        /// Runs first, before the threads start.
+        init: Option<String>,
+        /// One thread each.
+        threads: Vec<String>,
+        /// Runs after all threads have ended.
+        finally: Option<String>,
+    },
+}
+
+/// Where places of the debug information are in the text that spans refer to.
+pub trait Places {
+    /// The span of a place; `None` if it is not in a file of the user.
+    fn span(&self, file: &str, directory: &str, line: u32, column: u32) -> Option<Span>;
+}
+
+/// A translated program.
+#[derive(Clone, Debug)]
+pub struct Translation {
+    /// The program.
+    pub program: Program,
+    /// What the answer rests on, to be stated with it.
+    pub notes: Vec<Note>,
+    /// What lies where in memory, to explain bad pointers.
+    pub objects: Objects,
+    /// The threads, in the order of the processes.
+    pub threads: Vec<Thread>,
+}
+
+/// Something that an answer rests on: one sentence in lower case without a full stop.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Note(pub String);
+
+/// A thread of the translated program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Thread {
+    /// The name of its process: that of its function, with a number if there are several.
+    pub name: String,
+    /// The functions that it may run.
+    pub functions: Vec<String>,
+}
+
+/// Translates the modules of one program.
+///
+/// # Errors
+/// What the translation does not understand, and what is missing.
+pub fn translate(
+    modules: &[Module],
+    places: &dyn Places,
+    options: &Options,
+) -> Result<Translation, Vec<Diagnostic>> {
+    let linked = Linked::new(modules)?;
+    let mut context = Context {
+        memory: Memory::new(&linked),
+        places,
+        options,
+        refusals: Vec::new(),
+        address_taken: address_taken(&linked),
+        notes: BTreeSet::new(),
+        features: features(&linked),
+    };
+    let threads = threads::generate(&mut context)?;
+    let layout = Layout::new(&threads, &context.memory);
+    let mut program = Program::default();
+    for cell in &layout.cells {
+        program.shared.push(shared(cell, &layout, &context.memory));
+    }
+    let frees = false;
+    program.templates = threads.iter().map(|thread| emit::process(thread, &layout, frees)).collect();
+    let started = threads.len().saturating_sub(1);
+    let names: Vec<&str> = threads.iter().skip(1).map(|thread| thread.name.as_str()).collect();
+    if started > 0 {
+        let plural = if started == 1 { "" } else { "s" };
+        let note = format!("{started} thread{plural} besides `{}`: {}", threads[0].name, names.join(", "));
+        context.notes.insert(Note(note));
+    }
+    let note = "the compiler keeps the order of atomic and volatile accesses";
+    context.notes.insert(Note(note.to_owned()));
+    let functions = |thread: &threads::ThreadCode| {
+        thread.functions.iter().map(|function| linked.name(*function).to_owned()).collect()
+    };
+    Ok(Translation {
+        program,
+        notes: context.notes.iter().cloned().collect(),
+        objects: layout.objects(&context.memory),
+        threads: threads
+            .iter()
+            .map(|thread| Thread { name: thread.name.clone(), functions: functions(thread) })
+            .collect(),
+    })
+}
+
+/// The declaration of a cell.
+fn shared(cell: &layout::Cell, layout: &Layout, memory: &Memory<'_>) -> Shared {
+    let object = memory.object(cell.object);
+    let leaf = object.leaves.iter().find(|leaf| leaf.offset == cell.offset).expect("a cell is a leaf");
+    let value = match &leaf.init {
+        None => UNINITIALISED,
+        Some(Expr::Int(value)) => *value,
+        Some(Expr::Address(object, offset)) => layout.address(*object, *offset),
+        Some(_) => unreachable!("initial values are constants"),
+    };
+    let ty = emit::width_type(if cell.wide { 64 } else { 8 << cell.size });
+    let key = layout.address(cell.object, cell.offset) * 8 + i64::from(cell.size);
+    Shared {
+        name: Name::generated(cell.name.as_str()),
+        len: None,
+        ty,
+        init: Init::Every(InitValue::Const(emit::int(value))),
+        at: Some(Placement { address: key, step: 1 }),
+        origin: Origin(object.span),
+    }
+}
+
+/// Functions whose address is used other than to call them.
+fn address_taken(linked: &Linked<'_>) -> Vec<FunctionRef> {
+    let mut found = BTreeSet::new();
+    for (index, module) in linked.modules.iter().enumerate() {
+        let mut constants: BTreeSet<ConstantId> = BTreeSet::new();
+        for function in &module.functions {
+            for block in function.body.iter().flat_map(|body| &body.blocks) {
+                for instruction in &block.instructions {
+                    let callee = instruction.op.call().and_then(|call| match call.callee {
+                        Callee::Value(operand) => Some(operand),
+                        Callee::Assembly(_) => None,
+                    });
+                    let mut skipped = callee.is_none();
+                    instruction.op.for_each_operand(|operand| {
+                        // The callee is an operand like any other, once.
+                        if !skipped && Some(operand) == callee {
+                            skipped = true;
+                        } else if let Operand::Constant(constant) = operand {
+                            constants.insert(constant);
+                        }
+                    });
+                }
+            }
+        }
+        constants.extend(module.globals.iter().filter_map(|global| global.initializer));
+        // Constants inside of constants.
+        let mut open: Vec<ConstantId> = constants.iter().copied().collect();
+        while let Some(constant) = open.pop() {
+            let mut visit = |inner: ConstantId| {
+                if constants.insert(inner) {
+                    open.push(inner);
+                }
+            };
+            match &module.constants[constant].kind {
+                ConstantKind::Aggregate(parts) => parts.iter().copied().for_each(visit),
+                ConstantKind::Splat(part) => visit(*part),
+                ConstantKind::Expression(expression) => match expression {
+                    Expression::Cast { value, .. } => visit(*value),
+                    Expression::GetElementPtr { base, indices, .. } => {
+                        visit(*base);
+                        indices.iter().copied().for_each(visit);
+                    }
+                    Expression::Binary { left, right, .. } | Expression::Compare { left, right, .. } => {
+                        visit(*left);
+                        visit(*right);
+                    }
+                    Expression::Select { condition, yes, no } => {
+                        visit(*condition);
+                        visit(*yes);
+                        visit(*no);
+                    }
+                },
+                ConstantKind::Symbol(symbol) => {
+                    if let Some(Target::Function(function)) = linked.resolve(index, *symbol) {
+                        found.insert(function);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// What occurs in the program.
+fn features(linked: &Linked<'_>) -> inline::Features {
+    let mentions = |names: &[&str]| {
+        linked.modules.iter().any(|module| names.iter().any(|name| module.find(name).is_some()))
+    };
+    inline::Features {
+        destroys_mutexes: mentions(&["pthread_mutex_destroy", "mtx_destroy", "pthread_spin_destroy"]),
+        recursive_mutexes: mentions(&["pthread_mutexattr_settype", "mtx_init"]),
+    }
+}

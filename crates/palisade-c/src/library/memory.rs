@@ -1,0 +1,131 @@
+//! `memset`, `memcpy` and `memmove` of small known sizes.
+//!
+//! The bytes are those of scalars. Which ones is known from the object, or from the type of the pointer.
+
+use crate::expr::Expr;
+use crate::flat::{Access, StepKind};
+use crate::inline::{Generator, Refused};
+use crate::memory::{Leaf, leaves};
+use palisade_llvm::instructions::{CastOp, Instruction, Op};
+use palisade_llvm::types::{Type, TypeId};
+use palisade_llvm::values::{ConstantKind, Expression, Operand};
+use palisade_program::written::BinaryOp;
+
+/// The largest size in bytes.
+const MAX_BYTES: i64 = 4096;
+
+impl Generator<'_, '_> {
+    /// `None` if the name is not known here.
+    pub(super) fn memory_function(
+        &mut self,
+        instruction: &Instruction,
+        name: &str,
+        operands: &[Operand],
+    ) -> Result<Option<Option<Expr>>, Refused> {
+        let _ = instruction;
+        let is = |prefix: &str, plain: &str| name.starts_with(prefix) || name == plain;
+        let set = is("llvm.memset.", "memset");
+        let copy = is("llvm.memcpy.", "memcpy") || is("llvm.memmove.", "memmove");
+        if !set && !copy {
+            return Ok(None);
+        }
+        let to = self.operand(operands, 0)?;
+        let second = self.operand(operands, 1)?;
+        let Some(size) = self.operand(operands, 2)?.as_int().filter(|size| (0..=MAX_BYTES).contains(size))
+        else {
+            return Err(self.refuse("a copy whose size is not a small constant"));
+        };
+        let shape = self.shape(operands, &to, if copy { Some(&second) } else { None }, size, copy);
+        let Some(shape) = shape else {
+            return Err(self.refuse("a copy of memory whose type is not known"));
+        };
+        if set {
+            let Some(byte) = second.as_int() else {
+                return Err(self.refuse("`memset` with a value that is not a constant"));
+            };
+            for leaf in shape {
+                let bytes = [byte as u8; 8];
+                let value = crate::expr::wrap_int(8 << leaf.size, i64::from_le_bytes(bytes));
+                let pointer = self.binary(BinaryOp::WordAdd, to.clone(), Expr::Int(leaf.offset));
+                let access = Access { pointer, size: leaf.size };
+                self.step(StepKind::Store { to: access, value: Expr::Int(value) });
+            }
+        } else {
+            // All is loaded before anything is stored, so that overlapping objects are right.
+            let mut loaded = Vec::new();
+            for leaf in shape {
+                let pointer = self.binary(BinaryOp::WordAdd, second.clone(), Expr::Int(leaf.offset));
+                let register = self.temporary(8 << leaf.size);
+                let from = Access { pointer, size: leaf.size };
+                self.step(StepKind::Load { to: register, from, raw: true });
+                loaded.push((leaf, register));
+            }
+            for (leaf, register) in loaded {
+                let pointer = self.binary(BinaryOp::WordAdd, to.clone(), Expr::Int(leaf.offset));
+                let access = Access { pointer, size: leaf.size };
+                self.step(StepKind::Store { to: access, value: Expr::Reg(register) });
+            }
+        }
+        Ok(Some(Some(to)))
+    }
+
+    /// The scalars of the first bytes of what two pointers point to.
+    fn shape(
+        &self,
+        operands: &[Operand],
+        to: &Expr,
+        from: Option<&Expr>,
+        size: i64,
+        copy: bool,
+    ) -> Option<Vec<Leaf>> {
+        let of_object = |pointer: &Expr| match pointer {
+            Expr::Address(object, offset) => {
+                let all = &self.context.memory.object(*object).leaves;
+                let inside = all.iter().filter(|leaf| (*offset..offset + size).contains(&leaf.offset));
+                let moved = |leaf: &Leaf| Leaf { offset: leaf.offset - offset, ..leaf.clone() };
+                Some(inside.map(moved).collect::<Vec<Leaf>>())
+            }
+            _ => None,
+        };
+        let of_type = |operand: Operand| {
+            let ty = self.pointee(operand)?;
+            let whole = i64::try_from(self.module().layouts.size(ty)?).ok()?;
+            (whole >= size).then(|| leaves(self.module(), ty).ok())?
+        };
+        let found = of_object(to)
+            .or_else(|| from.and_then(of_object))
+            .or_else(|| operands.first().copied().and_then(of_type))
+            .or_else(|| operands.get(1).filter(|_| copy).copied().and_then(of_type))?;
+        Some(found.into_iter().filter(|leaf| leaf.offset < size).collect())
+    }
+
+    /// What a pointer points to, where the text says so: before casts to `i8*`, or in a `getelementptr`.
+    fn pointee(&self, operand: Operand) -> Option<TypeId> {
+        let module = self.module();
+        let of = |ty: TypeId| match module.types.get(ty) {
+            Type::Pointer { pointee: Some(pointee), .. } => {
+                (!matches!(module.types.get(*pointee), Type::Integer(8))).then_some(*pointee)
+            }
+            _ => None,
+        };
+        match operand {
+            Operand::Local(value) => {
+                let instructions = self.body().blocks.iter().flat_map(|block| &block.instructions);
+                let definition = instructions.into_iter().find(|other| other.result == Some(value))?;
+                match &definition.op {
+                    Op::Cast { op: CastOp::BitCast, value, .. } => {
+                        of(module.type_of(self.body(), *value)).or_else(|| self.pointee(*value))
+                    }
+                    Op::GetElementPtr { source, indices, .. } if indices.len() == 1 => Some(*source),
+                    _ => of(self.body().values[value].ty),
+                }
+            }
+            Operand::Constant(constant) => match &module.constants[constant].kind {
+                ConstantKind::Expression(Expression::Cast { op: CastOp::BitCast, value }) => {
+                    of(module.constants[*value].ty)
+                }
+                _ => of(module.constants[constant].ty),
+            },
+        }
+    }
+}

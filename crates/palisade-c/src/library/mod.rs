@@ -1,0 +1,163 @@
+//! Functions that no translation unit defines: the C library, the thread library, and those of verifiers.
+//!
+//! Unknown functions are refused by name.
+
+mod memory;
+mod mutex;
+mod threads;
+pub(crate) use threads::{MAX_CHILDREN, first_child};
+mod verifier;
+
+use crate::expr::Expr;
+use crate::flat::{End, StepKind};
+use crate::inline::{Generator, Refused};
+use crate::memory::Val;
+use palisade_llvm::instructions::Instruction;
+use palisade_llvm::values::Operand;
+use palisade_program::written::Check;
+
+/// Functions that mean what they are for even where a translation unit defines them.
+pub(crate) fn replaces(name: &str) -> bool {
+    matches!(name, "__VERIFIER_assume" | "assume_abort_if_not") || name.starts_with("__VERIFIER_atomic")
+}
+
+/// Functions that only print, wait for a while, or give hints.
+const NOTHING: &[&str] = &[
+    "printf",
+    "fprintf",
+    "vprintf",
+    "puts",
+    "putchar",
+    "fputs",
+    "fputc",
+    "putc",
+    "perror",
+    "fflush",
+    "fwrite",
+    "sched_yield",
+    "pthread_yield",
+    "thrd_yield",
+    "usleep",
+    "sleep",
+    "nanosleep",
+    "thrd_sleep",
+    "srand",
+    "setbuf",
+    "setvbuf",
+    "pthread_setname_np",
+    "pthread_attr_init",
+    "pthread_attr_destroy",
+    "pthread_attr_setdetachstate",
+    "pthread_attr_setstacksize",
+    "pthread_condattr_init",
+    "pthread_condattr_destroy",
+    "pthread_mutexattr_destroy",
+    "pthread_setconcurrency",
+    "llvm.dbg.declare",
+    "llvm.dbg.value",
+    "llvm.dbg.label",
+    "llvm.dbg.assign",
+    "llvm.lifetime.start.p0",
+    "llvm.lifetime.end.p0",
+    "llvm.lifetime.start.p0i8",
+    "llvm.lifetime.end.p0i8",
+    "llvm.prefetch.p0",
+    "llvm.prefetch.p0i8",
+    "llvm.x86.sse2.pause",
+    "llvm.x86.sse2.lfence",
+    "llvm.stacksave",
+    "llvm.stacksave.p0",
+    "llvm.stackrestore",
+    "llvm.stackrestore.p0",
+    "llvm.donothing",
+    "llvm.sideeffect",
+];
+
+impl<'a> Generator<'a, '_> {
+    /// A call of a function that is not defined.
+    pub(crate) fn library(
+        &mut self,
+        instruction: &'a Instruction,
+        name: &str,
+        operands: &[Operand],
+    ) -> Result<(), Refused> {
+        let value = if NOTHING.contains(&name) {
+            Some(Expr::Int(0))
+        } else {
+            self.library_value(instruction, name, operands)?
+        };
+        if let Some(result) = instruction.result {
+            let value = value.map_or(Val::Undefined, Val::Scalar);
+            self.set(result, value);
+        }
+        Ok(())
+    }
+
+    fn library_value(
+        &mut self,
+        instruction: &'a Instruction,
+        name: &str,
+        operands: &[Operand],
+    ) -> Result<Option<Expr>, Refused> {
+        match name {
+            "__assert_fail" | "__assert" | "__assert_rtn" | "__VERIFIER_error" | "reach_error" => {
+                self.step(StepKind::Assert(Expr::Int(0), Check::Assertion));
+                self.end(End::Stop);
+                Err(Refused)
+            }
+            "abort" | "llvm.trap" | "llvm.debugtrap" | "__stack_chk_fail" => {
+                self.step(StepKind::Assert(Expr::Int(0), Check::NoAbort));
+                self.end(End::Stop);
+                Err(Refused)
+            }
+            "exit" | "_exit" | "_Exit" | "quick_exit" => {
+                // The program ends. What other threads could do after it, they could also do before it.
+                self.end(End::Stop);
+                Err(Refused)
+            }
+            "llvm.x86.sse2.mfence" => {
+                self.step(StepKind::Fence);
+                Ok(None)
+            }
+            "llvm.x86.sse.sfence" => {
+                self.step(StepKind::StoreFence);
+                Ok(None)
+            }
+            "llvm.threadlocal.address.p0" | "llvm.threadlocal.address" | "llvm.launder.invariant.group.p0"
+            | "llvm.strip.invariant.group.p0" | "llvm.ptr.annotation.p0" => {
+                self.operand(operands, 0).map(Some)
+            }
+            "llvm.expect.i64" | "llvm.expect.i32" | "llvm.expect.i1" | "llvm.expect.i16" | "llvm.expect.i8"
+            | "llvm.expect.with.probability.i64" => self.operand(operands, 0).map(Some),
+            "llvm.is.constant.i32" | "llvm.is.constant.i64" => Ok(Some(Expr::Int(0))),
+            "llvm.assume" => {
+                let condition = self.operand(operands, 0)?;
+                self.step(StepKind::Assert(condition, Check::Unreachable));
+                Ok(None)
+            }
+            _ => {
+                if let Some(value) = self.verifier(instruction, name, operands)? {
+                    return Ok(value);
+                }
+                if let Some(value) = self.memory_function(instruction, name, operands)? {
+                    return Ok(value);
+                }
+                if let Some(value) = self.mutex_function(name, operands)? {
+                    return Ok(Some(value));
+                }
+                if let Some(value) = self.thread_function(name, operands)? {
+                    return Ok(Some(value));
+                }
+                Err(self.refuse(format!("the function `{name}`")))
+            }
+        }
+    }
+
+    /// The value of an argument.
+    pub(crate) fn operand(&mut self, operands: &[Operand], index: usize) -> Result<Expr, Refused> {
+        match operands.get(index) {
+            Some(&operand) => self.scalar(operand),
+            None => Err(self.refuse("a call with too few arguments")),
+        }
+    }
+}

@@ -1,0 +1,598 @@
+//! The threads of a program: `main`, the threads that it starts, those that they start, and so on.
+//!
+//! A thread is generated and simplified; then the places where it starts threads say which threads there are and
+//! what they run. Every thread but the first waits until its cell `started` is set, and sets `ended` at its end,
+//! both by locked exchanges.
+
+use crate::expr::{self, Expr};
+use crate::flat::{Access, BlockId, Code, End, ObjectId, Step, StepKind};
+use crate::inline::{Context, Generator};
+use crate::library::first_child;
+use crate::link::{FunctionRef, Target};
+use crate::memory::{ThreadNumber, Val, as_function};
+use crate::objects::ObjectKind;
+use crate::promote::promote;
+use crate::{Roots, definite, propagate, tidy};
+use palisade_base::Diagnostic;
+use palisade_program::written::{BinaryOp, Check, Rmw};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// How deep threads may start threads.
+const MAX_DEPTH: u32 = 3;
+
+/// The most threads.
+const MAX_THREADS: usize = 64;
+
+/// A thread with its code.
+pub(crate) struct ThreadCode {
+    pub(crate) number: ThreadNumber,
+    pub(crate) name: String,
+    pub(crate) functions: Vec<FunctionRef>,
+    pub(crate) code: Code,
+    depth: u32,
+}
+
+/// What is known about a thread before it is generated.
+#[derive(Clone, Default)]
+struct Slot {
+    /// The functions that it may run.
+    entries: Vec<FunctionRef>,
+    /// The arguments with which it may be started.
+    arguments: Vec<Expr>,
+    cells: Option<Cells>,
+}
+
+/// The cells through which a thread is started and joined.
+#[derive(Clone, Copy)]
+struct Cells {
+    started: ObjectId,
+    entry: ObjectId,
+    argument: ObjectId,
+    ended: ObjectId,
+    result: ObjectId,
+}
+
+/// Generates all threads.
+pub(crate) fn generate(context: &mut Context<'_>) -> Result<Vec<ThreadCode>, Vec<Diagnostic>> {
+    let roots = context.options.roots.clone();
+    let mut program = Threads { context, threads: Vec::new(), slots: FxHashMap::default() };
+    match roots {
+        Roots::Main => program.main()?,
+        Roots::Functions { init, threads, finally } => {
+            program.library(init.as_deref(), &threads, finally.as_deref())?;
+        }
+    }
+    program.private_globals();
+    program.expand();
+    for thread in &mut program.threads {
+        definite::resolve(&mut thread.code);
+        enter_once(&mut thread.code);
+        while tidy::tidy(&mut thread.code) {}
+    }
+    let refused = program.refused();
+    if refused.is_empty() { Ok(program.threads) } else { Err(refused) }
+}
+
+struct Threads<'a, 'c> {
+    context: &'c mut Context<'a>,
+    threads: Vec<ThreadCode>,
+    slots: FxHashMap<ThreadNumber, Slot>,
+}
+
+fn missing(name: &str) -> Vec<Diagnostic> {
+    vec![
+        Diagnostic::error("c-no-function", format!("there is no function `{name}`"))
+            .help("without `main`, name the functions to run with --init, --thread and --final"),
+    ]
+}
+
+impl Threads<'_, '_> {
+    fn find(&self, name: &str) -> Result<FunctionRef, Vec<Diagnostic>> {
+        self.context.memory.linked.function(name).ok_or_else(|| missing(name))
+    }
+
+    /// The arguments with which a root is called: zeros, such as the `argc` of `main`.
+    fn zeros(&self, function: FunctionRef) -> Vec<Val> {
+        let module = &self.context.memory.linked.modules[function.module];
+        let parameters = &module.functions[function.function].parameters;
+        parameters.iter().map(|_| Val::Scalar(Expr::Int(0))).collect()
+    }
+
+    fn main(&mut self) -> Result<(), Vec<Diagnostic>> {
+        let main = self.find("main")?;
+        let arguments = self.zeros(main);
+        let mut generator = Generator::new(self.context, 1);
+        let _ = generator.call(main, arguments);
+        let code = generator.finish(|_| {});
+        self.add(1, "main".to_owned(), vec![main], code, 0);
+        self.children(0);
+        Ok(())
+    }
+
+    /// A library: an optional first function, threads, and an optional last function.
+    fn library(
+        &mut self,
+        init: Option<&str>,
+        threads: &[String],
+        finally: Option<&str>,
+    ) -> Result<(), Vec<Diagnostic>> {
+        if threads.is_empty() {
+            return Err(vec![Diagnostic::error("c-no-thread", "no function was named to run as a thread")]);
+        }
+        let init = init.map(|name| self.find(name)).transpose()?;
+        let finally = finally.map(|name| self.find(name)).transpose()?;
+        let entries: Vec<FunctionRef> = threads.iter().map(|name| self.find(name)).collect::<Result<_, _>>()?;
+        let started = init.map(|_| self.context.memory.add_cell("initialised".to_owned(), 2, 0));
+        if let (Some(init), Some(started)) = (init, started) {
+            let name = self.name(&[init]);
+            let arguments = self.zeros(init);
+            let mut generator = Generator::new(self.context, 1);
+            let _ = generator.call(init, arguments);
+            let code = generator.finish(|generator| set_cell(generator, started));
+            self.add(1, name, vec![init], code, 0);
+            self.children(0);
+        }
+        let mut ended = Vec::new();
+        for (index, &entry) in entries.iter().enumerate() {
+            let name = self.name(&[entry]);
+            let arguments = self.zeros(entry);
+            // Numbers of their own, which `init` cannot reach.
+            let number = 1001 + ThreadNumber::try_from(index).expect("few threads");
+            let done =
+                finally.map(|_| self.context.memory.add_cell(format!("{name}.ended"), 2, 0));
+            ended.extend(done);
+            let mut generator = Generator::new(self.context, number);
+            if let Some(started) = started {
+                await_cell(&mut generator, started);
+            }
+            let _ = generator.call(entry, arguments);
+            let code = generator.finish(|generator| {
+                if let Some(done) = done {
+                    set_cell(generator, done);
+                }
+            });
+            self.add(number, name, vec![entry], code, 1);
+            let index = self.threads.len() - 1;
+            self.children(index);
+        }
+        if let Some(finally) = finally {
+            let name = self.name(&[finally]);
+            let arguments = self.zeros(finally);
+            let mut generator = Generator::new(self.context, 1000);
+            for done in ended {
+                await_cell(&mut generator, done);
+            }
+            let _ = generator.call(finally, arguments);
+            let code = generator.finish(|_| {});
+            self.add(1000, name, vec![finally], code, 1);
+            let index = self.threads.len() - 1;
+            self.children(index);
+        }
+        Ok(())
+    }
+
+    /// A name for a thread that runs one of these functions.
+    fn name(&self, functions: &[FunctionRef]) -> String {
+        let linked = self.context.memory.linked;
+        let names: Vec<&str> = functions.iter().map(|function| linked.name(*function)).collect();
+        let base = if names.is_empty() { "thread".to_owned() } else { names.join("|") };
+        let taken = |name: &str| self.threads.iter().any(|thread| thread.name == name);
+        let mut name = base.clone();
+        let mut count = 1;
+        while taken(&name) {
+            count += 1;
+            name = format!("{base}#{count}");
+        }
+        name
+    }
+
+    fn add(
+        &mut self,
+        number: ThreadNumber,
+        name: String,
+        functions: Vec<FunctionRef>,
+        mut code: Code,
+        depth: u32,
+    ) {
+        simplify(&mut code, self.context);
+        self.threads.push(ThreadCode { number, name, functions, code, depth });
+    }
+
+    /// Generates the threads that a thread starts.
+    fn children(&mut self, parent: usize) {
+        let (number, depth) = (self.threads[parent].number, self.threads[parent].depth);
+        let first = first_child(number);
+        let limit = if number == 1 { self.context.options.slots.main } else { self.context.options.slots.nested };
+        let mut found: Vec<ThreadNumber> = Vec::new();
+        for block in self.threads[parent].code.reachable() {
+            for step in &self.threads[parent].code.block(block).steps {
+                let StepKind::Start { thread, entry, argument } = &step.kind else { continue };
+                let range = match thread {
+                    Expr::Int(thread) => *thread..*thread + 1,
+                    _ => first..first + i64::from(limit),
+                };
+                let entries: Vec<FunctionRef> = match entry {
+                    Expr::Int(address) => {
+                        self.context.memory.function_at(*address).and_then(as_function).into_iter().collect()
+                    }
+                    _ => {
+                        let linked = self.context.memory.linked;
+                        let fits = |function: &&FunctionRef| {
+                            let module = &linked.modules[function.module];
+                            module.functions[function.function].parameters.len() == 1
+                        };
+                        self.context.address_taken.iter().filter(fits).copied().collect()
+                    }
+                };
+                for thread in range {
+                    let slot = self.slots.entry(thread).or_default();
+                    for entry in &entries {
+                        if !slot.entries.contains(entry) {
+                            slot.entries.push(*entry);
+                        }
+                    }
+                    if !slot.arguments.contains(argument) {
+                        slot.arguments.push(argument.clone());
+                    }
+                    if !found.contains(&thread) {
+                        found.push(thread);
+                    }
+                }
+            }
+        }
+        found.sort_unstable();
+        for thread in found {
+            if depth >= MAX_DEPTH || self.threads.len() >= MAX_THREADS {
+                self.slots.remove(&thread);
+                continue;
+            }
+            self.child(thread, depth + 1);
+        }
+    }
+
+    fn child(&mut self, number: ThreadNumber, depth: u32) {
+        let slot = self.slots[&number].clone();
+        let name = self.name(&slot.entries);
+        let cell = |context: &mut Context<'_>, what: &str, size| {
+            context.memory.add_cell(format!("{name}.{what}"), size, 0)
+        };
+        let cells = Cells {
+            started: cell(self.context, "started", 2),
+            entry: cell(self.context, "entry", 3),
+            argument: cell(self.context, "argument", 3),
+            ended: cell(self.context, "ended", 2),
+            result: cell(self.context, "result", 3),
+        };
+        self.slots.entry(number).or_default().cells = Some(cells);
+        let mut generator = Generator::new(self.context, number);
+        await_cell(&mut generator, cells.started);
+        let argument = match slot.arguments.as_slice() {
+            [only] if only.is_constant() => only.clone(),
+            _ => load_cell(&mut generator, cells.argument, 3),
+        };
+        let returns = |generator: &mut Generator<'_, '_>, entry| {
+            let parameters = {
+                let module = &generator.context.memory.linked.modules[entry_module(entry)];
+                module.functions[entry_function(entry)].parameters.len()
+            };
+            let arguments = vec![Val::Scalar(argument.clone()); parameters.min(1)];
+            if let Ok(Val::Scalar(value)) = generator.call(entry, arguments) {
+                generator.step(StepKind::Assign(generator.result, value));
+            }
+        };
+        match slot.entries.as_slice() {
+            [only] => returns(&mut generator, *only),
+            several => {
+                let entry = load_cell(&mut generator, cells.entry, 3);
+                for function in several {
+                    let address = generator.context.memory.function_address(Target::Function(*function));
+                    let equal = generator.binary(BinaryOp::Eq, entry.clone(), Expr::Int(address));
+                    let (yes, no) = (generator.new_block(), generator.new_block());
+                    generator.end(End::Branch(equal, yes, no));
+                    generator.go_on(yes);
+                    returns(&mut generator, *function);
+                    generator.end(End::Goto(generator.exit));
+                    generator.go_on(no);
+                }
+                let nothing = generator.temporary(8);
+                let from = Access { pointer: entry, size: 0 };
+                generator.step(StepKind::Load { to: nothing, from, raw: false });
+                generator.end(End::Stop);
+            }
+        }
+        let code = generator.finish(|generator| {
+            let value = Expr::Reg(generator.result);
+            let to = Access { pointer: Expr::Address(cells.result, 0), size: 3 };
+            generator.step(StepKind::Store { to, value });
+            set_cell(generator, cells.ended);
+        });
+        self.add(number, name, slot.entries, code, depth);
+        let index = self.threads.len() - 1;
+        self.children(index);
+    }
+
+    /// Globals that only one thread accesses become registers of that thread.
+    fn private_globals(&mut self) {
+        let mut users: FxHashMap<ObjectId, FxHashSet<usize>> = FxHashMap::default();
+        for (index, thread) in self.threads.iter().enumerate() {
+            for block in thread.code.reachable() {
+                let block = thread.code.block(block);
+                let mut note = |e: &Expr| {
+                    e.for_each_object(&mut |object| _ = users.entry(object).or_default().insert(index));
+                };
+                block.steps.iter().for_each(|step| step.kind.for_each_expr(&mut note));
+                if let End::Branch(condition, ..) = &block.end {
+                    note(condition);
+                }
+            }
+        }
+        // Objects whose address is in the initial value of another one.
+        let mut pointed: FxHashSet<ObjectId> = FxHashSet::default();
+        for object in &self.context.memory.objects {
+            for leaf in &object.leaves {
+                if let Some(init) = &leaf.init {
+                    init.for_each_object(&mut |object| _ = pointed.insert(object));
+                }
+            }
+        }
+        let library: FxHashSet<ObjectId> = self
+            .slots
+            .values()
+            .filter_map(|slot| slot.cells)
+            .flat_map(|cells| [cells.started, cells.entry, cells.argument, cells.ended, cells.result])
+            .collect();
+        for (index, thread) in self.threads.iter_mut().enumerate() {
+            let memory = &self.context.memory;
+            let candidate = |object: ObjectId| {
+                memory.object(object).kind == ObjectKind::Global
+                    && !library.contains(&object)
+                    && !pointed.contains(&object)
+                    && users.get(&object).is_some_and(|users| users.len() == 1 && users.contains(&index))
+            };
+            if promote(&mut thread.code, memory, &candidate) {
+                simplify(&mut thread.code, self.context);
+            }
+        }
+    }
+
+    /// Replaces the steps that start and join threads by what they do.
+    fn expand(&mut self) {
+        let joined = self.results_wanted();
+        for index in 0..self.threads.len() {
+            let mut code = std::mem::take(&mut self.threads[index].code);
+            let number = self.threads[index].number;
+            let mut block = 0;
+            while block < code.blocks.len() {
+                let at = code.blocks[block]
+                    .steps
+                    .iter()
+                    .position(|step| matches!(step.kind, StepKind::Start { .. } | StepKind::Join { .. }));
+                let Some(at) = at else {
+                    block += 1;
+                    continue;
+                };
+                let id = BlockId(u32::try_from(block).expect("fewer than 2^32 blocks"));
+                self.expand_step(&mut code, id, at, number, &joined);
+            }
+            // Nobody reads the results of threads that nobody joins for them.
+            let unread = self.slots.get(&number).and_then(|slot| slot.cells);
+            if let Some(cells) = unread.filter(|_| !joined.contains(&number)) {
+                for block in &mut code.blocks {
+                    block.steps.retain(|step| {
+                        let StepKind::Store { to, .. } = &step.kind else { return true };
+                        to.pointer != Expr::Address(cells.result, 0)
+                    });
+                }
+            }
+            while tidy::tidy(&mut code) {}
+            self.threads[index].code = code;
+        }
+    }
+
+    /// The threads whose results somebody may read.
+    fn results_wanted(&self) -> FxHashSet<ThreadNumber> {
+        let mut wanted = FxHashSet::default();
+        for thread in &self.threads {
+            for block in thread.code.reachable() {
+                for step in &thread.code.block(block).steps {
+                    match &step.kind {
+                        StepKind::Join { thread: Expr::Int(number), result: Some(_) } => {
+                            wanted.insert(*number);
+                        }
+                        StepKind::Join { result: Some(_), .. } => wanted.extend(self.slots.keys()),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        wanted
+    }
+
+    /// Replaces one step. What follows it in the block moves to a new one.
+    fn expand_step(
+        &self,
+        code: &mut Code,
+        id: BlockId,
+        at: usize,
+        creator: ThreadNumber,
+        joined: &FxHashSet<ThreadNumber>,
+    ) {
+        let rest = code.block_mut(id).steps.split_off(at);
+        let end = std::mem::replace(&mut code.block_mut(id).end, End::Stop);
+        let end_span = code.block(id).end_span;
+        let after = code.new_block();
+        let mut rest = rest.into_iter();
+        let step = rest.next().expect("the step is there");
+        let span = step.span;
+        *code.block_mut(after) = crate::flat::Block { steps: rest.collect(), end, end_span };
+        let thread = match &step.kind {
+            StepKind::Start { thread, .. } | StepKind::Join { thread, .. } => thread.clone(),
+            _ => unreachable!("only these are expanded"),
+        };
+        let mut numbers: Vec<ThreadNumber> =
+            self.slots.iter().filter(|(_, slot)| slot.cells.is_some()).map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        if matches!(step.kind, StepKind::Start { .. }) {
+            let first = first_child(creator);
+            numbers.retain(|number| (first..first + crate::library::MAX_CHILDREN).contains(number));
+        }
+        let mut here = id;
+        for number in numbers {
+            let equal = expr::binary(BinaryOp::Eq, thread.clone(), Expr::Int(number), &code.registers);
+            if equal == Expr::Int(0) {
+                continue;
+            }
+            let yes = if equal == Expr::Int(1) { here } else { code.new_block() };
+            let cells = self.slots[&number].cells.expect("threads that exist have cells");
+            let steps = match &step.kind {
+                StepKind::Start { entry, argument, .. } => {
+                    self.start(code, number, cells, entry, argument)
+                }
+                StepKind::Join { result, .. } => {
+                    let result = result.filter(|_| joined.contains(&number));
+                    join(code, cells, result)
+                }
+                _ => unreachable!("only these are expanded"),
+            };
+            let block = code.block_mut(yes);
+            block.steps.extend(steps.into_iter().map(|kind| Step { kind, span }));
+            block.end = End::Goto(after);
+            block.end_span = span;
+            if equal == Expr::Int(1) {
+                return;
+            }
+            let no = code.new_block();
+            let block = code.block_mut(here);
+            block.end = End::Branch(equal, yes, no);
+            block.end_span = span;
+            here = no;
+        }
+        let check =
+            if matches!(step.kind, StepKind::Start { .. }) { Check::Threads } else { Check::Joinable };
+        let block = code.block_mut(here);
+        block.steps.push(Step { kind: StepKind::Assert(Expr::Int(0), check), span });
+    }
+
+    fn start(
+        &self,
+        code: &mut Code,
+        number: ThreadNumber,
+        cells: Cells,
+        entry: &Expr,
+        argument: &Expr,
+    ) -> Vec<StepKind> {
+        let slot = &self.slots[&number];
+        let mut steps = Vec::new();
+        let mut store = |object, value: &Expr| {
+            let to = Access { pointer: Expr::Address(object, 0), size: 3 };
+            steps.push(StepKind::Store { to, value: value.clone() });
+        };
+        if slot.entries.len() != 1 {
+            store(cells.entry, entry);
+        }
+        if !matches!(slot.arguments.as_slice(), [only] if only.is_constant()) {
+            store(cells.argument, argument);
+        }
+        let old = code.new_register("", 32);
+        let at = Access { pointer: Expr::Address(cells.started, 0), size: 2 };
+        steps.push(StepKind::Locked { rmw: Rmw::Exchange, old, at, operand: Expr::Int(1) });
+        steps
+    }
+
+    /// What cannot be translated and may be reached.
+    fn refused(&self) -> Vec<Diagnostic> {
+        let mut found: Vec<Diagnostic> = Vec::new();
+        for thread in &self.threads {
+            for block in thread.code.reachable() {
+                for step in &thread.code.block(block).steps {
+                    if let StepKind::Unsupported(index) = step.kind {
+                        let diagnostic = &self.context.refusals[index];
+                        if !found.contains(diagnostic) {
+                            found.push(diagnostic.clone());
+                        }
+                    }
+                }
+            }
+        }
+        found.sort_by_key(Diagnostic::span);
+        found
+    }
+}
+
+fn entry_module(entry: FunctionRef) -> usize {
+    entry.module
+}
+
+fn entry_function(entry: FunctionRef) -> palisade_llvm::module::FunctionId {
+    entry.function
+}
+
+/// Joins a thread: waits for its end, and marks it as joined. It must not have been before.
+fn join(code: &mut Code, cells: Cells, result: Option<crate::flat::RegId>) -> Vec<StepKind> {
+    let (temporary, old) = (code.new_register("", 32), code.new_register("", 32));
+    let ended = || Access { pointer: Expr::Address(cells.ended, 0), size: 2 };
+    let condition = expr::binary(BinaryOp::Ne, Expr::Reg(temporary), Expr::Int(0), &code.registers);
+    let once = expr::binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(1), &code.registers);
+    let mut steps = vec![
+        StepKind::AwaitLoad { temporary, from: ended(), condition },
+        StepKind::Locked { rmw: Rmw::Exchange, old, at: ended(), operand: Expr::Int(2) },
+        StepKind::Assert(once, Check::Joinable),
+    ];
+    if let Some(to) = result {
+        let from = Access { pointer: Expr::Address(cells.result, 0), size: 3 };
+        steps.push(StepKind::Load { to, from, raw: false });
+    }
+    steps
+}
+
+/// Waits until a cell is 1.
+fn await_cell(generator: &mut Generator<'_, '_>, cell: ObjectId) {
+    let temporary = generator.temporary(32);
+    let condition = generator.binary(BinaryOp::Ne, Expr::Reg(temporary), Expr::Int(0));
+    let from = Access { pointer: Expr::Address(cell, 0), size: 2 };
+    generator.step(StepKind::AwaitLoad { temporary, from, condition });
+}
+
+/// Sets a cell to 1 by a locked exchange, which is a fence.
+fn set_cell(generator: &mut Generator<'_, '_>, cell: ObjectId) {
+    let old = generator.temporary(32);
+    let at = Access { pointer: Expr::Address(cell, 0), size: 2 };
+    generator.step(StepKind::Locked { rmw: Rmw::Exchange, old, at, operand: Expr::Int(1) });
+}
+
+fn load_cell(generator: &mut Generator<'_, '_>, cell: ObjectId, size: u32) -> Expr {
+    let to = generator.temporary(8 << size);
+    let from = Access { pointer: Expr::Address(cell, 0), size };
+    generator.step(StepKind::Load { to, from, raw: false });
+    Expr::Reg(to)
+}
+
+/// Simplifies code until nothing changes.
+fn simplify(code: &mut Code, context: &Context<'_>) {
+    let memory = &context.memory;
+    let local = |object: ObjectId| memory.object(object).kind == ObjectKind::Local;
+    let mut refused = FxHashSet::default();
+    loop {
+        let mut changed = true;
+        while changed {
+            changed = promote(code, memory, &local);
+            changed |= propagate::fold(code);
+            changed |= tidy::tidy(code);
+        }
+        if !propagate::unroll(code, &mut refused) {
+            break;
+        }
+    }
+
+}
+
+/// An object that is entered once holds from the start what it holds then.
+fn enter_once(code: &mut Code) {
+    let again = propagate::in_loops(code);
+    for block in code.reachable() {
+        if !again.contains(&block) {
+            let enters = |step: &Step| matches!(step.kind, StepKind::Enter(_));
+            code.block_mut(block).steps.retain(|step| !enters(step));
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Arguments about C programs.
+
+use super::*;
+use palisade::c::{MAX_HEAP, MAX_SLOTS};
+
+/// How C programs are read.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Args)]
+pub struct CArgs {
+    /// C without main: a function that runs before the threads
+    #[arg(long, value_name = "FUNCTION", requires = "thread", help_heading = "C programs")]
+    pub init: Option<String>,
+    /// C without main: a function that runs as a thread (may be repeated)
+    #[arg(long, value_name = "FUNCTION", help_heading = "C programs")]
+    pub thread: Vec<String>,
+    /// C without main: a function that runs after all threads
+    #[arg(long = "final", value_name = "FUNCTION", requires = "thread", help_heading = "C programs")]
+    pub last: Option<String>,
+    /// Threads that one thread can start where the text does not fix the number [default: as needed]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = slots, help_heading = "C programs")]
+    pub slots: Option<u32>,
+    /// Objects that a thread can allocate at one place of the program [default: as needed]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = heap, help_heading = "C programs")]
+    pub heap: Option<u32>,
+    /// Do not report data races on plain variables
+    #[arg(long, hide_short_help = true, help_heading = "C programs")]
+    pub no_races: bool,
+    /// What follows -- goes to the C compiler: options, and further .c files
+    #[arg(last = true, value_name = "COMPILER ARGUMENT", help_heading = "C programs")]
+    pub compiler: Vec<String>,
+}
+
+/// Larger numbers than these are allowed if the user asks for them, up to a point.
+const MORE: u32 = 16;
+
+fn slots(text: &str) -> Result<u32, String> {
+    up_to(MAX_SLOTS * MORE, text)
+}
+
+fn heap(text: &str) -> Result<u32, String> {
+    up_to(MAX_HEAP * MORE, text)
+}

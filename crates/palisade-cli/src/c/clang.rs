@@ -1,0 +1,189 @@
+//! Calling clang: from C to LLVM IR as text.
+//!
+//! The text goes through pipes, so there are no temporary files. The compiler is ended when the time is up or
+//! the user asks to stop.
+
+use palisade::Diagnostic;
+use palisade::base::limits::checkpoint;
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Names to try, in this order. The reader of LLVM IR knows the text of clang 14 to 19 and skips most of what
+/// later versions add.
+const NAMES: [&str; 10] = [
+    "clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14", "clang-20", "clang-21",
+    "clang-22",
+];
+
+/// What makes clang print the program as written, with debug information. It comes after the user's options
+/// and so takes precedence over `-O2` and the like: an optimiser may drop the assertions.
+const OPTIONS: [&str; 9] = [
+    "-O0",
+    "-Xclang",
+    "-disable-O0-optnone",
+    "-g",
+    "-S",
+    "-emit-llvm",
+    "-fno-discard-value-names",
+    "-fno-color-diagnostics",
+    "-o-",
+];
+
+/// How often we check whether to stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// More output than this is not a program that we could read.
+const MOST_OUTPUT: u64 = 256 << 20;
+
+/// A compiler that is clang.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Clang {
+    /// How to call it: a program and perhaps options.
+    command: Vec<String>,
+    /// The first line that it prints about itself.
+    pub version: String,
+}
+
+/// What the compiler is given besides the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Unit<'a> {
+    /// The file, or `-` for a text from standard input.
+    pub file: &'a Path,
+    /// The text that is passed through standard input instead of the file.
+    pub text: Option<&'a str>,
+    /// The user's options.
+    pub options: &'a [String],
+}
+
+/// Why there is no LLVM IR.
+#[derive(Debug)]
+pub enum NotCompiled {
+    /// The compiler rejects the program. What it printed.
+    Rejected(String),
+    /// The compiler cannot be called.
+    Problem(Diagnostic),
+}
+
+impl Clang {
+    /// `$CC` if it is clang, or else the first clang that is installed.
+    pub fn find() -> Result<Clang, Diagnostic> {
+        // `make CC='palisade cc'` is no reason to call ourselves.
+        let requested = std::env::var("CC").ok().filter(|name| !name.contains("palisade"));
+        let requested = requested.iter().map(|cc| cc.split_whitespace().map(str::to_owned).collect());
+        let usual = NAMES.iter().map(|name| vec![(*name).to_owned()]);
+        requested.chain(usual).find_map(Clang::of).ok_or_else(|| {
+            Diagnostic::error("no-clang", "clang is not installed, and C programs are read through it")
+                .help(INSTALL)
+        })
+    }
+
+    /// The compiler with that command, if it is clang.
+    fn of(command: Vec<String>) -> Option<Clang> {
+        let (program, arguments) = command.split_first()?;
+        let output =
+            Command::new(program).args(arguments).arg("--version").stdin(Stdio::null()).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let version = text.lines().next().filter(|line| line.contains("clang"))?.trim().to_owned();
+        Some(Clang { command, version })
+    }
+
+    /// Compiles one file to LLVM IR.
+    pub fn compile(&self, unit: Unit<'_>) -> Result<String, NotCompiled> {
+        let problem = |message: String| {
+            let error = Diagnostic::error("cannot-compile", message);
+            NotCompiled::Problem(error.help("run `palisade doctor` to see what this machine lacks"))
+        };
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]).args(unit.options).args(OPTIONS);
+        // A name that begins with `-` is not an option.
+        let file = match unit.file.as_os_str().as_encoded_bytes() {
+            [b'-', _, ..] => Path::new(".").join(unit.file).into_os_string(),
+            _ => unit.file.as_os_str().to_owned(),
+        };
+        let child = command
+            .args([OsStr::new("-x"), OsStr::new("c"), &file])
+            .stdin(if unit.text.is_some() { Stdio::piped() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Ctrl-C must reach only us; we end the compiler ourselves.
+            .process_group(0)
+            .spawn();
+        let mut child = Running(child.map_err(|error| problem(format!("clang cannot be started: {error}")))?);
+        let ended = child.finish(unit.text).map_err(|error| problem(format!("clang was lost: {error}")))?;
+        match (ended.success, String::from_utf8(ended.printed)) {
+            (true, Ok(text)) if !text.trim().is_empty() => Ok(text),
+            (true, Ok(_)) => {
+                Err(problem("clang printed no program: one of its options prevents that".to_owned()))
+            }
+            (true, Err(_)) => {
+                Err(problem("clang did not print text: one of its options prevents that".to_owned()))
+            }
+            (false, _) => Err(NotCompiled::Rejected(String::from_utf8_lossy(&ended.complained).into_owned())),
+        }
+    }
+}
+
+/// How to get clang.
+const INSTALL: &str = "install clang 14 or later (`apt install clang`, `dnf install clang`, \
+                       `brew install llvm`), or name one in CC";
+
+/// A compiler at work. It is ended when this is dropped.
+struct Running(Child);
+
+/// What a compiler did.
+struct Ended {
+    success: bool,
+    printed: Vec<u8>,
+    complained: Vec<u8>,
+}
+
+impl Running {
+    /// Passes the text on, and waits for the end.
+    fn finish(&mut self, text: Option<&str>) -> std::io::Result<Ended> {
+        let (sender, receiver) = channel();
+        let complaints = sender.clone();
+        let (stdout, stderr) = (self.0.stdout.take(), self.0.stderr.take());
+        std::thread::spawn(move || sender.send((true, read(stdout))));
+        std::thread::spawn(move || complaints.send((false, read(stderr))));
+        if let (Some(mut stdin), Some(text)) = (self.0.stdin.take(), text) {
+            let text = text.to_owned();
+            // A compiler that stops reading has its reasons, and prints them.
+            std::thread::spawn(move || _ = stdin.write_all(text.as_bytes()));
+        }
+        let (mut printed, mut complained) = (Vec::new(), Vec::new());
+        let mut open = 2;
+        while open > 0 {
+            checkpoint();
+            match receiver.recv_timeout(LOOK) {
+                Ok((is_program, bytes)) => {
+                    *(if is_program { &mut printed } else { &mut complained }) = bytes?;
+                    open -= 1;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(Ended { success: self.0.wait()?.success(), printed, complained })
+    }
+}
+
+/// Everything that comes out of a pipe.
+fn read(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        pipe.take(MOST_OUTPUT).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // If it has ended already, there is nothing to end.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

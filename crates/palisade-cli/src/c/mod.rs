@@ -1,0 +1,215 @@
+//! C programs: compiled by clang, with the user's files beside them for messages and runs.
+
+mod arguments;
+mod clang;
+mod complaints;
+
+pub use arguments::refuse_other_languages;
+pub use clang::Clang;
+
+use crate::args::{CArgs, MachineArgs, ReadingArgs};
+use crate::files::{self, InputFile, Named, Reading};
+use arguments::Arguments;
+use clang::{NotCompiled, Unit};
+use palisade::c::{COptions, Compilation, FileNames, Roots, Slots, read_c};
+use palisade::llvm::Module;
+use palisade::trace::BuildRecord;
+use palisade::{Diagnostic, Input, InputLanguage, Refused, Source};
+use std::path::{Path, PathBuf};
+
+/// Reads a C program, or one in LLVM IR.
+pub fn read(found: &InputFile, language: InputLanguage, reading: &ReadingArgs) -> Reading {
+    let refuse = |error: Diagnostic| {
+        let source = Source::new(found.path.display().to_string(), "");
+        Reading::Refused(Refused { source, diagnostics: vec![error] })
+    };
+    if reading.int_range.is_some() && found.named == Named::ByUser {
+        let error = Diagnostic::error("c-option", "--int-range is not for C programs");
+        return refuse(error.help("their integers have the width of their types"));
+    }
+    let args = &reading.c;
+    let roots = match args.thread.is_empty() {
+        true => Roots::Main,
+        false => Roots::Functions {
+            init: args.init.clone(),
+            threads: args.thread.clone(),
+            finally: args.last.clone(),
+        },
+    };
+    let options = COptions {
+        roots,
+        slots: args.slots.map(|slots| Slots { main: slots, nested: slots }),
+        heap: args.heap,
+        races: !args.no_races,
+        within_limits: false,
+    };
+    match compile(&found.path, language, &args.compiler, options).and_then(read_c) {
+        Ok(input) => Reading::Program(Box::new(input)),
+        Err(refused) => Reading::Refused(refused),
+    }
+}
+
+/// Reads a program again as it was recorded.
+pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecord) -> Reading {
+    let roots = match &build.functions {
+        None => Roots::Main,
+        Some(functions) => Roots::Functions {
+            init: functions.init.clone(),
+            threads: functions.threads.clone(),
+            finally: functions.last.clone(),
+        },
+    };
+    let [main, nested] = build.slots;
+    let options = COptions {
+        roots,
+        slots: Some(Slots { main, nested }),
+        heap: Some(build.heap),
+        races: build.races,
+        within_limits: build.within_limits,
+    };
+    match compile(&found.path, language, &build.arguments, options).and_then(read_c) {
+        Ok(input) => Reading::Program(Box::new(input)),
+        Err(refused) => Reading::Refused(refused),
+    }
+}
+
+/// What is wrong if options for C programs are given for another program.
+pub fn unused(args: &CArgs) -> Option<Diagnostic> {
+    let CArgs { init, thread, last, slots, heap, no_races, compiler } = args;
+    let given = [
+        ("--init", init.is_some()),
+        ("--thread", !thread.is_empty()),
+        ("--final", last.is_some()),
+        ("--slots", slots.is_some()),
+        ("--heap", heap.is_some()),
+        ("--no-races", *no_races),
+        ("what follows `--`", !compiler.is_empty()),
+    ];
+    let (option, _) = given.into_iter().find(|(_, given)| *given)?;
+    Some(Diagnostic::error("c-option", format!("{option} is for C programs, and this is not one")))
+}
+
+/// A C program is refused if the number of instances of its processes is given: it starts its own threads.
+pub fn refuse_threads(input: Box<Input>, machine: &MachineArgs) -> Result<Box<Input>, Refused> {
+    if input.c.is_none() || machine.threads.is_none() {
+        return Ok(input);
+    }
+    let error =
+        Diagnostic::error("c-option", "--threads is not for C programs: they start their own threads").help(
+            "name functions that run as threads with --thread, or pass a number on with `-- -DNTHREADS=3`",
+        );
+    Err(Refused { source: input.source, diagnostics: vec![error] })
+}
+
+/// Compiles a program, and collects the user's files.
+fn compile(
+    path: &Path,
+    language: InputLanguage,
+    words: &[String],
+    options: COptions,
+) -> Result<Compilation, Refused> {
+    let name = path.display().to_string();
+    let refuse =
+        |error: Diagnostic| Refused { source: Source::new(name.as_str(), ""), diagnostics: vec![error] };
+    let arguments = Arguments::new(words).map_err(refuse)?;
+    let text = files::text(path).map_err(refuse)?;
+    let mut source = Source::new(name.as_str(), text.as_str());
+    let needs_clang = language == InputLanguage::C || arguments.files.iter().any(|file| !is_llvm(file));
+    let clang = needs_clang.then(Clang::find).transpose().map_err(refuse)?;
+    let mut modules = Vec::new();
+    let units = std::iter::once((path, language == InputLanguage::Llvm))
+        .chain(arguments.files.iter().map(|file| (file.as_path(), is_llvm(file))));
+    for (index, (file, llvm)) in units.enumerate() {
+        let given = (index == 0).then_some(text.as_str());
+        modules.push(unit(file, llvm, given, clang.as_ref(), &arguments, &source)?);
+    }
+    let mut files = FileNames::default();
+    let folder =
+        std::env::current_dir().map_or_else(|_| String::new(), |folder| folder.display().to_string());
+    // The compiler may know this folder by another name.
+    let other_name = std::env::var("PWD").unwrap_or_else(|_| folder.clone());
+    for (folder, file) in
+        [&folder, &other_name].into_iter().flat_map(|f| [(f, &*name), (f, "<stdin>"), (f, "-")])
+    {
+        files.add(folder, file, &name);
+    }
+    for module in &modules {
+        for (file, directory) in module.debug.files() {
+            let directory = if directory.is_empty() { &folder } else { directory };
+            if !files.contains(directory, file)
+                && let Some((name, text)) = user_file(directory, file, &folder)
+            {
+                files.add(directory, file, &name);
+                source.add(name, &text);
+            }
+        }
+    }
+    let compiler = clang.map_or_else(String::new, |clang| clang.version);
+    Ok(Compilation { source, files, language, modules, compiler, arguments: words.to_vec(), options })
+}
+
+/// Compiles and reads one translation unit. The text is that of the main file, which may come from a pipe.
+fn unit(
+    file: &Path,
+    llvm: bool,
+    text: Option<&str>,
+    clang: Option<&Clang>,
+    arguments: &Arguments,
+    source: &Source,
+) -> Result<Module, Refused> {
+    let name = file.display().to_string();
+    let refuse =
+        |error: Diagnostic| Refused { source: Source::new(name.as_str(), ""), diagnostics: vec![error] };
+    let (ir_name, ir) = match clang.filter(|_| !llvm) {
+        None => match text {
+            Some(text) => (name.clone(), text.to_owned()),
+            None => (name.clone(), files::text(file).map_err(refuse)?),
+        },
+        Some(clang) => {
+            // A pipe can be read only once.
+            let text = text.filter(|_| !file.is_file());
+            let file = if text.is_some() { Path::new("-") } else { file };
+            match clang.compile(Unit { file, text, options: &arguments.options }) {
+                Ok(ir) => (format!("{name} (as LLVM IR)"), ir),
+                Err(NotCompiled::Problem(error)) => return Err(refuse(error)),
+                Err(NotCompiled::Rejected(printed)) => {
+                    return Err(complaints::refused(&printed, &name, source));
+                }
+            }
+        }
+    };
+    let ir = Source::new(ir_name, ir);
+    palisade::llvm::read(&ir).map_err(|diagnostics| Refused { source: ir, diagnostics })
+}
+
+fn is_llvm(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "ll")
+}
+
+/// Folders of the system. What is in them is not the user's: its lines are not shown.
+const SYSTEM: [&str; 5] = ["/usr/include/", "/usr/lib", "/usr/local/include/", "/opt/", "/Library/"];
+
+/// The name and the text of a file, if it is the user's.
+fn user_file(directory: &str, file: &str, folder: &str) -> Option<(String, String)> {
+    let path = if file.starts_with('/') { PathBuf::from(file) } else { Path::new(directory).join(file) };
+    let whole = path.display().to_string();
+    if SYSTEM.iter().any(|system| whole.starts_with(system))
+        || whole.contains("/lib/clang/")
+        || !path.is_file()
+    {
+        return None;
+    }
+    let text = files::text(&path).ok()?;
+    let name = path.strip_prefix(folder).map_or(whole, |path| path.display().to_string());
+    Some((name, text))
+}
+
+/// Whether a C file or a module in a folder is a program: whether it defines `main`.
+pub fn defines_main(path: &Path) -> bool {
+    let Ok(text) = files::text(path) else { return true };
+    text.match_indices("main").any(|(at, word)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].trim_start();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_') && after.starts_with('(')
+    })
+}

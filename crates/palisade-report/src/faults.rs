@@ -1,0 +1,35 @@
+//! Run-time errors in the words of the program's language.
+
+use palisade_memory::Effect;
+use palisade_program::running::Fault;
+use palisade_program::written::Check;
+use palisade_trace::Evidence;
+
+/// The error at the end of a step. Where pointers are addresses of bytes, it says which object is meant.
+pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> String {
+    let Some(addresses) = evidence.addresses else { return fault.to_string() };
+    match fault {
+        Fault::BadPointer(pointer) => return addresses.bad_pointer(pointer),
+        Fault::CheckFailed(Check::NotFreed | Check::Initialised) => {}
+        _ => return fault.to_string(),
+    }
+    // The thread has just read the value that shows what is wrong.
+    let thread = evidence.run.steps[step].thread;
+    let earlier = (0..step).rev().filter(|&step| evidence.run.steps[step].thread == thread);
+    let read = earlier.map(|step| evidence.replay.effects[step]).find_map(|effect| match effect {
+        Effect::ReadMemory(cell, value) | Effect::ReadBuffer(cell, value) => Some((cell, value)),
+        Effect::Locked { cell, read, .. } => Some((cell, read)),
+        _ => None,
+    });
+    let Some((cell, value)) = read else { return fault.to_string() };
+    let cell = &evidence.machine.system.cells[cell];
+    if fault == Fault::CheckFailed(Check::NotFreed) && addresses.is_freed(value) {
+        let line = evidence.source.line_in_words(cell.span).filter(|_| addresses.is_allocated(cell.address));
+        let origin = line.map_or_else(String::new, |line| format!(", allocated at {line}"));
+        return format!("{fault}: `{}`{origin}", cell.name);
+    }
+    if fault == Fault::CheckFailed(Check::Initialised) && addresses.is_uninitialised(value) {
+        return format!("{fault}: `{}`", cell.name);
+    }
+    fault.to_string()
+}

@@ -1,0 +1,178 @@
+//! Questions about programs that may need more room than they have.
+//!
+//! *Guarantee.*
+//! 1. A run that exceeds the room never becomes an answer.
+//! 2. `safe`, `robust` and the like are only answered if no run exceeds the room.
+
+use super::limits::{Limit, Room, only_limits};
+use crate::answer::Answer;
+use crate::check::{CheckOptions, check, check_states};
+use crate::error::AskError;
+use crate::question::Ask;
+use crate::robust::{RobustOptions, robust, triangular};
+use crate::{EngineChoice, Input};
+use palisade_engine::{Limits, Outcome, Reason, Robustness, Safety, Threads, TriangularRaces, Verdict};
+use palisade_memory::Model;
+use std::time::Instant;
+
+/// Checks a program within limits, like [`check`]. A C program gets as much room as it needs, up to a maximum.
+///
+/// Where a run exceeds the room, the answer is `unsafe` if another run breaks the program, and `unknown`
+/// otherwise.
+pub fn check_input(input: &mut Input, options: &CheckOptions, limits: &Limits) -> Result<Answer, AskError> {
+    let start = Instant::now();
+    loop {
+        let answer = check(&input.program, options, limits)?;
+        let Some((limit, room)) = exceeded(&answer, input) else { return Ok(answer.about(input, start)) };
+        // A bug is worth more than more room.
+        let mut within = input.clone();
+        within.leave_out_runs_beyond_limits();
+        let second = check_states(&within.program, options, limits)?;
+        if second.outcome.verdict.witness().is_some() && exceeded(&second, &within).is_none() {
+            *input = within;
+            return Ok(second.about(input, start));
+        }
+        if let Some(more) = limit.raised(room).filter(|_| may_grow(input, limit))
+            && input.translate_again(more).is_ok()
+        {
+            continue;
+        }
+        let what = match second.outcome.verdict {
+            Verdict::Holds => ", and no run up to there breaks the program",
+            Verdict::Violated(_) | Verdict::Unknown(_) => "",
+        };
+        return Ok(unknown(answer, Reason::Observed(limit.describe(room, what))).about(input, start));
+    }
+}
+
+/// Decides within limits whether a program is robust, like [`robust`]. A C program gets as much room as it
+/// needs, up to a maximum.
+pub fn robust_input(
+    input: &mut Input,
+    options: &RobustOptions,
+    limits: &Limits,
+) -> Result<Answer<Robustness>, AskError> {
+    let start = Instant::now();
+    let threads = options.threads;
+    let unsettled = settle(input, Model::Sc, threads, limits)?;
+    let answer = robust(&input.program, options, limits)?;
+    Ok(unless(answer, unsettled).about(input, start))
+}
+
+/// Decides within limits whether a program has triangular races, like [`triangular`]. A C program gets as much
+/// room as it needs, up to a maximum.
+pub fn triangular_input(
+    input: &mut Input,
+    threads: Threads,
+    limits: &Limits,
+) -> Result<Answer<TriangularRaces>, AskError> {
+    let start = Instant::now();
+    let unsettled = settle(input, Model::Sc, threads, limits)?;
+    let answer = triangular(&input.program, threads, limits)?;
+    Ok(unless(answer, unsettled).about(input, start))
+}
+
+/// Why it is not certain that all runs of a program are within its room.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unsettled {
+    /// One is not, and there cannot be more room.
+    Exceeded(Reason),
+    /// It is not known.
+    Unknown(Reason),
+}
+
+impl Unsettled {
+    /// The reason.
+    pub fn reason(self) -> Reason {
+        match self {
+            Unsettled::Exceeded(reason) | Unsettled::Unknown(reason) => reason,
+        }
+    }
+}
+
+/// Gives a C program as much room as it needs, up to a maximum. Without `Unsettled`, no run exceeds it.
+///
+/// A robust program exceeds it under the model if and only if it does so under SC.
+pub fn settle(
+    input: &mut Input,
+    model: Model,
+    threads: Threads,
+    limits: &Limits,
+) -> Result<Option<Unsettled>, AskError> {
+    if input.c.is_none() {
+        return Ok(None);
+    }
+    let options = CheckOptions { model, threads, engine: EngineChoice::Auto, ..CheckOptions::default() };
+    loop {
+        let answer = check_states(&only_limits(&input.program), &options, limits)?;
+        let unsettled = match (&answer.outcome.verdict, exceeded(&answer, input)) {
+            (Verdict::Holds, _) => return Ok(None),
+            (Verdict::Unknown(reason), _) => Unsettled::Unknown(reason.clone()),
+            (Verdict::Violated(_), None) => Unsettled::Unknown(Reason::Observed(
+                "the program fails by itself: run `palisade check`, and fix that first".to_owned(),
+            )),
+            (Verdict::Violated(_), Some((limit, room))) => {
+                if let Some(more) = limit.raised(room).filter(|_| may_grow(input, limit))
+                    && input.translate_again(more).is_ok()
+                {
+                    continue;
+                }
+                Unsettled::Exceeded(Reason::Observed(limit.describe(room, "")))
+            }
+        };
+        return Ok(Some(unsettled));
+    }
+}
+
+/// The limit that the run of an answer exceeds, if it does.
+fn exceeded(answer: &Answer, input: &Input) -> Option<(Limit, Room)> {
+    let c = input.c.as_ref()?;
+    let violation = answer.confirmed.as_ref()?.replay.violation?;
+    Some((Limit::of(violation, &c.words)?, c.room))
+}
+
+/// Whether the user leaves it to us how much room there is.
+fn may_grow(input: &Input, limit: Limit) -> bool {
+    let Some(c) = &input.c else { return false };
+    let options = &c.recipe.options;
+    match limit {
+        Limit::MainThreads | Limit::NestedThreads => options.slots.is_none(),
+        Limit::Heap => options.heap.is_none(),
+        Limit::Size | Limit::Value => false,
+    }
+}
+
+/// The answer without its verdict.
+fn unknown<Q: Ask>(mut answer: Answer<Q>, reason: Reason) -> Answer<Q> {
+    let outcome = &answer.outcome;
+    let verdict = Verdict::Unknown(reason);
+    answer.outcome = Outcome::new(outcome.engine, verdict, outcome.stats.clone());
+    (answer.confirmed, answer.proof, answer.certified, answer.progress) = (None, None, None, None);
+    answer
+}
+
+/// A positive answer counts only if no run exceeds the room.
+fn unless<Q: Ask>(answer: Answer<Q>, unsettled: Option<Unsettled>) -> Answer<Q> {
+    match unsettled {
+        Some(unsettled) if answer.outcome.verdict == Verdict::Holds => unknown(answer, unsettled.reason()),
+        _ => answer,
+    }
+}
+
+impl<Q: Ask> Answer<Q> {
+    /// The answer, with what addresses mean in the program.
+    fn about(mut self, input: &Input, start: Instant) -> Answer<Q> {
+        if let Some(c) = &input.c {
+            self.addresses = Some(c.words.clone());
+            self.seconds = start.elapsed().as_secs_f64();
+        }
+        self
+    }
+}
+
+impl Answer<Safety> {
+    /// Whether the run of the answer exceeds the room of a C program.
+    pub(crate) fn exceeds_limits(&self, input: &Input) -> bool {
+        exceeded(self, input).is_some()
+    }
+}

@@ -1,0 +1,224 @@
+//! C programs: compiled to LLVM IR elsewhere, translated here with as much room as they need.
+//!
+//! - [`read_c`] turns modules into an [`Input`]. How many threads and objects there has to be room for is first
+//!   guessed from one run on the trusted machine (`guess.rs`).
+//! - [`check_input`] asks whether the program is safe (`check.rs`). Where a run exceeds the room, the program is
+//!   translated again with more, up to a maximum.
+//! - `words.rs` and `places.rs` put runs into the words and lines of C.
+
+mod check;
+mod guess;
+mod limits;
+mod places;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use check::{Unsettled, check_input, robust_input, settle, triangular_input};
+pub use limits::{MAX_HEAP, MAX_SLOTS};
+pub use palisade_c::{Roots, Slots};
+pub use places::FileNames;
+
+use crate::language::InputLanguage;
+use crate::{Input, Refused};
+use limits::Room;
+use palisade_base::{Diagnostic, Source};
+use palisade_c::{Options, Translation};
+use palisade_llvm::Module;
+use palisade_program::print;
+use palisade_program::written::Program;
+use palisade_trace::{Addresses, BuildRecord, FunctionsRecord, text_hash};
+use places::SourcePlaces;
+use std::fmt;
+use std::sync::Arc;
+use words::CWords;
+
+/// A program as the compiler gave it.
+#[derive(Clone, Debug)]
+pub struct Compilation {
+    /// The user's files, the main file first.
+    pub source: Source,
+    /// The names of these files.
+    pub files: FileNames,
+    /// What the main file is written in.
+    pub language: InputLanguage,
+    /// The translation units.
+    pub modules: Vec<Module>,
+    /// What the compiler printed about itself.
+    pub compiler: String,
+    /// What it was given besides the file.
+    pub arguments: Vec<String>,
+    /// How to translate the program.
+    pub options: COptions,
+}
+
+/// How to translate a C program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct COptions {
+    /// Where execution starts.
+    pub roots: Roots,
+    /// For how many threads there is room. If this is not given, for as many as are needed, up to [`MAX_SLOTS`].
+    pub slots: Option<Slots>,
+    /// For how many objects there is room. If this is not given, for as many as are needed, up to [`MAX_HEAP`].
+    pub heap: Option<u32>,
+    /// Whether data races are errors.
+    pub races: bool,
+    /// Whether runs that exceed the room are left out. Only for replaying such runs.
+    pub within_limits: bool,
+}
+
+impl Default for COptions {
+    fn default() -> COptions {
+        COptions { roots: Roots::Main, slots: None, heap: None, races: true, within_limits: false }
+    }
+}
+
+/// How an [`Input`] was made from C, and what is needed to make it again with more room.
+#[derive(Clone, Debug)]
+pub struct CProgram {
+    recipe: Arc<Recipe>,
+    room: Room,
+    words: Arc<CWords>,
+    /// What an answer about the program rests on, a sentence each.
+    pub notes: Vec<String>,
+    /// How the program was made.
+    pub build: BuildRecord,
+}
+
+/// What makes the program with a given amount of room.
+type Translator = dyn Fn(Room) -> Result<Translation, Vec<Diagnostic>> + Send + Sync;
+
+/// What is needed to make a program.
+struct Recipe {
+    source: Source,
+    language: InputLanguage,
+    compiler: String,
+    arguments: Vec<String>,
+    options: COptions,
+    translator: Box<Translator>,
+}
+
+impl fmt::Debug for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recipe").field("file", &self.source.name()).finish_non_exhaustive()
+    }
+}
+
+impl CProgram {
+    /// What addresses mean in it.
+    pub fn addresses(&self) -> &dyn Addresses {
+        &*self.words
+    }
+
+    pub(crate) fn shared_addresses(&self) -> Arc<dyn Addresses> {
+        self.words.clone()
+    }
+}
+
+/// Reads a C program. If the room is not given, it is guessed.
+pub fn read_c(compilation: Compilation) -> Result<Input, Refused> {
+    let Compilation { source, files, language, modules, compiler, arguments, options } = compilation;
+    let text = source.clone();
+    let (roots, races) = (options.roots.clone(), options.races);
+    let translator = move |room: Room| {
+        let places = SourcePlaces { source: &text, files: &files };
+        let (slots, pool, roots) = (room.slots, room.heap, roots.clone());
+        palisade_c::translate(&modules, &places, &Options { slots, pool, races, roots, ..Options::default() })
+    };
+    let translator = Box::new(translator);
+    make(Recipe { source, language, compiler, arguments, options, translator })
+}
+
+/// Makes a program with as much room as a run of it needs.
+fn make(recipe: Recipe) -> Result<Input, Refused> {
+    let recipe = Arc::new(recipe);
+    let options = &recipe.options;
+    let start = Room {
+        slots: options.slots.unwrap_or(guess::START.slots),
+        heap: options.heap.unwrap_or(guess::START.heap),
+    };
+    let (program, c) = guess::with_room(start, &|room| recipe.translate(room), options)?;
+    let mut input = Input {
+        source: recipe.source.clone(),
+        language: recipe.language,
+        program,
+        warnings: Vec::new(),
+        int_range: None,
+        c: Some(Box::new(c)),
+    };
+    if options.within_limits {
+        input.leave_out_runs_beyond_limits();
+    }
+    Ok(input)
+}
+
+impl Recipe {
+    /// Translates the program with this much room.
+    fn translate(self: &Arc<Recipe>, room: Room) -> Result<(Program, CProgram), Refused> {
+        let refused = |diagnostics: Vec<Diagnostic>| Refused { source: self.source.clone(), diagnostics };
+        let translation = (self.translator)(room).map_err(refused)?;
+        let found = palisade_program::validate(&translation.program);
+        if found.iter().any(Diagnostic::is_error) {
+            let of_palisade = |error: Diagnostic| {
+                error.help("this is a bug in Palisade's translation of C: please report it with the program")
+            };
+            return Err(refused(found.into_iter().filter(Diagnostic::is_error).map(of_palisade).collect()));
+        }
+        let functions = match &self.options.roots {
+            Roots::Main => None,
+            Roots::Functions { init, threads, finally } => {
+                Some(FunctionsRecord { init: init.clone(), threads: threads.clone(), last: finally.clone() })
+            }
+        };
+        let build = BuildRecord {
+            compiler: self.compiler.clone(),
+            arguments: self.arguments.clone(),
+            functions,
+            slots: [room.slots.main, room.slots.nested],
+            heap: room.heap,
+            races: self.options.races,
+            within_limits: false,
+            digest: digest(&translation.program),
+        };
+        let c = CProgram {
+            recipe: Arc::clone(self),
+            room,
+            words: Arc::new(CWords { objects: translation.objects }),
+            notes: translation.notes.into_iter().map(|note| note.0).collect(),
+            build,
+        };
+        Ok((translation.program, c))
+    }
+}
+
+fn digest(program: &Program) -> String {
+    text_hash(&print::print(program))
+}
+
+impl Input {
+    /// What addresses mean, if pointers are addresses of bytes.
+    pub fn addresses(&self) -> Option<&dyn Addresses> {
+        self.c.as_ref().map(|c| c.addresses())
+    }
+
+    /// What an answer about the program rests on, a sentence each.
+    pub fn assumptions(&self) -> &[String] {
+        self.c.as_ref().map_or(&[], |c| &c.notes)
+    }
+
+    /// Translates the program again, with this much room.
+    fn translate_again(&mut self, room: Room) -> Result<(), Refused> {
+        let Some(c) = &self.c else { return Ok(()) };
+        let (program, c) = c.recipe.translate(room)?;
+        (self.program, self.c) = (program, Some(Box::new(c)));
+        Ok(())
+    }
+
+    /// Leaves out the runs that exceed the room.
+    fn leave_out_runs_beyond_limits(&mut self) {
+        self.program = limits::within_limits(&self.program);
+        if let Some(c) = &mut self.c {
+            c.build.within_limits = true;
+        }
+    }
+}

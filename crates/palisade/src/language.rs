@@ -1,0 +1,79 @@
+//! What programs are written in.
+
+use palisade_syntax::Language;
+use std::fmt;
+
+/// What a program is written in.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum InputLanguage {
+    /// A language that is parsed.
+    Text(Language),
+    /// C, which is compiled to LLVM IR first.
+    C,
+    /// LLVM IR as text.
+    Llvm,
+}
+
+impl InputLanguage {
+    /// All languages.
+    pub fn all() -> impl Iterator<Item = InputLanguage> {
+        Language::ALL.into_iter().map(InputLanguage::Text).chain([InputLanguage::C, InputLanguage::Llvm])
+    }
+
+    /// The name, as in `--input pal`.
+    pub fn name(self) -> &'static str {
+        match self {
+            InputLanguage::Text(language) => language.name(),
+            InputLanguage::C => "c",
+            InputLanguage::Llvm => "llvm",
+        }
+    }
+
+    /// The language with that name.
+    pub fn from_name(name: &str) -> Option<InputLanguage> {
+        InputLanguage::all().find(|language| language.name() == name)
+    }
+
+    /// The language of files with that extension (without the dot).
+    pub fn from_extension(extension: &str) -> Option<InputLanguage> {
+        match extension {
+            "c" => Some(InputLanguage::C),
+            "ll" => Some(InputLanguage::Llvm),
+            _ => Language::from_extension(extension).map(InputLanguage::Text),
+        }
+    }
+
+    /// The usual extension (without the dot).
+    pub fn extension(self) -> &'static str {
+        match self {
+            InputLanguage::Llvm => "ll",
+            other => other.name(),
+        }
+    }
+
+    /// The language, if it is one that is parsed.
+    pub fn text(self) -> Option<Language> {
+        match self {
+            InputLanguage::Text(language) => Some(language),
+            InputLanguage::C | InputLanguage::Llvm => None,
+        }
+    }
+}
+
+impl From<Language> for InputLanguage {
+    fn from(language: Language) -> InputLanguage {
+        InputLanguage::Text(language)
+    }
+}
+
+impl PartialEq<Language> for InputLanguage {
+    fn eq(&self, other: &Language) -> bool {
+        *self == InputLanguage::Text(*other)
+    }
+}
+
+impl fmt::Display for InputLanguage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
