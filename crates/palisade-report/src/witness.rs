@@ -333,6 +333,7 @@ final P.r == 1 || Q.r == 1;
                 span: span("final P.r == 1 || Q.r == 1", 0),
             }],
             goals: Vec::new(),
+            fair: Vec::new(),
         }
     }
 

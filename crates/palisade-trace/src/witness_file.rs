@@ -23,7 +23,7 @@ use palisade_base::{Source, Span};
 use palisade_memory::{Action, Effect, Interlocked, Machine, Violation};
 use palisade_program::Instantiation;
 use palisade_program::Value;
-use palisade_program::running::PropertyKind;
+use palisade_program::running::{FairKind, PropertyKind};
 
 /// Where a run comes from: what a witness file contains in addition to the run itself.
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +167,7 @@ pub(crate) fn violation_record(
             kind: ViolationKind::Cycle,
             message: "happens-before has a cycle".to_owned(),
             property: None,
+            cycle: None,
             line: None,
         },
         Some(Violation::Fault(thread, fault)) => {
@@ -175,6 +176,7 @@ pub(crate) fn violation_record(
                 kind: ViolationKind::Fault,
                 message: format!("{process}: {fault}"),
                 property: None,
+                cycle: None,
                 line: last.checked_sub(1).and_then(|step| line(span_of(machine, run, replay, step))),
             }
         }
@@ -188,6 +190,7 @@ pub(crate) fn violation_record(
                 kind,
                 message: message.to_owned(),
                 property: Some(index),
+                cycle: None,
                 line: line(property.span),
             }
         }
@@ -195,13 +198,31 @@ pub(crate) fn violation_record(
             kind: ViolationKind::Deadlock,
             message: "a deadlock is reached".to_owned(),
             property: None,
+            cycle: None,
             line: None,
         },
         Some(Violation::Unreachable(index)) => ViolationRecord {
             kind: ViolationKind::Live,
             message: "what must stay reachable no longer is".to_owned(),
             property: Some(index),
+            cycle: None,
             line: machine.system.goals.get(index).and_then(|goal| line(goal.span)),
         },
+        Some(Violation::Forever { property: index, from }) => {
+            let property = &machine.system.fair[index];
+            let (kind, message) = match property.kind {
+                FairKind::Terminates => (ViolationKind::Terminates, "the run never ends"),
+                FairKind::Leaves { .. } => {
+                    (ViolationKind::Leaves, "a process never leaves the labelled statement")
+                }
+            };
+            ViolationRecord {
+                kind,
+                message: message.to_owned(),
+                property: Some(index),
+                cycle: Some(from + 1),
+                line: line(property.span),
+            }
+        }
     }
 }

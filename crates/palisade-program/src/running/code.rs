@@ -1,7 +1,8 @@
 //! Control-flow graphs.
 
 use super::{
-    BinaryOp, CellId, CodeId, EdgeId, Fault, Location, RegId, Rmw, TemplateId, Type, UnaryOp, binary, unary,
+    BinaryOp, CellId, CodeId, EdgeId, Fault, Location, RegId, Rmw, Stay, TemplateId, Type, UnaryOp, binary,
+    unary,
 };
 use crate::Value;
 use palisade_base::{Id, IdVec, Span};
@@ -33,6 +34,9 @@ pub struct Code {
     /// The edges of waits that do not end the wait, in increasing order: those inside an attempt, and those
     /// by which the next attempt starts. Only [`crate::lower_retrying`] lists them.
     pub attempts: Vec<EdgeId>,
+    /// The labelled statements of this body that a `leaves` mentions. Only [`crate::lower_retrying`] lists
+    /// them.
+    pub stays: Vec<Stay>,
 }
 
 /// A register.
@@ -236,6 +240,7 @@ impl Code {
             first_edge,
             labels: Vec::new(),
             attempts: Vec::new(),
+            stays: Vec::new(),
         };
         assert!(code.edges_from(exit).is_empty(), "invariant 4: the exit has no edges");
         code
