@@ -45,16 +45,25 @@ impl<'a> FairGraph<'a> {
     /// The graph, or `None` if a limit was hit.
     pub fn new(machine: Machine<'a>, limits: Scope) -> Option<FairGraph<'a>> {
         let search = reachable(machine, limits);
-        if !search.complete {
-            return None;
-        }
+        search.complete.then(|| FairGraph::of(machine, search))
+    }
+
+    /// The part of the graph in which no buffer is longer than the limits allow, or `None` if there are too
+    /// many states. An answer [`Answer::Safe`] is about the runs in this part.
+    pub fn within(machine: Machine<'a>, limits: Scope) -> Option<FairGraph<'a>> {
+        let search = reachable(machine, limits);
+        (search.states.len() < limits.states).then(|| FairGraph::of(machine, search))
+    }
+
+    fn of(machine: Machine<'a>, search: Search) -> FairGraph<'a> {
         let numbers: FxHashMap<&State, usize> = search.states.iter().zip(0..).collect();
         let after = search.states.iter().map(|state| {
             let successors = machine.successors(state).into_iter();
-            successors.map(|successor| (successor.step, numbers[&successor.state])).collect()
+            let known = successors.map(|successor| (successor.step, numbers.get(&successor.state).copied()));
+            known.filter_map(|(step, to)| Some((step, to?))).collect()
         });
         let after = after.collect();
-        Some(FairGraph { machine, search, after })
+        FairGraph { machine, search, after }
     }
 
     /// All states.
@@ -77,7 +86,11 @@ impl<'a> FairGraph<'a> {
             let steps: Vec<Step> = step.into_iter().collect();
             self.machine.violates_forever(&self.states()[state..=state], &steps, property)
         };
-        let stops = |state: &usize| self.after[*state].is_empty() && violates(*state, None);
+        let stops = |state: &usize| {
+            self.after[*state].is_empty()
+                && self.machine.successors(&self.states()[*state]).is_empty()
+                && violates(*state, None)
+        };
         if let Some(state) = (0..self.after.len()).find(stops) {
             self.confirm(state, &[], property);
             return Answer::Unsafe(self.search.run_to(state));
