@@ -17,7 +17,7 @@
 //!   thread ever wanted a longer buffer, the answer is exact.
 //! - `unsafe` comes with a run that ends with the cycle. A register that is never read again may differ after
 //!   the first round. It is the same after all later ones, because everything that is read is the same. So
-//!   one round becomes part of the stem if necessary.
+//!   the cycle begins later if necessary, at the first state that comes again.
 //! - Runs in which buffers, stacks or the number of threads grow forever have no cycle and are not found. The
 //!   search is cut off somewhere then, and the answer is `unknown`.
 //!
@@ -554,17 +554,18 @@ impl<'g, 'a> Graph<'g, 'a> {
         };
         let mut run = Run { memory, steps: stem.iter().map(to_step).collect() };
         let cycle: Vec<Step> = cycle.iter().map(to_step).collect();
-        let state =
-            self.after(self.machine.initial_state(&run.memory).expect("an initial state"), &run.steps);
-        let again = self.after(state.clone(), &cycle);
-        if again != state {
-            run.steps.extend(&cycle);
-            assert!(
-                self.after(again.clone(), &cycle) == again,
-                "registers differ after the first round only"
-            );
+        let state = self.machine.initial_state(&run.memory).expect("the run begins with an initial state");
+        let state = self.after(state, &run.steps);
+        // The first state that comes again after one round.
+        let (mut early, mut late) = (state.clone(), self.after(state, &cycle));
+        let mut put_off = 0;
+        while early != late {
+            assert!(put_off < cycle.len(), "registers differ after the first round only");
+            let step = &cycle[put_off..=put_off];
+            (early, late) = (self.after(early, step), self.after(late, step));
+            put_off += 1;
         }
-        run.steps.extend(&cycle);
+        run.steps.extend(cycle.iter().chain(&cycle[..put_off]));
         run
     }
 

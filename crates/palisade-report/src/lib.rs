@@ -12,6 +12,7 @@ mod diagnostics;
 mod explain;
 mod fences;
 mod finding;
+mod forever;
 pub mod html;
 mod json;
 mod junit;

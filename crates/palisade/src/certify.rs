@@ -19,6 +19,9 @@ pub fn certify(program: &Program, certificate: &Certificate, limits: &Limits) ->
     if program.progress.is_empty() {
         return Ok(summary);
     }
+    if program.progress.iter().any(|progress| progress.kind.is_fair()) {
+        return Err(Refusal::Unsuited("`terminates` and `leaves` have no certificates".into()));
+    }
     // What must stay possible needs no data from an engine.
     let deadlocks = program.progress.iter().any(|progress| progress.kind == ProgressKind::DeadlockFree);
     let verified = limits.within(|| verify_progress(&task, deadlocks, limits));

@@ -1,4 +1,5 @@
-//! Questions about what stays possible: deadlocks, and goals that must stay reachable.
+//! Questions about what stays possible and what must happen: deadlocks, goals that must stay reachable, and
+//! what holds in every fair run.
 //!
 //! They are asked after the question about bad states, and the worst verdict counts: a violation before
 //! `unknown`, and `unknown` before `safe`. All violations are reported in the same way.
@@ -11,7 +12,7 @@ use crate::portfolio::{self, PortfolioAnswer};
 use crate::question::{Ask, Confirmed, Wanted};
 use palisade_certificate::{Refusal, verify_progress};
 use palisade_engine::{
-    Analysis, DeadlockFreedom, GoalsReachable, Limits, Outcome, Reason, Safety, Task, Verdict,
+    Analysis, DeadlockFreedom, FairProgress, GoalsReachable, Limits, Outcome, Reason, Safety, Task, Verdict,
 };
 use palisade_program::Waits;
 use palisade_program::written::{Outside, Program, ProgressKind, Stmt, StmtKind};
@@ -45,12 +46,12 @@ pub(crate) fn with_progress(
     let stated = |wanted: fn(&ProgressKind) -> bool| program.progress.iter().any(|p| wanted(&p.kind));
     let deadlocks =
         options.deadlocks == Deadlocks::Asked || stated(|kind| *kind == ProgressKind::DeadlockFree);
-    let goals = stated(|kind| *kind != ProgressKind::DeadlockFree);
+    let (goals, fair) = (stated(ProgressKind::is_goal), stated(ProgressKind::is_fair));
     let mut task = options.task(program);
     task.options.waits = Waits::Retry;
     let mut asking = Asking { task: &task, options, limits, start, answer, note: ProgressNote::default() };
     if let Some(why) = undecided(program) {
-        if (deadlocks || goals) && asking.answer.outcome.verdict == Verdict::Holds {
+        if (deadlocks || goals || fair) && asking.answer.outcome.verdict == Verdict::Holds {
             asking.answer.outcome.verdict = Verdict::Unknown(why);
             (asking.answer.proof, asking.answer.certified) = (None, None);
         }
@@ -62,8 +63,18 @@ pub(crate) fn with_progress(
     if goals {
         asking.ask::<GoalsReachable>("all `live` properties hold")?;
     }
+    if fair {
+        let terminates = stated(|kind| *kind == ProgressKind::Terminates).then_some("terminates");
+        let leaves = stated(|kind| matches!(kind, ProgressKind::Leaves { .. }));
+        let leaves = leaves.then_some("all `leaves` properties hold");
+        let holds: Vec<&str> = terminates.into_iter().chain(leaves).collect();
+        asking.ask::<FairProgress>(&holds.join(", "))?;
+    }
     if (deadlocks || goals) && options.certify {
         asking.certify(deadlocks)?;
+    }
+    if fair && options.certify {
+        asking.not_certified();
     }
     if !deadlocks {
         asking.look_for_stuck_state()?;
@@ -71,6 +82,10 @@ pub(crate) fn with_progress(
     let Asking { mut answer, note, .. } = asking;
     if options.deadlocks == Deadlocks::Asked && !stated(|kind| *kind == ProgressKind::DeadlockFree) {
         // The proof is only about what the program states.
+        answer.proof = None;
+    }
+    if fair {
+        // There is no proof that all fair runs end.
         answer.proof = None;
     }
     answer.progress = (note != ProgressNote::default()).then_some(note);
@@ -169,6 +184,19 @@ impl Asking<'_> {
         self.answer.outcome.verdict = Verdict::Unknown(why);
         (self.answer.proof, self.answer.certified) = (None, None);
         Ok(())
+    }
+
+    /// What holds in every fair run is not checked by other code than the engine's.
+    fn not_certified(&mut self) {
+        if self.answer.outcome.verdict != Verdict::Holds {
+            return;
+        }
+        let engine = self.answer.outcome.engine;
+        let why = format!(
+            "engine `{engine}` says `safe`, but there is no certificate for `terminates` and `leaves`; leave out --certify"
+        );
+        self.answer.outcome.verdict = Verdict::Unknown(Reason::Observed(why));
+        (self.answer.proof, self.answer.certified) = (None, None);
     }
 
     /// A short look for a stuck state in a program that waits, without being asked.
