@@ -57,14 +57,13 @@ impl Cycle<'_> {
 
     /// The instructions that a process executes in the cycle, each with its step.
     fn executed(&self, thread: ThreadId) -> impl Iterator<Item = (usize, EdgeId, &Edge)> {
-        let steps = (self.from..self.evidence.run.steps.len()).filter_map(move |index| {
+        (self.from..self.evidence.run.steps.len()).filter_map(move |index| {
             let step = self.evidence.run.steps[index];
             let Action::Execute { edge, .. } = step.action else { return None };
             let code = self.evidence.replay.states[index].threads[thread].top().code;
             let code = &self.evidence.machine.system.codes[code];
             (step.thread == thread).then(|| (index, edge, &code.edges()[edge]))
-        });
-        steps
+        })
     }
 
     /// What a process does in the cycle. `None` if it has ended.
@@ -98,9 +97,8 @@ impl Cycle<'_> {
         }
         let lines = executed.iter().filter_map(|(_, _, edge)| self.source().position(edge.span));
         let lines: BTreeSet<u32> = lines.map(|position| position.line).collect();
-        let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
         let plural = if lines.len() == 1 { "line" } else { "lines" };
-        Some(format!("{name} repeats {plural} {}", enumeration(&lines)))
+        Some(format!("{name} repeats {plural} {}", enumeration(&ranges(&lines))))
     }
 
     /// Whether an atomic section is open all the time.
@@ -145,5 +143,39 @@ impl Cycle<'_> {
             }
         };
         format!(" ({})", reads.iter().map(value).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Numbers in increasing order. Three or more in a row are written as `3 to 5`.
+fn ranges(numbers: &BTreeSet<u32>) -> Vec<String> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let written = |(first, last): (u32, u32)| match last - first {
+        0 => vec![first.to_string()],
+        1 => vec![first.to_string(), last.to_string()],
+        _ => vec![format!("{first} to {last}")],
+    };
+    runs.into_iter().flat_map(written).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_in_a_row() {
+        let check = |numbers: &[u32], expected: &str| {
+            let numbers = numbers.iter().copied().collect();
+            assert_eq!(enumeration(&ranges(&numbers)), expected);
+        };
+        check(&[4], "4");
+        check(&[4, 5], "4 and 5");
+        check(&[4, 5, 6], "4 to 6");
+        check(&[4, 5, 6, 9, 11, 12], "4 to 6, 9, 11 and 12");
     }
 }

@@ -1,6 +1,6 @@
 //! Checking a certificate against its program.
 
-use palisade_certificate::{Certificate, Refusal, Summary, verify, verify_progress};
+use palisade_certificate::{Certificate, Refusal, Summary, verify, verify_fair, verify_progress};
 use palisade_engine::{Limits, Options, Task};
 use palisade_program::written::{Program, ProgressKind};
 
@@ -19,12 +19,13 @@ pub fn certify(program: &Program, certificate: &Certificate, limits: &Limits) ->
     if program.progress.is_empty() {
         return Ok(summary);
     }
-    if program.progress.iter().any(|progress| progress.kind.is_fair()) {
-        return Err(Refusal::Unsuited("`terminates` and `leaves` have no certificates".into()));
-    }
     // What must stay possible needs no data from an engine.
     let deadlocks = program.progress.iter().any(|progress| progress.kind == ProgressKind::DeadlockFree);
     let verified = limits.within(|| verify_progress(&task, deadlocks, limits));
     verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what)))?;
+    if program.progress.iter().any(|progress| progress.kind.is_fair()) {
+        let verified = limits.within(|| verify_fair(&task, limits));
+        verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what)))?;
+    }
     Ok(summary)
 }

@@ -10,7 +10,7 @@ use crate::engines;
 use crate::error::{AskError, Bug};
 use crate::portfolio::{self, PortfolioAnswer};
 use crate::question::{Ask, Confirmed, Wanted};
-use palisade_certificate::{Refusal, verify_progress};
+use palisade_certificate::{Refusal, Summary, verify_fair, verify_progress};
 use palisade_engine::{
     Analysis, DeadlockFreedom, FairProgress, GoalsReachable, Limits, Outcome, Reason, Safety, Task, Verdict,
 };
@@ -71,10 +71,10 @@ pub(crate) fn with_progress(
         asking.ask::<FairProgress>(&holds.join(", "))?;
     }
     if (deadlocks || goals) && options.certify {
-        asking.certify(deadlocks)?;
+        asking.certify("that nothing gets stuck", |task, limits| verify_progress(task, deadlocks, limits))?;
     }
     if fair && options.certify {
-        asking.not_certified();
+        asking.certify("what holds in every fair run", verify_fair)?;
     }
     if !deadlocks {
         asking.look_for_stuck_state()?;
@@ -82,10 +82,6 @@ pub(crate) fn with_progress(
     let Asking { mut answer, note, .. } = asking;
     if options.deadlocks == Deadlocks::Asked && !stated(|kind| *kind == ProgressKind::DeadlockFree) {
         // The proof is only about what the program states.
-        answer.proof = None;
-    }
-    if fair {
-        // There is no proof that all fair runs end.
         answer.proof = None;
     }
     answer.progress = (note != ProgressNote::default()).then_some(note);
@@ -161,16 +157,19 @@ impl Asking<'_> {
     }
 
     /// Checks a positive answer with the code that checks certificates.
-    fn certify(&mut self, deadlocks: bool) -> Result<(), AskError> {
+    fn certify(
+        &mut self,
+        what: &str,
+        verify: impl FnOnce(&Task<'_>, &Limits) -> Result<Summary, Refusal>,
+    ) -> Result<(), AskError> {
         if self.answer.outcome.verdict != Verdict::Holds {
             return Ok(());
         }
         let engine = self.answer.outcome.engine;
         let limits = self.limits;
-        let checked = limits.within(|| verify_progress(self.task, deadlocks, limits));
-        let unchecked = |what: &str| {
-            Reason::Observed(format!("engine `{engine}` says `safe`, but {what} that nothing gets stuck"))
-        };
+        let checked = limits.within(|| verify(self.task, limits));
+        let unchecked =
+            |but: &str| Reason::Observed(format!("engine `{engine}` says `safe`, but {but} {what}"));
         let why = match checked.unwrap_or_else(|what| Err(Refusal::Exhausted(what))) {
             Ok(_) => return Ok(()),
             Err(Refusal::Exhausted(what)) => {
@@ -184,19 +183,6 @@ impl Asking<'_> {
         self.answer.outcome.verdict = Verdict::Unknown(why);
         (self.answer.proof, self.answer.certified) = (None, None);
         Ok(())
-    }
-
-    /// What holds in every fair run is not checked by other code than the engine's.
-    fn not_certified(&mut self) {
-        if self.answer.outcome.verdict != Verdict::Holds {
-            return;
-        }
-        let engine = self.answer.outcome.engine;
-        let why = format!(
-            "engine `{engine}` says `safe`, but there is no certificate for `terminates` and `leaves`; leave out --certify"
-        );
-        self.answer.outcome.verdict = Verdict::Unknown(Reason::Observed(why));
-        (self.answer.proof, self.answer.certified) = (None, None);
     }
 
     /// A short look for a stuck state in a program that waits, without being asked.
