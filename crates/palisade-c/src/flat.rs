@@ -68,16 +68,42 @@ pub(crate) struct Access {
 pub(crate) enum StepKind {
     Assign(RegId, Expr),
     /// Loads. A raw load may load what was never written, to copy it.
-    Load { to: RegId, from: Access, raw: bool },
-    Store { to: Access, value: Expr },
+    Load {
+        to: RegId,
+        from: Access,
+        raw: bool,
+    },
+    Store {
+        to: Access,
+        value: Expr,
+    },
     /// A locked instruction other than compare and exchange.
-    Locked { rmw: Rmw, old: RegId, at: Access, operand: Expr },
+    Locked {
+        rmw: Rmw,
+        old: RegId,
+        at: Access,
+        operand: Expr,
+    },
     /// Compare and exchange: the old value, and whether the exchange happened.
-    Cas { old: Option<RegId>, done: Option<RegId>, at: Access, expected: Expr, new: Expr },
+    Cas {
+        old: Option<RegId>,
+        done: Option<RegId>,
+        at: Access,
+        expected: Expr,
+        new: Expr,
+    },
     /// Waits until the exchange happens.
-    AwaitCas { at: Access, expected: Expr, new: Expr },
+    AwaitCas {
+        at: Access,
+        expected: Expr,
+        new: Expr,
+    },
     /// Waits until the condition holds for what is loaded, then continues with what was loaded last.
-    AwaitLoad { temporary: RegId, from: Access, condition: Expr },
+    AwaitLoad {
+        temporary: RegId,
+        from: Access,
+        condition: Expr,
+    },
     /// Takes no time, as seen by others, after the thread's own stores have reached memory.
     Atomic(Vec<Step>),
     /// Only inside of [`StepKind::Atomic`].
@@ -87,7 +113,11 @@ pub(crate) enum StepKind {
     Assert(Expr, Check),
     Assume(Expr),
     /// Any value of a range.
-    Any { to: RegId, lo: i64, hi: i64 },
+    Any {
+        to: RegId,
+        lo: i64,
+        hi: i64,
+    },
     /// The local object exists from here on, with contents that were never written.
     Enter(ObjectId),
     /// The register was assigned before it is read here.
@@ -97,9 +127,16 @@ pub(crate) enum StepKind {
     /// What cannot be translated, by its index among the refusals. It matters only if control can come here.
     Unsupported(usize),
     /// Starts a thread.
-    Start { thread: Expr, entry: Expr, argument: Expr },
+    Start {
+        thread: Expr,
+        entry: Expr,
+        argument: Expr,
+    },
     /// Waits for a thread to end.
-    Join { thread: Expr, result: Option<RegId> },
+    Join {
+        thread: Expr,
+        result: Option<RegId>,
+    },
 }
 
 /// How a block ends.
@@ -175,7 +212,13 @@ impl StepKind {
                 visit(argument);
             }
             StepKind::Join { thread, .. } => visit(thread),
-            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
+            StepKind::Fence
+            | StepKind::StoreFence
+            | StepKind::Any { .. }
+            | StepKind::Enter(_)
+            | StepKind::Initialised(_)
+            | StepKind::Uninitialise(_)
+            | StepKind::Unsupported(_) => {}
         }
     }
 
@@ -212,7 +255,13 @@ impl StepKind {
                 visit(argument);
             }
             StepKind::Join { thread, .. } => visit(thread),
-            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
+            StepKind::Fence
+            | StepKind::StoreFence
+            | StepKind::Any { .. }
+            | StepKind::Enter(_)
+            | StepKind::Initialised(_)
+            | StepKind::Uninitialise(_)
+            | StepKind::Unsupported(_) => {}
         }
     }
 
@@ -227,7 +276,10 @@ impl StepKind {
     /// Visits the registers that the step may write.
     pub(crate) fn for_each_written(&self, visit: &mut dyn FnMut(RegId)) {
         match self {
-            StepKind::Assign(to, _) | StepKind::Load { to, .. } | StepKind::Any { to, .. } | StepKind::Uninitialise(to) => visit(*to),
+            StepKind::Assign(to, _)
+            | StepKind::Load { to, .. }
+            | StepKind::Any { to, .. }
+            | StepKind::Uninitialise(to) => visit(*to),
             StepKind::Locked { old, .. } => visit(*old),
             StepKind::Cas { old, done, .. } => old.iter().chain(done).copied().for_each(visit),
             StepKind::AwaitLoad { temporary, .. } => visit(*temporary),

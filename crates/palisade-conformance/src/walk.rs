@@ -46,8 +46,13 @@ pub(crate) fn names(program: &mut Program, visit: &mut dyn FnMut(&mut Name)) {
         expr(&mut property.condition, visit);
     }
     for progress in &mut program.progress {
-        if let ProgressKind::Live(condition) = &mut progress.kind {
-            expr(condition, visit);
+        match &mut progress.kind {
+            ProgressKind::Live(condition) => expr(condition, visit),
+            ProgressKind::Leaves { process, label } => {
+                visit(&mut process.template);
+                visit(label);
+            }
+            ProgressKind::DeadlockFree | ProgressKind::LiveEnd | ProgressKind::Terminates => {}
         }
     }
 }

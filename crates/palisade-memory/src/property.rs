@@ -18,6 +18,13 @@ pub enum Violation {
     Deadlock,
     /// No state that satisfies the goal with this index is reachable from here.
     Unreachable(usize),
+    /// The run can go on forever in a fair way, and violates a property by that.
+    Forever {
+        /// The index of the property in `System::fair`.
+        property: usize,
+        /// How many steps come before the cycle. All later steps are the cycle.
+        from: usize,
+    },
 }
 
 impl Machine<'_> {

@@ -4,7 +4,7 @@
 //! true side of a disjunction, and so on. The facts are where processes are, and what cells and registers
 //! hold.
 
-use crate::{explain_cycle, faults, fit, one_line, progress};
+use crate::{explain_cycle, faults, fit, forever, one_line, progress};
 use palisade_base::{Id, limits};
 use palisade_memory::{Action, State, Violation};
 use palisade_program::Value;
@@ -56,6 +56,7 @@ pub fn explain(evidence: &Evidence<'_>) -> String {
         Some(Violation::Race(first, second, cell)) => race(evidence, first, second, cell),
         Some(Violation::Deadlock) => progress::deadlock(evidence),
         Some(Violation::Unreachable(goal)) => progress::out_of_reach(evidence, goal),
+        Some(Violation::Forever { property, from }) => forever::explain(evidence, property, from),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::Value;
 use crate::running::{Code, Edge, Expr, Instr, Location, RegId, Register};
 use crate::written::{ExprKind, Name, Place, PlaceKind, Procedure, Stmt, StmtKind, Template, Type};
 use palisade_base::{Id, IdVec, Span, limits};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The code of a template with values for its parameters.
 pub(super) fn process_code<'p>(
@@ -21,8 +21,10 @@ pub(super) fn process_code<'p>(
     waits: Waits,
     template: &'p Template,
     args: &[Value],
+    left: &'p [&'p str],
 ) -> Code {
     let mut body = Body::new(globals, waits, BodyKind::Process);
+    body.left = left;
     for (param, &value) in template.params.iter().zip(args) {
         body.scope.locals.insert(param.name.as_str(), Binding::Constant(value));
     }
@@ -87,6 +89,10 @@ pub(super) struct Body<'p> {
     label_passed: bool,
     /// The statement being lowered.
     span: Span,
+    /// The labels whose statements a `leaves` mentions.
+    left: &'p [&'p str],
+    /// These statements, as far as they have been lowered.
+    stays: Vec<simplify::Inside>,
 }
 
 impl<'p> Body<'p> {
@@ -111,6 +117,8 @@ impl<'p> Body<'p> {
             atomic_depth: 0,
             label_passed: false,
             span: Span::NONE,
+            left: &[],
+            stays: Vec::new(),
         };
         globals.privates.iter().for_each(|private| body.declare(&private.name, private.ty));
         body
@@ -137,8 +145,9 @@ impl<'p> Body<'p> {
             locations: self.locations,
             entry,
             exit: self.exit,
-            edges: simplify::marked(self.edges, &self.attempts, &self.plain),
+            edges: simplify::marked(self.edges, &self.attempts, &self.plain, &self.stays),
             labels,
+            stays: self.stays,
             waits: self.waits,
         };
         let mut code = graph.into_code(name.to_string());
@@ -190,6 +199,36 @@ impl<'p> Body<'p> {
     fn stmt(&mut self, stmt: &'p Stmt) {
         limits::checkpoint();
         self.begin(stmt);
+        let first = self.edges.len();
+        self.inner(stmt);
+        if stmt.labels.iter().any(|label| self.left.contains(&label.as_str())) {
+            self.inside(stmt, first);
+        }
+    }
+
+    /// Notes what is inside a statement, whose edges begin with the given one.
+    ///
+    /// While a procedure runs, its caller is where the call leads to. That place has to be inside too.
+    fn inside(&mut self, stmt: &'p Stmt, first: usize) {
+        let calls = self.edges[first..].iter().filter(|edge| matches!(edge.instr, Instr::Call { .. }));
+        let pinned: Vec<Location> = calls.map(|edge| edge.target).collect();
+        if pinned.contains(&self.here) {
+            self.emit(Instr::Nop, stmt.span());
+        }
+        let start = self.label(&stmt.labels[0]).location;
+        let sources = self.edges[first..].iter().map(|edge| edge.source);
+        let locations: FxHashSet<Location> = std::iter::once(start).chain(sources).collect();
+        for label in stmt.labels.iter().filter(|label| self.left.contains(&label.as_str())) {
+            self.stays.push(simplify::Inside {
+                label: label.to_string(),
+                locations: locations.clone(),
+                edges: first..self.edges.len(),
+                pinned: pinned.clone(),
+            });
+        }
+    }
+
+    fn inner(&mut self, stmt: &'p Stmt) {
         let choice = self.choice.take().filter(|_| stmt.labels.is_empty());
         match &stmt.kind {
             StmtKind::If { condition, then, otherwise } => {

@@ -94,7 +94,7 @@ impl Display for Args<'_> {
     }
 }
 
-struct Instance<'p>(&'p ProcessRef);
+pub(super) struct Instance<'p>(pub &'p ProcessRef);
 
 impl Display for Instance<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

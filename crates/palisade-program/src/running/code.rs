@@ -1,7 +1,7 @@
 //! Control-flow graphs.
 
 use super::{
-    Addresses, BinaryOp, CellId, Check, CodeId, EdgeId, Fault, Location, RegId, Rmw, TemplateId, Type,
+    Addresses, BinaryOp, CellId, Check, CodeId, EdgeId, Fault, Location, RegId, Rmw, Stay, TemplateId, Type,
     UnaryOp, binary, unary,
 };
 use crate::Value;
@@ -37,6 +37,9 @@ pub struct Code {
     /// The edges with plain loads and stores, in increasing order. A plain access that meets another access to
     /// the same cell is a data race, unless both are loads.
     pub plain: Vec<EdgeId>,
+    /// The labelled statements of this body that a `leaves` mentions. Only [`crate::lower_retrying`] lists
+    /// them.
+    pub stays: Vec<Stay>,
 }
 
 /// A register.
@@ -259,6 +262,7 @@ impl Code {
             labels: Vec::new(),
             attempts: Vec::new(),
             plain: Vec::new(),
+            stays: Vec::new(),
         };
         assert!(code.edges_from(exit).is_empty(), "invariant 4: the exit has no edges");
         code
