@@ -159,6 +159,7 @@ fn record(
         "file": name,
         "program": program,
         "program_hash": hash,
+        "language": certificate.language,
         "model": certificate.model.name(),
         "threads": certificate.threads_word(),
         "interlocked": interlocked,

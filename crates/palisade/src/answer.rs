@@ -5,8 +5,9 @@ use crate::question::{Ask, Confirmed};
 use palisade_base::Source;
 use palisade_certificate::Certificate;
 use palisade_engine::{Certified, Outcome, Proof, Reason, Robustness, Safety, Threads, TriangularRaces};
-use palisade_memory::{Interlocked, Machine, Model};
+use palisade_memory::{Interlocked, Machine, Model, State, Violation};
 use palisade_program::Instantiation;
+use palisade_program::running::{Condition, ThreadId};
 use palisade_program::written::{Count, Program, Start};
 use palisade_report::{Finding, ProgressNote};
 use palisade_trace::{Addresses, Cycle, Evidence, HappensBefore, Origin, Triangle, WitnessFile, text_hash};
@@ -117,7 +118,8 @@ impl<Q: Ask> Answer<Q> {
         Some(self.outcome.verdict.witness()?.instantiation)
     }
 
-    /// How many threads take part in the run that shows a violation, if the number of threads is not fixed.
+    /// How many threads take part in the run that shows a violation, or are mentioned by the violated property, if
+    /// the number of threads is not fixed.
     pub fn threads_of_any(&self, program: &Program) -> Option<usize> {
         let starts = program.templates.iter().filter(|template| template.start == Start::Initially);
         let any = match self.threads {
@@ -126,9 +128,35 @@ impl<Q: Ask> Answer<Q> {
             Threads::Each(_) => false,
         };
         let run = &self.outcome.verdict.witness().filter(|_| any)?.run;
-        let threads = run.steps.iter().map(|step| step.thread).collect::<BTreeSet<_>>().len();
+        let mut threads: BTreeSet<ThreadId> = run.steps.iter().map(|step| step.thread).collect();
+        if let Some(confirmed) = &self.confirmed
+            && let Some(Violation::Property(index)) = confirmed.replay.violation
+        {
+            let property = &confirmed.system.properties[index];
+            mentioned(&property.bad, confirmed.replay.states.last()?, &mut threads);
+        }
+        let threads = threads.len();
         // If the initial state is bad, no thread has to take a step.
         Some(threads).filter(|&threads| threads > 0)
+    }
+}
+
+/// The threads that a condition is about in a state.
+fn mentioned(condition: &Condition, state: &State, threads: &mut BTreeSet<ThreadId>) {
+    match condition {
+        Condition::Const(_) | Condition::Cell(_) => {}
+        Condition::At(thread, _) | Condition::Register(thread, _) => _ = threads.insert(*thread),
+        Condition::Count(places) => {
+            threads.extend(state.threads.iter_enumerated().filter_map(|(id, thread)| {
+                let there = |&(role, location)| thread.role == role && thread.is_at(location);
+                places.iter().any(there).then_some(id)
+            }));
+        }
+        Condition::Unary(_, a) => mentioned(a, state, threads),
+        Condition::Binary(_, a, b) => {
+            mentioned(a, state, threads);
+            mentioned(b, state, threads);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Checking a certificate against its program.
 
+use crate::AskError;
 use palisade_certificate::{Certificate, Refusal, Summary, verify, verify_fair, verify_progress};
 use palisade_engine::{Limits, Options, Task};
 use palisade_program::written::{Program, ProgressKind};
@@ -7,6 +8,9 @@ use palisade_program::written::{Program, ProgressKind};
 /// Checks that a certificate proves the program safe for the question that it records. The code that checks
 /// it shares nothing with the engines. What the program says must stay possible is checked too.
 pub fn certify(program: &Program, certificate: &Certificate, limits: &Limits) -> Result<Summary, Refusal> {
+    if let Err(error) = AskError::check_threads(program, certificate.threads) {
+        return Err(Refusal::Unfit(error.to_string()));
+    }
     let task = Task {
         program,
         threads: certificate.threads,

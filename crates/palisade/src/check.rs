@@ -99,6 +99,7 @@ pub(crate) fn check_states(
     options: &CheckOptions,
     limits: &Limits,
 ) -> Result<Answer, AskError> {
+    AskError::check_threads(program, options.threads)?;
     let start = Instant::now();
     let analysis = Analysis::new(options.task(program));
     let wanted = match (options.certify, options.prove) {

@@ -26,6 +26,8 @@ mod resolve;
 mod simplify;
 mod values;
 
+pub use instances::mentions_more_than;
+
 use crate::running::{Role, System, TemplateInfo};
 use crate::written::Program;
 use globals::Globals;
