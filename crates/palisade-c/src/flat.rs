@@ -88,6 +88,8 @@ pub(crate) enum StepKind {
     Assume(Expr),
     /// Any value of a range.
     Any { to: RegId, lo: i64, hi: i64 },
+    /// The number of a thread that may wait for conditions.
+    AnyWaiting(RegId),
     /// The local object exists from here on, with contents that were never written.
     Enter(ObjectId),
     /// The register was assigned before it is read here.
@@ -175,7 +177,7 @@ impl StepKind {
                 visit(argument);
             }
             StepKind::Join { thread, .. } => visit(thread),
-            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
+            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::AnyWaiting(_) | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
         }
     }
 
@@ -212,7 +214,7 @@ impl StepKind {
                 visit(argument);
             }
             StepKind::Join { thread, .. } => visit(thread),
-            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
+            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::AnyWaiting(_) | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
         }
     }
 
@@ -227,7 +229,7 @@ impl StepKind {
     /// Visits the registers that the step may write.
     pub(crate) fn for_each_written(&self, visit: &mut dyn FnMut(RegId)) {
         match self {
-            StepKind::Assign(to, _) | StepKind::Load { to, .. } | StepKind::Any { to, .. } | StepKind::Uninitialise(to) => visit(*to),
+            StepKind::Assign(to, _) | StepKind::Load { to, .. } | StepKind::Any { to, .. } | StepKind::AnyWaiting(to) | StepKind::Uninitialise(to) => visit(*to),
             StepKind::Locked { old, .. } => visit(*old),
             StepKind::Cas { old, done, .. } => old.iter().chain(done).copied().for_each(visit),
             StepKind::AwaitLoad { temporary, .. } => visit(*temporary),

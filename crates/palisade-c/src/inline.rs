@@ -44,6 +44,8 @@ pub(crate) struct Context<'a> {
     /// What the answer rests on.
     pub(crate) notes: std::collections::BTreeSet<crate::Note>,
     pub(crate) features: Features,
+    /// The threads that wait for conditions, by the number of their bit.
+    pub(crate) waiting: Vec<ThreadNumber>,
 }
 
 /// What occurs in a program, so that what does not occur need not be checked.

@@ -2,9 +2,12 @@
 //!
 //! Unknown functions are refused by name.
 
+mod condition;
 mod memory;
 mod mutex;
+mod semaphore;
 mod threads;
+pub(crate) use mutex::RECURSIVE;
 pub(crate) use threads::{MAX_CHILDREN, first_child};
 mod verifier;
 
@@ -143,6 +146,12 @@ impl<'a> Generator<'a, '_> {
                     return Ok(value);
                 }
                 if let Some(value) = self.mutex_function(name, operands)? {
+                    return Ok(Some(value));
+                }
+                if let Some(value) = self.condition_function(name, operands)? {
+                    return Ok(Some(value));
+                }
+                if let Some(value) = self.semaphore_function(name, operands)? {
                     return Ok(Some(value));
                 }
                 if let Some(value) = self.thread_function(name, operands)? {
