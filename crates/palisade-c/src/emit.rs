@@ -421,7 +421,13 @@ impl<'a> Emitter<'a> {
             }
             StepKind::Store { to, value } => {
                 let unwritten = self.layout.may_be_unwritten(to);
-                if unwritten && to.size == 3 && !self.is_surely_written(value) {
+                // The translation itself marks memory.
+                let marks = matches!(value, Expr::Int(UNINITIALISED | FREED));
+                if self.frees && !marks && self.layout.may_touch(to).any(|cell| cell.heap) {
+                    let differs = binary(BinaryOp::Ne, read(self.place(to)), int(FREED));
+                    out.push(Stmt::new(StmtKind::Assert(differs, Check::NotFreed), span));
+                }
+                if unwritten && to.size == 3 && !marks && !self.is_surely_written(value) {
                     for special in [UNINITIALISED, FREED] {
                         let differs = binary(BinaryOp::Ne, self.expr(value), int(special));
                         out.push(Stmt::new(StmtKind::Assert(differs, Check::Value), span));
@@ -509,7 +515,15 @@ impl<'a> Emitter<'a> {
                 }
             }
             StepKind::Uninitialise(_) => {}
-            StepKind::Unsupported(_) | StepKind::Start { .. } | StepKind::Join { .. } => {
+            StepKind::Freeable(access) => {
+                let differs = binary(BinaryOp::Ne, read(self.place(access)), int(FREED));
+                out.push(Stmt::new(StmtKind::Assert(differs, Check::Freeable), span));
+            }
+            StepKind::Unsupported(_)
+            | StepKind::Allocate { .. }
+            | StepKind::Free { .. }
+            | StepKind::Start { .. }
+            | StepKind::Join { .. } => {
                 unreachable!("these were refused or replaced before")
             }
         }

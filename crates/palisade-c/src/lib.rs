@@ -27,6 +27,7 @@ mod definite;
 mod emit;
 mod expr;
 mod flat;
+mod heap;
 mod inline;
 mod layout;
 mod library;
@@ -163,6 +164,7 @@ pub fn translate(
         notes: BTreeSet::new(),
         features: features(&linked),
         waiting: Vec::new(),
+        heap: heap::Heap::default(),
     };
     let threads = threads::generate(&mut context)?;
     let layout = Layout::new(&threads, &context.memory);
@@ -170,7 +172,10 @@ pub fn translate(
     for cell in &layout.cells {
         program.shared.push(shared(cell, &layout, &context.memory));
     }
-    let frees = false;
+    let frees = context.features.frees;
+    if frees && context.notes.contains(&Note(heap::SUCCEED.to_owned())) {
+        context.notes.insert(Note(heap::REUSE.to_owned()));
+    }
     program.templates = threads.iter().map(|thread| emit::process(thread, &layout, frees, context.waiting.len())).collect();
     let started = threads.len().saturating_sub(1);
     let names: Vec<&str> = threads.iter().skip(1).map(|thread| thread.name.as_str()).collect();
@@ -287,6 +292,7 @@ fn features(linked: &Linked<'_>) -> inline::Features {
         linked.modules.iter().any(|module| names.iter().any(|name| module.find(name).is_some()))
     };
     inline::Features {
+        frees: mentions(&["free"]),
         destroys_mutexes: mentions(&["pthread_mutex_destroy", "mtx_destroy", "pthread_spin_destroy"]),
         recursive_mutexes: mentions(&["pthread_mutexattr_settype", "mtx_init"])
             || linked.modules.iter().any(has_unusual_mutex),

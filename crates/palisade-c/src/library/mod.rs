@@ -3,6 +3,7 @@
 //! Unknown functions are refused by name.
 
 mod condition;
+mod heap;
 mod memory;
 mod mutex;
 mod semaphore;
@@ -143,6 +144,9 @@ impl<'a> Generator<'a, '_> {
                     return Ok(value);
                 }
                 if let Some(value) = self.memory_function(instruction, name, operands)? {
+                    return Ok(value);
+                }
+                if let Some(value) = self.heap_function(instruction, name, operands)? {
                     return Ok(value);
                 }
                 if let Some(value) = self.mutex_function(name, operands)? {
