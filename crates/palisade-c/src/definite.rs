@@ -92,7 +92,7 @@ fn transfer(kind: &StepKind, state: &mut RegSet) {
         StepKind::Assign(to, Expr::Reg(from)) => {
             if state.contains(*from) { state.insert(*to) } else { state.remove(*to) }
         }
-        StepKind::Atomic(_) => {}
+        other if other.may_not_write() => {}
         other => other.for_each_written(&mut |register| state.remove(register)),
     }
 }

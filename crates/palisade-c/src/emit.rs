@@ -20,9 +20,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const MAX_DEPTH: usize = 12;
 
 /// The process of a thread.
-pub(crate) fn process(thread: &ThreadCode, layout: &Layout, frees: bool) -> Template {
+pub(crate) fn process(thread: &ThreadCode, layout: &Layout, frees: bool, waiting: usize) -> Template {
     let code = &thread.code;
-    let emitter = Emitter::new(code, layout, frees);
+    let emitter = Emitter::new(code, layout, frees, waiting);
     let body = emitter.body();
     Template {
         name: Name::generated(thread.name.as_str()),
@@ -39,6 +39,8 @@ struct Emitter<'a> {
     layout: &'a Layout,
     liveness: Liveness,
     frees: bool,
+    /// How many threads may wait for conditions.
+    waiting: usize,
     /// Registers that may hold what was never written.
     wide: FxHashSet<RegId>,
     names: Vec<Option<Name>>,
@@ -73,7 +75,7 @@ fn read(place: Place) -> written::Expr {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(code: &'a Code, layout: &'a Layout, frees: bool) -> Emitter<'a> {
+    fn new(code: &'a Code, layout: &'a Layout, frees: bool, waiting: usize) -> Emitter<'a> {
         let mut wide: FxHashSet<RegId> = FxHashSet::default();
         let mut used = FxHashSet::default();
         let mut read = FxHashSet::default();
@@ -127,6 +129,7 @@ impl<'a> Emitter<'a> {
             layout,
             liveness: Liveness::new(code),
             frees,
+            waiting,
             wide,
             names,
             taken,
@@ -150,11 +153,14 @@ impl<'a> Emitter<'a> {
         let mut wanted = FxHashSet::default();
         targets(&body, &mut wanted);
         drop_labels(&mut body, &wanted);
+        let mut used = FxHashSet::default();
+        mentioned(&body, &mut used);
         let mut statements: Vec<Stmt> = Vec::new();
         for (register, name) in self.code.registers.iter().zip(&self.names).enumerate().filter_map(
             |(index, (register, name))| {
                 let id = RegId(u32::try_from(index).expect("fewer than 2^32 registers"));
-                name.clone().map(|name| ((id, register.width), name))
+                let name = name.clone().filter(|name| used.contains(name))?;
+                Some(((id, register.width), name))
             },
         ) {
             let (id, width) = register;
@@ -415,7 +421,13 @@ impl<'a> Emitter<'a> {
             }
             StepKind::Store { to, value } => {
                 let unwritten = self.layout.may_be_unwritten(to);
-                if unwritten && to.size == 3 && !self.is_surely_written(value) {
+                // The translation itself marks memory.
+                let marks = matches!(value, Expr::Int(UNINITIALISED | FREED));
+                if self.frees && !marks && self.layout.may_touch(to).any(|cell| cell.heap) {
+                    let differs = binary(BinaryOp::Ne, read(self.place(to)), int(FREED));
+                    out.push(Stmt::new(StmtKind::Assert(differs, Check::NotFreed), span));
+                }
+                if unwritten && to.size == 3 && !marks && !self.is_surely_written(value) {
                     for special in [UNINITIALISED, FREED] {
                         let differs = binary(BinaryOp::Ne, self.expr(value), int(special));
                         out.push(Stmt::new(StmtKind::Assert(differs, Check::Value), span));
@@ -487,6 +499,11 @@ impl<'a> Emitter<'a> {
                 let value = written::Expr::new(ExprKind::Any { lo: *lo, hi: *hi }, Span::NONE);
                 out.push(self.assign(*to, value, span));
             }
+            StepKind::AnyWaiting(to) => {
+                let hi = i64::try_from(self.waiting.max(1) - 1).expect("few threads wait");
+                let value = written::Expr::new(ExprKind::Any { lo: 0, hi }, Span::NONE);
+                out.push(self.assign(*to, value, span));
+            }
             StepKind::Initialised(register) => self.check(*register, false, span, out),
             StepKind::Enter(object) => {
                 // What is there from an earlier time counts as never written.
@@ -498,7 +515,15 @@ impl<'a> Emitter<'a> {
                 }
             }
             StepKind::Uninitialise(_) => {}
-            StepKind::Unsupported(_) | StepKind::Start { .. } | StepKind::Join { .. } => {
+            StepKind::Freeable(access) => {
+                let differs = binary(BinaryOp::Ne, read(self.place(access)), int(FREED));
+                out.push(Stmt::new(StmtKind::Assert(differs, Check::Freeable), span));
+            }
+            StepKind::Unsupported(_)
+            | StepKind::Allocate { .. }
+            | StepKind::Free { .. }
+            | StepKind::Start { .. }
+            | StepKind::Join { .. } => {
                 unreachable!("these were refused or replaced before")
             }
         }
@@ -678,6 +703,45 @@ fn inverted(e: written::Expr) -> written::Expr {
         kind => ExprKind::Unary(UnaryOp::Not, Box::new(written::Expr::new(kind, span))),
     };
     written::Expr::new(kind, span)
+}
+
+/// The names that statements mention.
+fn mentioned(block: &[Stmt], found: &mut FxHashSet<Name>) {
+    fn in_place(place: &Place, found: &mut FxHashSet<Name>) {
+        match &place.kind {
+            PlaceKind::Named(name) => _ = found.insert(name.clone()),
+            PlaceKind::Element(_, e) | PlaceKind::Deref(e) => in_expr(e, found),
+        }
+    }
+    fn in_expr(e: &written::Expr, found: &mut FxHashSet<Name>) {
+        match &e.kind {
+            ExprKind::Read(place) | ExprKind::AddressOf(place) => in_place(place, found),
+            ExprKind::Unary(_, a) => in_expr(a, found),
+            ExprKind::Binary(_, a, b) => {
+                in_expr(a, found);
+                in_expr(b, found);
+            }
+            ExprKind::Locked(_, place, operands) => {
+                in_place(place, found);
+                operands.iter().for_each(|operand| in_expr(operand, found));
+            }
+            _ => {}
+        }
+    }
+    for stmt in block {
+        match &stmt.kind {
+            StmtKind::Assign { place, value } => {
+                in_place(place, found);
+                in_expr(value, found);
+            }
+            StmtKind::Eval(e) | StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e, _) => {
+                in_expr(e, found);
+            }
+            StmtKind::If { condition, .. } => in_expr(condition, found),
+            _ => {}
+        }
+        stmt.kind.blocks().into_iter().for_each(|block| mentioned(block, found));
+    }
 }
 
 fn targets(block: &[Stmt], found: &mut FxHashSet<Name>) {

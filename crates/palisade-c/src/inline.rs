@@ -44,6 +44,9 @@ pub(crate) struct Context<'a> {
     /// What the answer rests on.
     pub(crate) notes: std::collections::BTreeSet<crate::Note>,
     pub(crate) features: Features,
+    /// The threads that wait for conditions, by the number of their bit.
+    pub(crate) waiting: Vec<ThreadNumber>,
+    pub(crate) heap: crate::heap::Heap,
 }
 
 /// What occurs in a program, so that what does not occur need not be checked.
@@ -51,6 +54,8 @@ pub(crate) struct Context<'a> {
 pub(crate) struct Features {
     /// Mutexes are destroyed.
     pub(crate) destroys_mutexes: bool,
+    /// Memory is freed.
+    pub(crate) frees: bool,
     /// Mutexes may be recursive.
     pub(crate) recursive_mutexes: bool,
 }
@@ -91,6 +96,8 @@ pub(crate) struct Generator<'a, 'c> {
     pub(crate) span: Span,
     call_spans: Vec<Span>,
     steps: usize,
+    /// The number of allocation sites so far.
+    pub(crate) sites: usize,
 }
 
 /// Marks a piece of code that ends early.
@@ -116,6 +123,7 @@ impl<'a, 'c> Generator<'a, 'c> {
             span: Span::NONE,
             call_spans: Vec::new(),
             steps: 0,
+            sites: 0,
         };
         generator.step(StepKind::Assign(started, Expr::Int(0)));
         generator
@@ -212,9 +220,9 @@ impl<'a, 'c> Generator<'a, 'c> {
         self.frame().body
     }
 
-    /// The name of the function around.
-    pub(crate) fn function_name(&self) -> &'a str {
-        self.context.memory.linked.name(self.frame().function)
+    /// The type of a local variable in the source program.
+    pub(crate) fn variable_type(&self, variable: ValueId) -> Option<palisade_llvm::debug::NodeId> {
+        self.frame().names.get(&variable).and_then(|(_, ty)| *ty)
     }
 
     /// The span of a place, or that of the innermost call in a file of the user.

@@ -206,6 +206,11 @@ impl<'a> Memory<'a> {
                     let at = offset + element_offset(module, ty, index)?;
                     self.initialise(module_index, element, at, thread, leaves)?;
                 }
+                if matches!(module.types.get(ty), Type::Named(id)
+                    if &*module.types.named()[*id].name == "union.pthread_mutex_t")
+                {
+                    return recursive_mutex(leaves, offset);
+                }
                 Ok(())
             }
             _ => match self.constant(module_index, constant, thread)? {
@@ -302,6 +307,17 @@ impl<'a> Memory<'a> {
             _ => Err("a constant expression of this form".to_owned()),
         }
     }
+}
+
+/// The kind of a mutex that has an initial value, in the form that the library has for it.
+fn recursive_mutex(leaves: &mut [Leaf], offset: i64) -> Result<(), Refusal> {
+    let kind = leaves.iter().find(|leaf| leaf.offset == offset + 16).and_then(|leaf| leaf.init.clone());
+    match kind {
+        None | Some(Expr::Int(0 | 3)) => {}
+        Some(Expr::Int(1)) => set(leaves, offset, Expr::Int(crate::library::RECURSIVE)),
+        Some(_) => return Err("a mutex that checks for errors".to_owned()),
+    }
+    Ok(())
 }
 
 fn set(leaves: &mut [Leaf], offset: i64, value: Expr) {

@@ -176,7 +176,7 @@ fn reads(code: &Code, id: BlockId, out: &RegSet) -> Vec<Vec<(RegId, u32)>> {
             found.push((register, count));
         });
         // An assignment in an atomic section may not happen.
-        if !matches!(step.kind, StepKind::Atomic(_)) {
+        if !step.kind.may_not_write() {
             step.kind.for_each_written(&mut |register| _ = written_later.insert(register));
         }
         step.kind.for_each_read(&mut |register| *counts.entry(register).or_insert(0) += 1);
@@ -269,7 +269,7 @@ type Pending = (RegId, Expr, palisade_base::Span);
 fn flush(kind: &StepKind, pending: &mut Vec<Pending>, steps: &mut Vec<Step>) {
     let mut written = Vec::new();
     kind.for_each_written(&mut |register| written.push(register));
-    let may_not_happen = matches!(kind, StepKind::Atomic(_));
+    let may_not_happen = kind.may_not_write();
     let mut index = 0;
     while index < pending.len() {
         let (register, e, _) = &pending[index];
