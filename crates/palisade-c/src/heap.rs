@@ -57,9 +57,7 @@ pub(crate) struct Site {
 pub(crate) fn expand_allocations(code: &mut Code, context: &mut Context<'_>) -> bool {
     let mut changed = false;
     for id in code.reachable() {
-        let is_known = |step: &Step| {
-            matches!(&step.kind, StepKind::Allocate { size: Expr::Int(_), .. })
-        };
+        let is_known = |step: &Step| matches!(&step.kind, StepKind::Allocate { size: Expr::Int(_), .. });
         let Some(at) = code.block(id).steps.iter().position(is_known) else { continue };
         expand_allocation(code, id, at, context);
         changed = true;
@@ -103,7 +101,8 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
         code.sites.len() - 1
     });
     let Site { count, objects, .. } = code.sites[site].clone();
-    let freed = if has_frees(code) { free_list(code, shape, context.options.pool.max(1)) } else { Vec::new() };
+    let freed =
+        if has_frees(code) { free_list(code, shape, context.options.pool.max(1)) } else { Vec::new() };
     let push = |code: &mut Code, block: BlockId, kind| code.block_mut(block).steps.push(Step { kind, span });
     let end = |code: &mut Code, block: BlockId, end| {
         let block = code.block_mut(block);
@@ -153,7 +152,8 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
 }
 
 fn store(code: &Code, pointer: RegId, leaf: &Leaf, value: i64) -> StepKind {
-    let pointer = expr::binary(BinaryOp::WordAdd, Expr::Reg(pointer), Expr::Int(leaf.offset), &code.registers);
+    let pointer =
+        expr::binary(BinaryOp::WordAdd, Expr::Reg(pointer), Expr::Int(leaf.offset), &code.registers);
     StepKind::Store { to: Access { pointer, size: leaf.size }, value: Expr::Int(value) }
 }
 

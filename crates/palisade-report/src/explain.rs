@@ -58,6 +58,17 @@ pub fn explain(evidence: &Evidence<'_>) -> String {
     }
 }
 
+/// The place of the last instruction of a run, such as `line 12: assert(x == 0)`.
+pub fn last_place(evidence: &Evidence<'_>) -> Option<String> {
+    place(evidence, evidence.run.steps.len().checked_sub(1)?)
+}
+
+/// The error at the end of a run, if it ends with one.
+pub fn last_fault(evidence: &Evidence<'_>) -> Option<String> {
+    let Some(Violation::Fault(_, fault)) = evidence.replay.violation else { return None };
+    Some(faults::fault(evidence, evidence.run.steps.len().checked_sub(1)?, fault))
+}
+
 /// `line 12: assert(x == 0)` for the instruction of a step.
 fn place(evidence: &Evidence<'_>, step: usize) -> Option<String> {
     let Action::Execute { edge, .. } = evidence.run.steps[step].action else { return None };

@@ -10,7 +10,8 @@ const BROKEN: &str = "#include \"list.h\"\nint main(void)\n{\n    retrun 0;\n}\n
 
 #[test]
 fn what_the_compiler_says_about_broken_c() {
-    let scratch = Scratch::new("c_broken").file("broken.c", BROKEN).file("list.h", "int next(void)\nint x;\n");
+    let scratch =
+        Scratch::new("c_broken").file("broken.c", BROKEN).file("list.h", "int next(void)\nint x;\n");
     scratch.run(&["check", "broken.c"]).exits(2).prints("").complains(str![[r#"
 error[c-error]: expected function body after function declarator
  --> list.h:2:1
@@ -33,7 +34,8 @@ broken.c: 2 errors
 
 #[test]
 fn compilers_that_are_not_there() {
-    let scratch = Scratch::new("c_no_clang").file("main.c", "int main(void) { return 0; }\n").file("bin/cc", "");
+    let scratch =
+        Scratch::new("c_no_clang").file("main.c", "int main(void) { return 0; }\n").file("bin/cc", "");
     let mut command = scratch.command(&["check", "main.c"]);
     command.env("PATH", scratch.path("bin")).env_remove("CC");
     let ran = common::Ran::new(command.output().expect("the command can be started"));
