@@ -103,8 +103,9 @@ pub(crate) enum StepKind {
     Uninitialise(RegId),
     /// What cannot be translated, by its index among the refusals. It matters only if control can come here.
     Unsupported(usize),
-    /// Allocates an object. The type as which it is used may be known, by module.
-    Allocate { to: RegId, size: Expr, hint: Option<(usize, TypeId)>, zero: bool, site: usize },
+    /// Allocates an object, and counts the allocations of the site. The type as which it is used may be known, by
+    /// module.
+    Allocate { to: RegId, size: Expr, hint: Option<(usize, TypeId)>, zero: bool, count: RegId },
     /// Frees an object, and may change the lists of freed objects.
     Free { pointer: Expr, lists: Vec<RegId> },
     /// The object whose first scalar this is has not been freed.
@@ -243,6 +244,9 @@ impl StepKind {
         if let StepKind::Free { lists, .. } = self {
             lists.iter().copied().for_each(&mut *visit);
         }
+        if let StepKind::Allocate { count, .. } = self {
+            visit(*count);
+        }
         self.for_each_expr(&mut |e| e.for_each_register(visit));
     }
 
@@ -250,7 +254,10 @@ impl StepKind {
     pub(crate) fn for_each_written(&self, visit: &mut dyn FnMut(RegId)) {
         match self {
             StepKind::Free { lists, .. } => lists.iter().copied().for_each(visit),
-            StepKind::Allocate { to, .. } => visit(*to),
+            StepKind::Allocate { to, count, .. } => {
+                visit(*to);
+                visit(*count);
+            }
             StepKind::Assign(to, _) | StepKind::Load { to, .. } | StepKind::Any { to, .. } | StepKind::AnyWaiting(to) | StepKind::Uninitialise(to) => visit(*to),
             StepKind::Locked { old, .. } => visit(*old),
             StepKind::Cas { old, done, .. } => old.iter().chain(done).copied().for_each(visit),
@@ -276,7 +283,7 @@ impl StepKind {
 
     /// Whether the registers that the step writes may also keep their values.
     pub(crate) fn may_not_write(&self) -> bool {
-        matches!(self, StepKind::Atomic(_) | StepKind::If(..) | StepKind::Free { .. })
+        matches!(self, StepKind::Atomic(_) | StepKind::If(..) | StepKind::Free { .. } | StepKind::Allocate { .. })
     }
 
     /// Visits the accesses to memory, also those inside of an atomic section.

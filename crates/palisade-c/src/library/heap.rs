@@ -50,9 +50,10 @@ impl Generator<'_, '_> {
         let hint = instruction.result.and_then(|result| self.use_as(result));
         let hint = hint.map(|ty| (self.module_index(), ty));
         let to = self.temporary(64);
-        self.sites += 1;
-        let site = self.sites;
-        self.step(StepKind::Allocate { to, size, hint, zero, site });
+        let count = self.code.new_register("allocated", 64);
+        let nothing_yet = self.make_step(StepKind::Assign(count, Expr::Int(0)));
+        self.code.blocks[0].steps.insert(0, nothing_yet);
+        self.step(StepKind::Allocate { to, size, hint, zero, count });
         Expr::Reg(to)
     }
 
