@@ -11,8 +11,8 @@ use crate::threads::ThreadCode;
 use crate::{FREED, UNINITIALISED};
 use palisade_base::{Origin, Span};
 use palisade_program::written::{
-    self, BinaryOp, Check, Count, ExprKind, Name, Place, PlaceKind, Rmw, Start, Stmt, StmtKind, Template,
-    Type, UnaryOp,
+    self, BinaryOp, Check, Count, ExprKind, Name, Place, PlaceKind, Rmw, Start, Stmt, StmtKind, Template, Type,
+    UnaryOp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -156,13 +156,13 @@ impl<'a> Emitter<'a> {
         let mut used = FxHashSet::default();
         mentioned(&body, &mut used);
         let mut statements: Vec<Stmt> = Vec::new();
-        for (register, name) in
-            self.code.registers.iter().zip(&self.names).enumerate().filter_map(|(index, (register, name))| {
+        for (register, name) in self.code.registers.iter().zip(&self.names).enumerate().filter_map(
+            |(index, (register, name))| {
                 let id = RegId(u32::try_from(index).expect("fewer than 2^32 registers"));
                 let name = name.clone().filter(|name| used.contains(name))?;
                 Some(((id, register.width), name))
-            })
-        {
+            },
+        ) {
             let (id, width) = register;
             let ty = if self.wide.contains(&id) { width_type(64) } else { width_type(width) };
             statements.push(Stmt::new(StmtKind::Let { name, ty, init: None }, Span::NONE));

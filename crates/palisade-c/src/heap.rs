@@ -45,9 +45,7 @@ pub(crate) struct Heap {
 /// The pool of an allocation site, in the code of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
-    /// The number of the site within the thread.
-    number: usize,
-    /// How many objects were handed out.
+    /// How many objects were handed out. It identifies the site.
     count: RegId,
     objects: Vec<ObjectId>,
     shape: usize,
@@ -55,14 +53,18 @@ pub(crate) struct Site {
 
 /// Expands the allocations whose size is known. Returns whether there were any.
 pub(crate) fn expand_allocations(code: &mut Code, context: &mut Context<'_>) -> bool {
+    let is_known = |step: &Step| matches!(&step.kind, StepKind::Allocate { size: Expr::Int(_), .. });
     let mut changed = false;
-    for id in code.reachable() {
-        let is_known = |step: &Step| matches!(&step.kind, StepKind::Allocate { size: Expr::Int(_), .. });
-        let Some(at) = code.block(id).steps.iter().position(is_known) else { continue };
+    // Expanding one adds blocks, which may hold the next one.
+    loop {
+        let reachable = code.reachable().into_iter();
+        let found = reachable.filter_map(|id| {
+            code.block(id).steps.iter().position(is_known).map(|at| (id, at))
+        });
+        let Some((id, at)) = found.into_iter().next() else { return changed };
         expand_allocation(code, id, at, context);
         changed = true;
     }
-    changed
 }
 
 /// Splits a block before a step. Returns the step, and the block with what follows it.
@@ -78,7 +80,7 @@ pub(crate) fn split(code: &mut Code, id: BlockId, at: usize) -> (Step, BlockId) 
 
 fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Context<'_>) {
     let (Step { kind, span }, after) = split(code, id, at);
-    let StepKind::Allocate { to, size: Expr::Int(size), hint, zero, site: number } = kind else {
+    let StepKind::Allocate { to, size: Expr::Int(size), hint, zero, count } = kind else {
         unreachable!("only allocations of known size are expanded")
     };
     let refuse = |code: &mut Code, context: &mut Context<'_>, what: &str| {
@@ -91,18 +93,15 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
         Err(what) => return refuse(code, context, &what),
     };
     let shape = context.heap.add(shape);
-    let known = code.sites.iter().position(|known| known.number == number && known.shape == shape);
+    let known = code.sites.iter().position(|known| known.count == count && known.shape == shape);
     let site = known.unwrap_or_else(|| {
-        let count = code.new_register("allocated", 64);
         let pool = context.options.pool.max(1);
         let objects = (0..pool).map(|_| context.heap.object(&mut context.memory, shape, span)).collect();
-        code.sites.push(Site { number, count, objects, shape });
-        at_entry(code, count);
+        code.sites.push(Site { count, objects, shape });
         code.sites.len() - 1
     });
-    let Site { count, objects, .. } = code.sites[site].clone();
-    let freed =
-        if has_frees(code) { free_list(code, shape, context.options.pool.max(1)) } else { Vec::new() };
+    let objects = code.sites[site].objects.clone();
+    let freed = if has_frees(code) { free_list(code, shape, context.options.pool.max(1)) } else { Vec::new() };
     let push = |code: &mut Code, block: BlockId, kind| code.block_mut(block).steps.push(Step { kind, span });
     let end = |code: &mut Code, block: BlockId, end| {
         let block = code.block_mut(block);
@@ -152,8 +151,7 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
 }
 
 fn store(code: &Code, pointer: RegId, leaf: &Leaf, value: i64) -> StepKind {
-    let pointer =
-        expr::binary(BinaryOp::WordAdd, Expr::Reg(pointer), Expr::Int(leaf.offset), &code.registers);
+    let pointer = expr::binary(BinaryOp::WordAdd, Expr::Reg(pointer), Expr::Int(leaf.offset), &code.registers);
     StepKind::Store { to: Access { pointer, size: leaf.size }, value: Expr::Int(value) }
 }
 

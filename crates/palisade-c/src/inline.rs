@@ -96,8 +96,6 @@ pub(crate) struct Generator<'a, 'c> {
     pub(crate) span: Span,
     call_spans: Vec<Span>,
     steps: usize,
-    /// The number of allocation sites so far.
-    pub(crate) sites: usize,
 }
 
 /// Marks a piece of code that ends early.
@@ -123,7 +121,6 @@ impl<'a, 'c> Generator<'a, 'c> {
             span: Span::NONE,
             call_spans: Vec::new(),
             steps: 0,
-            sites: 0,
         };
         generator.step(StepKind::Assign(started, Expr::Int(0)));
         generator

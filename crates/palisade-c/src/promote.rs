@@ -40,8 +40,7 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
     for &id in &chosen {
         let object = memory.object(id);
         for leaf in &object.leaves {
-            let register =
-                code.new_register(leaf_name(memory, object, leaf.offset, leaf.size), 8 << leaf.size);
+            let register = code.new_register(leaf_name(memory, object, leaf.offset, leaf.size), 8 << leaf.size);
             registers.insert((id, leaf.offset), register);
             if !entered.contains(&id) {
                 let kind = match &leaf.init {

@@ -30,7 +30,10 @@ pub(crate) fn can_fail(e: &Expr) -> bool {
         Expr::Int(_) | Expr::Reg(_) | Expr::Address(..) => false,
         Expr::Not(a) | Expr::Wrap(_, a) => can_fail(a),
         Expr::Binary(op, a, b) => {
-            let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem | BinaryOp::WordDiv | BinaryOp::WordRem);
+            let divides = matches!(
+                op,
+                BinaryOp::Div | BinaryOp::Rem | BinaryOp::WordDiv | BinaryOp::WordRem
+            );
             let here = divides && !b.as_int().is_some_and(|b| b != 0)
                 || matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
             here || can_fail(a) || can_fail(b)

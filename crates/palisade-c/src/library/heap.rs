@@ -50,9 +50,10 @@ impl Generator<'_, '_> {
         let hint = instruction.result.and_then(|result| self.use_as(result));
         let hint = hint.map(|ty| (self.module_index(), ty));
         let to = self.temporary(64);
-        self.sites += 1;
-        let site = self.sites;
-        self.step(StepKind::Allocate { to, size, hint, zero, site });
+        let count = self.code.new_register("allocated", 64);
+        let nothing_yet = self.make_step(StepKind::Assign(count, Expr::Int(0)));
+        self.code.blocks[0].steps.insert(0, nothing_yet);
+        self.step(StepKind::Allocate { to, size, hint, zero, count });
         Expr::Reg(to)
     }
 
@@ -96,9 +97,9 @@ impl Generator<'_, '_> {
         for _ in 0..16 {
             let Some(Node::Type(ty)) = module.debug.get(target) else { return None };
             if let Some(name) = &ty.name {
-                let found = ["struct", "union"]
-                    .iter()
-                    .find_map(|kind| module.types.find_named(&format!("{kind}.{name}")));
+                let found = ["struct", "union"].iter().find_map(|kind| {
+                    module.types.find_named(&format!("{kind}.{name}"))
+                });
                 if found.is_some() {
                     return found;
                 }
