@@ -39,6 +39,19 @@ impl Addresses for CWords {
         }
     }
 
+    fn value(&self, cell: Value, value: Value) -> Option<String> {
+        if value == FREED || value == UNINITIALISED {
+            return Some(if value == FREED { "freed" } else { "uninitialised" }.to_owned());
+        }
+        // Only cells of the size of a pointer hold pointers.
+        let (_, size) = Objects::decode(cell);
+        let object = self.objects.at(value).filter(|_| size == POINTER)?;
+        match value - object.address {
+            0 => Some(format!("&{}", object.name)),
+            offset => Some(format!("&{}+{offset}", object.name)),
+        }
+    }
+
     fn is_allocated(&self, cell: Value) -> bool {
         let (address, _) = Objects::decode(cell);
         self.objects.at(address).is_some_and(|object| object.kind == ObjectKind::Heap)
@@ -53,6 +66,8 @@ impl Addresses for CWords {
     }
 }
 
+/// The size of a pointer in bytes.
+const POINTER: Value = 8;
 /// Objects further away than this are not what the program meant.
 const NEAR: Value = 1 << 16;
 
