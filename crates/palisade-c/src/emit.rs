@@ -504,7 +504,10 @@ impl<'a> Emitter<'a> {
                 let value = written::Expr::new(ExprKind::Any { lo: 0, hi }, Span::NONE);
                 out.push(self.assign(*to, value, span));
             }
-            StepKind::Initialised(register) => self.check(*register, false, span, out),
+            StepKind::Initialised(register, check) => {
+                let differs = binary(BinaryOp::Ne, read(self.register(*register)), int(UNINITIALISED));
+                out.push(Stmt::new(StmtKind::Assert(differs, *check), span));
+            }
             StepKind::Enter(object) => {
                 // What is there from an earlier time counts as never written.
                 let cells = self.layout.cells.iter().filter(|cell| cell.object == *object);

@@ -98,7 +98,7 @@ pub(crate) enum StepKind {
     /// The local object exists from here on, with contents that were never written.
     Enter(ObjectId),
     /// The register was assigned before it is read here.
-    Initialised(RegId),
+    Initialised(RegId, Check),
     /// The register holds what was never written.
     Uninitialise(RegId),
     /// What cannot be translated, by its index among the refusals. It matters only if control can come here.
@@ -192,7 +192,7 @@ impl StepKind {
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
             StepKind::Freeable(access) => visit(&access.pointer),
-            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::AnyWaiting(_) | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
+            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::AnyWaiting(_) | StepKind::Enter(_) | StepKind::Initialised(..) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
         }
     }
 
@@ -232,13 +232,13 @@ impl StepKind {
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
             StepKind::Freeable(access) => visit(&mut access.pointer),
-            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::AnyWaiting(_) | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
+            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::AnyWaiting(_) | StepKind::Enter(_) | StepKind::Initialised(..) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
         }
     }
 
     /// Visits the registers that the step reads.
     pub(crate) fn for_each_read(&self, visit: &mut dyn FnMut(RegId)) {
-        if let StepKind::Initialised(register) = self {
+        if let StepKind::Initialised(register, _) = self {
             visit(*register);
         }
         if let StepKind::Free { lists, .. } = self {
@@ -274,7 +274,7 @@ impl StepKind {
             | StepKind::Assert(..)
             | StepKind::Assume(_)
             | StepKind::Enter(_)
-            | StepKind::Initialised(_)
+            | StepKind::Initialised(..)
             | StepKind::Unsupported(_)
             | StepKind::Freeable(_)
             | StepKind::Start { .. } => {}

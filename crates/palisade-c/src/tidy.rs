@@ -216,9 +216,9 @@ fn substitute(code: &mut Code) -> bool {
                 let before = kind.clone();
                 kind.for_each_expr_mut(&mut |e| *e = e.substitute(&value, &registers));
                 // A check of a copy is a check of what was copied.
-                if let StepKind::Initialised(register) = kind {
+                if let StepKind::Initialised(register, check) = kind {
                     match value(register) {
-                        Some(Expr::Reg(original)) => kind = StepKind::Initialised(original),
+                        Some(Expr::Reg(original)) => kind = StepKind::Initialised(original, check),
                         Some(_) => continue,
                         None => {}
                     }
