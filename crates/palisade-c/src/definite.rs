@@ -74,10 +74,9 @@ pub(crate) fn resolve(code: &mut Code) {
     for &block in &order {
         let steps = std::mem::take(&mut code.block_mut(block).steps);
         let changed = steps.into_iter().filter_map(|Step { kind, span }| match kind {
-            StepKind::Uninitialise(register) => seen.contains(&register).then(|| Step {
-                kind: StepKind::Assign(register, Expr::Int(crate::UNINITIALISED)),
-                span,
-            }),
+            StepKind::Uninitialise(register) => seen
+                .contains(&register)
+                .then(|| Step { kind: StepKind::Assign(register, Expr::Int(crate::UNINITIALISED)), span }),
             kind => Some(Step { kind, span }),
         });
         code.block_mut(block).steps = changed.collect();
@@ -90,7 +89,11 @@ fn transfer(kind: &StepKind, state: &mut RegSet) {
         StepKind::Uninitialise(register) => state.insert(*register),
         StepKind::Initialised(register, _) => state.remove(*register),
         StepKind::Assign(to, Expr::Reg(from)) => {
-            if state.contains(*from) { state.insert(*to) } else { state.remove(*to) }
+            if state.contains(*from) {
+                state.insert(*to)
+            } else {
+                state.remove(*to)
+            }
         }
         other if other.may_not_write() => {}
         other => other.for_each_written(&mut |register| state.remove(register)),

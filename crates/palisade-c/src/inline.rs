@@ -47,6 +47,8 @@ pub(crate) struct Context<'a> {
     /// The threads that wait for conditions, by the number of their bit.
     pub(crate) waiting: Vec<ThreadNumber>,
     pub(crate) heap: crate::heap::Heap,
+    /// The threads that hold mutexes, by the number that is stored in the mutex minus 1.
+    pub(crate) owners: Vec<ThreadNumber>,
 }
 
 /// What occurs in a program, so that what does not occur need not be checked.
@@ -236,6 +238,16 @@ impl<'a, 'c> Generator<'a, 'c> {
         self.frame().body
     }
 
+    /// The number that the thread stores in mutexes that it holds.
+    pub(crate) fn owner(&mut self) -> i64 {
+        let (thread, owners) = (self.thread, &mut self.context.owners);
+        let index = owners.iter().position(|known| *known == thread).unwrap_or_else(|| {
+            owners.push(thread);
+            owners.len() - 1
+        });
+        i64::try_from(index + 1).expect("few threads")
+    }
+
     /// The type of a local variable in the source program.
     pub(crate) fn variable_type(&self, variable: ValueId) -> Option<palisade_llvm::debug::NodeId> {
         self.frame().names.get(&variable).and_then(|(_, ty)| *ty)
@@ -282,7 +294,8 @@ impl<'a, 'c> Generator<'a, 'c> {
             (Type::Void, _) => Results::Nothing,
             (_, Some(width)) => Results::Scalar(self.temporary(width)),
             (Type::Struct { fields, .. }, None) => {
-                let widths: Vec<u32> = fields.iter().map(|&field| width(module, field)).collect::<Option<_>>()?;
+                let widths: Vec<u32> =
+                    fields.iter().map(|&field| width(module, field)).collect::<Option<_>>()?;
                 Results::Struct(widths.into_iter().map(|width| self.temporary(width)).collect())
             }
             _ => return None,
@@ -299,7 +312,9 @@ impl<'a, 'c> Generator<'a, 'c> {
         let module = &self.context.memory.linked.modules[function.module];
         let Some(result) = self.results(module, definition_result(module, definition)) else {
             let name = self.context.memory.linked.name(function);
-            return Err(self.refuse(format!("what `{name}` returns: floating-point numbers or nested structs")));
+            return Err(
+                self.refuse(format!("what `{name}` returns: floating-point numbers or nested structs"))
+            );
         };
         let after = self.new_block();
         let blocks: Vec<BlockId> = body.blocks.iter().map(|_| self.code.new_block()).collect();
@@ -394,6 +409,7 @@ impl<'a, 'c> Generator<'a, 'c> {
         let object = self.context.memory.add(MemoryObject {
             name: "argument".to_owned(),
             kind: ObjectKind::Local,
+            constant: false,
             size,
             leaves: found.clone(),
             debug: None,
@@ -599,6 +615,7 @@ impl<'a, 'c> Generator<'a, 'c> {
         let object = self.context.memory.add(MemoryObject {
             name,
             kind: ObjectKind::Local,
+            constant: false,
             size: size * count,
             leaves: all,
             debug,

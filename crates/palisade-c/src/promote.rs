@@ -22,11 +22,12 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
             condition.for_each_object(&mut |object| _ = kept.insert(object));
         }
     }
+    let constants = load_constants(code, memory);
     let mut chosen: Vec<ObjectId> =
         mentioned.into_iter().filter(|object| !kept.contains(object) && candidate(*object)).collect();
     chosen.sort_unstable();
     if chosen.is_empty() {
-        return false;
+        return constants;
     }
     let mut registers: FxHashMap<(ObjectId, i64), RegId> = FxHashMap::default();
     let mut initial = Vec::new();
@@ -41,7 +42,8 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
     for &id in &chosen {
         let object = memory.object(id);
         for leaf in &object.leaves {
-            let register = code.new_register(leaf_name(memory, object, leaf.offset, leaf.size), 8 << leaf.size);
+            let register =
+                code.new_register(leaf_name(memory, object, leaf.offset, leaf.size), 8 << leaf.size);
             registers.insert((id, leaf.offset), register);
             if !entered.contains(&id) {
                 let kind = match &leaf.init {
@@ -102,6 +104,24 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
     true
 }
 
+/// Replaces loads of what never changes. Returns whether there were any.
+fn load_constants(code: &mut Code, memory: &Memory<'_>) -> bool {
+    let mut changed = false;
+    for step in code.blocks.iter_mut().flat_map(|block| &mut block.steps) {
+        if let StepKind::Load { to, from: Access { pointer: Expr::Address(object, offset), size }, .. } =
+            &step.kind
+            && memory.object(*object).constant
+            && let leaves = &memory.object(*object).leaves
+            && let Some(leaf) = leaves.iter().find(|leaf| leaf.offset == *offset && leaf.size == *size)
+            && let Some(value) = &leaf.init
+        {
+            step.kind = StepKind::Assign(*to, value.clone());
+            changed = true;
+        }
+    }
+    changed
+}
+
 /// The scalars that an access covers: whole ones, or part of a single one.
 struct Covered {
     parts: Vec<Part>,
@@ -131,11 +151,8 @@ fn covered(object: &MemoryObject, offset: i64, size: u32) -> Option<Covered> {
     if within && !whole && (inside[0].offset > offset || inside[0].offset + (1 << inside[0].size) < end) {
         return None;
     }
-    let part = |leaf: &Leaf| Part {
-        offset: leaf.offset,
-        width: 8 << leaf.size,
-        shift: (leaf.offset - offset) * 8,
-    };
+    let part =
+        |leaf: &Leaf| Part { offset: leaf.offset, width: 8 << leaf.size, shift: (leaf.offset - offset) * 8 };
     Some(Covered { parts: inside.into_iter().map(part).collect() })
 }
 
@@ -221,5 +238,7 @@ pub(crate) fn leaf_name(memory: &Memory<'_>, object: &MemoryObject, offset: i64,
         None if object.leaves.len() > 1 => format!("+{offset}"),
         None => String::new(),
     };
+    // What the C library calls its parts says nothing to the user.
+    let path = path.find(".__").map_or(path.as_str(), |at| &path[..at]);
     format!("{}{path}", object.name)
 }
