@@ -146,7 +146,9 @@ impl Generator<'_, '_> {
         if *whole == Val::Undefined {
             let count = match self.module().types.body(ty) {
                 Type::Struct { fields, .. } => fields.len(),
-                Type::Array { length, .. } => usize::try_from(*length).ok().filter(|length| *length < 1024)?,
+                Type::Array { length, .. } => {
+                    usize::try_from(*length).ok().filter(|length| *length < 1024)?
+                }
                 _ => return None,
             };
             *whole = Val::Aggregate(vec![Val::Undefined; count]);
@@ -255,12 +257,8 @@ impl Generator<'_, '_> {
         }
         // The compiler makes a loop of these that ends with a locked instruction, which takes effect at once.
         let load = self.make_step(StepKind::Load { to: old, from: at.clone(), raw: false });
-        let store = |generator: &Self, value| {
-            generator.make_step(StepKind::Store { to: at.clone(), value })
-        };
-        let less = |a, b, unsigned| {
-            self.binary(if unsigned { BinaryOp::WordLt } else { BinaryOp::Lt }, a, b)
-        };
+        let store = |generator: &Self, value| generator.make_step(StepKind::Store { to: at.clone(), value });
+        let less = |a, b, unsigned| self.binary(if unsigned { BinaryOp::WordLt } else { BinaryOp::Lt }, a, b);
         let change = match op {
             RmwOp::Nand => {
                 let both = self.binary(BinaryOp::BitAnd, Expr::Reg(old), operand);
@@ -522,9 +520,16 @@ impl Generator<'_, '_> {
             }
             "mfence" => self.step(StepKind::Fence),
             "sfence" => self.step(StepKind::StoreFence),
-            t if t.starts_with("lock") && (t.contains("$$0,0(%rsp)") || t.contains("$$0,(%rsp)")
-                || t.contains("$$0,-4(%rsp)") || t.contains("$$0,-8(%rsp)") || t.contains("$$0,-128(%rsp)"))
-                && (t.contains("add") || t.contains("or")) => self.step(StepKind::Fence),
+            t if t.starts_with("lock")
+                && (t.contains("$$0,0(%rsp)")
+                    || t.contains("$$0,(%rsp)")
+                    || t.contains("$$0,-4(%rsp)")
+                    || t.contains("$$0,-8(%rsp)")
+                    || t.contains("$$0,-128(%rsp)"))
+                && (t.contains("add") || t.contains("or")) =>
+            {
+                self.step(StepKind::Fence)
+            }
             _ => return Err(self.refuse(format!("the inline assembly `{}`", assembly.template.trim()))),
         }
         Ok(())
@@ -534,4 +539,3 @@ impl Generator<'_, '_> {
 fn is_clobber(constraint: &str) -> bool {
     constraint.is_empty() || constraint.starts_with("~{")
 }
-

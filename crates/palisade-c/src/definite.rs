@@ -38,7 +38,7 @@ pub(crate) fn resolve(code: &mut Code) {
         let mut state = at[block.0 as usize].clone().expect("reachable blocks were reached");
         code.block_mut(block).steps.retain(|step| {
             let keep = match &step.kind {
-                StepKind::Initialised(register) => {
+                StepKind::Initialised(register, _) => {
                     let needed = state.contains(*register);
                     if needed {
                         seen.insert(*register);
@@ -74,10 +74,9 @@ pub(crate) fn resolve(code: &mut Code) {
     for &block in &order {
         let steps = std::mem::take(&mut code.block_mut(block).steps);
         let changed = steps.into_iter().filter_map(|Step { kind, span }| match kind {
-            StepKind::Uninitialise(register) => seen.contains(&register).then(|| Step {
-                kind: StepKind::Assign(register, Expr::Int(crate::UNINITIALISED)),
-                span,
-            }),
+            StepKind::Uninitialise(register) => seen
+                .contains(&register)
+                .then(|| Step { kind: StepKind::Assign(register, Expr::Int(crate::UNINITIALISED)), span }),
             kind => Some(Step { kind, span }),
         });
         code.block_mut(block).steps = changed.collect();
@@ -88,9 +87,13 @@ pub(crate) fn resolve(code: &mut Code) {
 fn transfer(kind: &StepKind, state: &mut RegSet) {
     match kind {
         StepKind::Uninitialise(register) => state.insert(*register),
-        StepKind::Initialised(register) => state.remove(*register),
+        StepKind::Initialised(register, _) => state.remove(*register),
         StepKind::Assign(to, Expr::Reg(from)) => {
-            if state.contains(*from) { state.insert(*to) } else { state.remove(*to) }
+            if state.contains(*from) {
+                state.insert(*to)
+            } else {
+                state.remove(*to)
+            }
         }
         other if other.may_not_write() => {}
         other => other.for_each_written(&mut |register| state.remove(register)),

@@ -11,8 +11,8 @@ use crate::threads::ThreadCode;
 use crate::{FREED, UNINITIALISED};
 use palisade_base::{Origin, Span};
 use palisade_program::written::{
-    self, BinaryOp, Check, Count, ExprKind, Name, Place, PlaceKind, Rmw, Start, Stmt, StmtKind, Template, Type,
-    UnaryOp,
+    self, BinaryOp, Check, Count, ExprKind, Name, Place, PlaceKind, Rmw, Start, Stmt, StmtKind, Template,
+    Type, UnaryOp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -156,13 +156,13 @@ impl<'a> Emitter<'a> {
         let mut used = FxHashSet::default();
         mentioned(&body, &mut used);
         let mut statements: Vec<Stmt> = Vec::new();
-        for (register, name) in self.code.registers.iter().zip(&self.names).enumerate().filter_map(
-            |(index, (register, name))| {
+        for (register, name) in
+            self.code.registers.iter().zip(&self.names).enumerate().filter_map(|(index, (register, name))| {
                 let id = RegId(u32::try_from(index).expect("fewer than 2^32 registers"));
                 let name = name.clone().filter(|name| used.contains(name))?;
                 Some(((id, register.width), name))
-            },
-        ) {
+            })
+        {
             let (id, width) = register;
             let ty = if self.wide.contains(&id) { width_type(64) } else { width_type(width) };
             statements.push(Stmt::new(StmtKind::Let { name, ty, init: None }, Span::NONE));
@@ -405,6 +405,21 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// Checks that a cell holds something that was written and not freed, where it may not.
+    fn check_place(&self, access: &Access, span: Span, out: &mut Vec<Stmt>) {
+        if !self.layout.may_be_unwritten(access) {
+            return;
+        }
+        let mut differs = |value: i64, check| {
+            let condition = binary(BinaryOp::Ne, read(self.place(access)), int(value));
+            out.push(Stmt::new(StmtKind::Assert(condition, check), span));
+        };
+        if self.frees {
+            differs(FREED, Check::NotFreed);
+        }
+        differs(UNINITIALISED, Check::Initialised);
+    }
+
     fn step(&mut self, step: &Step, out: &mut Vec<Stmt>) {
         let span = step.span;
         match &step.kind {
@@ -462,10 +477,12 @@ impl<'a> Emitter<'a> {
                 self.compare_exchange(*old, *done, at, expected, new, unwritten, span, out);
             }
             StepKind::AwaitCas { at, expected, new } => {
+                self.check_place(at, span, out);
                 let value = self.locked(Rmw::Cas, at, vec![self.expr(expected), self.expr(new)]);
                 out.push(Stmt::new(StmtKind::Await(value), span));
             }
             StepKind::AwaitLoad { temporary, from, condition } => {
+                self.check_place(from, span, out);
                 let load = StepKind::Load { to: *temporary, from: from.clone(), raw: false };
                 let mut accesses = FxHashMap::default();
                 accesses.insert(*temporary, (0, &load));
@@ -504,7 +521,10 @@ impl<'a> Emitter<'a> {
                 let value = written::Expr::new(ExprKind::Any { lo: 0, hi }, Span::NONE);
                 out.push(self.assign(*to, value, span));
             }
-            StepKind::Initialised(register) => self.check(*register, false, span, out),
+            StepKind::Initialised(register, check) => {
+                let differs = binary(BinaryOp::Ne, read(self.register(*register)), int(UNINITIALISED));
+                out.push(Stmt::new(StmtKind::Assert(differs, *check), span));
+            }
             StepKind::Enter(object) => {
                 // What is there from an earlier time counts as never written.
                 let cells = self.layout.cells.iter().filter(|cell| cell.object == *object);
@@ -562,12 +582,7 @@ impl<'a> Emitter<'a> {
         // Without a register for the old value, the one that says whether it happened must be enough.
         let Some(old) = old else {
             let value = self.locked(Rmw::Cas, at, vec![self.expr(expected), self.expr(new)]);
-            let found = binary(BinaryOp::Ne, read(self.place(at)), int(UNINITIALISED));
-            out.push(Stmt::new(StmtKind::Assert(found, Check::Initialised), span));
-            if self.frees {
-                let found = binary(BinaryOp::Ne, read(self.place(at)), int(FREED));
-                out.push(Stmt::new(StmtKind::Assert(found, Check::NotFreed), span));
-            }
+            self.check_place(at, span, out);
             out.push(match done {
                 Some(done) => self.assign(done, value, span),
                 None => Stmt::new(StmtKind::Eval(value), span),

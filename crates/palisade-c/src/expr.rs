@@ -45,10 +45,6 @@ pub(crate) fn mask(width: u32) -> i64 {
 }
 
 impl Expr {
-    pub(crate) fn reg(register: RegId) -> Expr {
-        Expr::Reg(register)
-    }
-
     pub(crate) fn as_int(&self) -> Option<i64> {
         match self {
             Expr::Int(value) => Some(*value),
@@ -161,7 +157,9 @@ impl Expr {
                         if a_lo >= 0 && b_lo >= 0 { (0, hi) } else { (!hi, hi) }
                     }
                     BinaryOp::WordShr => match b.as_int() {
-                        Some(by @ 1..=63) => (0, if a_lo >= 0 { a_hi >> by } else { (u64::MAX >> by) as i64 }),
+                        Some(by @ 1..=63) => {
+                            (0, if a_lo >= 0 { a_hi >> by } else { (u64::MAX >> by) as i64 })
+                        }
                         _ if a_lo >= 0 => (0, a_hi),
                         _ => ALL,
                     },
@@ -301,10 +299,11 @@ pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, registers: &[Register]) -> 
         (Eq, Expr::Address(a, x), Expr::Address(b, y)) if a == b => Expr::Int((x == y).into()),
         (Ne, Expr::Address(a, x), Expr::Address(b, y)) if a == b => Expr::Int((x != y).into()),
         // Comparisons with a value out of range.
-        (Eq | Ne, a, Expr::Int(value)) if {
-            let (lo, hi) = a.bounds(registers);
-            value < lo || hi < value
-        } =>
+        (Eq | Ne, a, Expr::Int(value))
+            if {
+                let (lo, hi) = a.bounds(registers);
+                value < lo || hi < value
+            } =>
         {
             Expr::Int((op == Ne).into())
         }
@@ -326,7 +325,11 @@ pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, registers: &[Register]) -> 
                 _ => (a_lo >= b_hi, a_hi < b_lo),
             };
             // Addresses have no order before they are laid out.
-            if always || never { Expr::Int(always.into()) } else { Expr::Binary(op, Box::new(a), Box::new(b)) }
+            if always || never {
+                Expr::Int(always.into())
+            } else {
+                Expr::Binary(op, Box::new(a), Box::new(b))
+            }
         }
         (op, a, b) => Expr::Binary(op, Box::new(a), Box::new(b)),
     }

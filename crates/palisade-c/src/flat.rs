@@ -73,16 +73,42 @@ pub(crate) struct Access {
 pub(crate) enum StepKind {
     Assign(RegId, Expr),
     /// Loads. A raw load may load what was never written, to copy it.
-    Load { to: RegId, from: Access, raw: bool },
-    Store { to: Access, value: Expr },
+    Load {
+        to: RegId,
+        from: Access,
+        raw: bool,
+    },
+    Store {
+        to: Access,
+        value: Expr,
+    },
     /// A locked instruction other than compare and exchange.
-    Locked { rmw: Rmw, old: RegId, at: Access, operand: Expr },
+    Locked {
+        rmw: Rmw,
+        old: RegId,
+        at: Access,
+        operand: Expr,
+    },
     /// Compare and exchange: the old value, and whether the exchange happened.
-    Cas { old: Option<RegId>, done: Option<RegId>, at: Access, expected: Expr, new: Expr },
+    Cas {
+        old: Option<RegId>,
+        done: Option<RegId>,
+        at: Access,
+        expected: Expr,
+        new: Expr,
+    },
     /// Waits until the exchange happens.
-    AwaitCas { at: Access, expected: Expr, new: Expr },
+    AwaitCas {
+        at: Access,
+        expected: Expr,
+        new: Expr,
+    },
     /// Waits until the condition holds for what is loaded, then continues with what was loaded last.
-    AwaitLoad { temporary: RegId, from: Access, condition: Expr },
+    AwaitLoad {
+        temporary: RegId,
+        from: Access,
+        condition: Expr,
+    },
     /// Takes no time, as seen by others, after the thread's own stores have reached memory.
     Atomic(Vec<Step>),
     /// Only inside of [`StepKind::Atomic`].
@@ -92,28 +118,48 @@ pub(crate) enum StepKind {
     Assert(Expr, Check),
     Assume(Expr),
     /// Any value of a range.
-    Any { to: RegId, lo: i64, hi: i64 },
+    Any {
+        to: RegId,
+        lo: i64,
+        hi: i64,
+    },
     /// The number of a thread that may wait for conditions.
     AnyWaiting(RegId),
     /// The local object exists from here on, with contents that were never written.
     Enter(ObjectId),
     /// The register was assigned before it is read here.
-    Initialised(RegId),
+    Initialised(RegId, Check),
     /// The register holds what was never written.
     Uninitialise(RegId),
     /// What cannot be translated, by its index among the refusals. It matters only if control can come here.
     Unsupported(usize),
     /// Allocates an object, and counts the allocations of the site. The type as which it is used may be known, by
     /// module.
-    Allocate { to: RegId, size: Expr, hint: Option<(usize, TypeId)>, zero: bool, count: RegId },
+    Allocate {
+        to: RegId,
+        size: Expr,
+        hint: Option<(usize, TypeId)>,
+        zero: bool,
+        count: RegId,
+    },
     /// Frees an object, and may change the lists of freed objects.
-    Free { pointer: Expr, lists: Vec<RegId> },
+    Free {
+        pointer: Expr,
+        lists: Vec<RegId>,
+    },
     /// The object whose first scalar this is has not been freed.
     Freeable(Access),
     /// Starts a thread.
-    Start { thread: Expr, entry: Expr, argument: Expr },
+    Start {
+        thread: Expr,
+        entry: Expr,
+        argument: Expr,
+    },
     /// Waits for a thread to end.
-    Join { thread: Expr, result: Option<RegId> },
+    Join {
+        thread: Expr,
+        result: Option<RegId>,
+    },
 }
 
 /// How a block ends.
@@ -192,7 +238,14 @@ impl StepKind {
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
             StepKind::Freeable(access) => visit(&access.pointer),
-            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::AnyWaiting(_) | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
+            StepKind::Fence
+            | StepKind::StoreFence
+            | StepKind::Any { .. }
+            | StepKind::AnyWaiting(_)
+            | StepKind::Enter(_)
+            | StepKind::Initialised(..)
+            | StepKind::Uninitialise(_)
+            | StepKind::Unsupported(_) => {}
         }
     }
 
@@ -232,13 +285,20 @@ impl StepKind {
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
             StepKind::Freeable(access) => visit(&mut access.pointer),
-            StepKind::Fence | StepKind::StoreFence | StepKind::Any { .. } | StepKind::AnyWaiting(_) | StepKind::Enter(_) | StepKind::Initialised(_) | StepKind::Uninitialise(_) | StepKind::Unsupported(_) => {}
+            StepKind::Fence
+            | StepKind::StoreFence
+            | StepKind::Any { .. }
+            | StepKind::AnyWaiting(_)
+            | StepKind::Enter(_)
+            | StepKind::Initialised(..)
+            | StepKind::Uninitialise(_)
+            | StepKind::Unsupported(_) => {}
         }
     }
 
     /// Visits the registers that the step reads.
     pub(crate) fn for_each_read(&self, visit: &mut dyn FnMut(RegId)) {
-        if let StepKind::Initialised(register) = self {
+        if let StepKind::Initialised(register, _) = self {
             visit(*register);
         }
         if let StepKind::Free { lists, .. } = self {
@@ -258,7 +318,11 @@ impl StepKind {
                 visit(*to);
                 visit(*count);
             }
-            StepKind::Assign(to, _) | StepKind::Load { to, .. } | StepKind::Any { to, .. } | StepKind::AnyWaiting(to) | StepKind::Uninitialise(to) => visit(*to),
+            StepKind::Assign(to, _)
+            | StepKind::Load { to, .. }
+            | StepKind::Any { to, .. }
+            | StepKind::AnyWaiting(to)
+            | StepKind::Uninitialise(to) => visit(*to),
             StepKind::Locked { old, .. } => visit(*old),
             StepKind::Cas { old, done, .. } => old.iter().chain(done).copied().for_each(visit),
             StepKind::AwaitLoad { temporary, .. } => visit(*temporary),
@@ -274,7 +338,7 @@ impl StepKind {
             | StepKind::Assert(..)
             | StepKind::Assume(_)
             | StepKind::Enter(_)
-            | StepKind::Initialised(_)
+            | StepKind::Initialised(..)
             | StepKind::Unsupported(_)
             | StepKind::Freeable(_)
             | StepKind::Start { .. } => {}
@@ -283,7 +347,10 @@ impl StepKind {
 
     /// Whether the registers that the step writes may also keep their values.
     pub(crate) fn may_not_write(&self) -> bool {
-        matches!(self, StepKind::Atomic(_) | StepKind::If(..) | StepKind::Free { .. } | StepKind::Allocate { .. })
+        matches!(
+            self,
+            StepKind::Atomic(_) | StepKind::If(..) | StepKind::Free { .. } | StepKind::Allocate { .. }
+        )
     }
 
     /// Visits the accesses to memory, also those inside of an atomic section.

@@ -58,9 +58,8 @@ pub(crate) fn expand_allocations(code: &mut Code, context: &mut Context<'_>) -> 
     // Expanding one adds blocks, which may hold the next one.
     loop {
         let reachable = code.reachable().into_iter();
-        let found = reachable.filter_map(|id| {
-            code.block(id).steps.iter().position(is_known).map(|at| (id, at))
-        });
+        let found =
+            reachable.filter_map(|id| code.block(id).steps.iter().position(is_known).map(|at| (id, at)));
         let Some((id, at)) = found.into_iter().next() else { return changed };
         expand_allocation(code, id, at, context);
         changed = true;
@@ -101,7 +100,8 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
         code.sites.len() - 1
     });
     let objects = code.sites[site].objects.clone();
-    let freed = if has_frees(code) { free_list(code, shape, context.options.pool.max(1)) } else { Vec::new() };
+    let freed =
+        if has_frees(code) { free_list(code, shape, context.options.pool.max(1)) } else { Vec::new() };
     let push = |code: &mut Code, block: BlockId, kind| code.block_mut(block).steps.push(Step { kind, span });
     let end = |code: &mut Code, block: BlockId, end| {
         let block = code.block_mut(block);
@@ -151,7 +151,8 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
 }
 
 fn store(code: &Code, pointer: RegId, leaf: &Leaf, value: i64) -> StepKind {
-    let pointer = expr::binary(BinaryOp::WordAdd, Expr::Reg(pointer), Expr::Int(leaf.offset), &code.registers);
+    let pointer =
+        expr::binary(BinaryOp::WordAdd, Expr::Reg(pointer), Expr::Int(leaf.offset), &code.registers);
     StepKind::Store { to: Access { pointer, size: leaf.size }, value: Expr::Int(value) }
 }
 
@@ -268,6 +269,7 @@ impl Heap {
         let object = memory.add(MemoryObject {
             name: format!("{name}#{number}"),
             kind: ObjectKind::Heap,
+            constant: false,
             size: *size,
             leaves: leaves.clone(),
             debug: *debug,

@@ -121,7 +121,9 @@ impl Layout {
 
     /// The address of a byte of an object.
     pub(crate) fn address(&self, object: ObjectId, offset: i64) -> i64 {
-        self.addresses[object.0 as usize].expect("objects that are mentioned have an address").wrapping_add(offset)
+        self.addresses[object.0 as usize]
+            .expect("objects that are mentioned have an address")
+            .wrapping_add(offset)
     }
 
     /// The cell of an access, if its address is a constant.
@@ -164,7 +166,8 @@ impl Layout {
             if let Some(address) = self.addresses[index] {
                 let id = ObjectId(u32::try_from(index).expect("fewer than 2^32 objects"));
                 let cells = self.by_object.get(&id).map_or(&[][..], Vec::as_slice);
-                let cells = cells.iter().map(|&cell| (self.cells[cell].offset, self.cells[cell].size)).collect();
+                let cells =
+                    cells.iter().map(|&cell| (self.cells[cell].offset, self.cells[cell].size)).collect();
                 let (name, kind) = (object.name.clone(), object.kind);
                 all.push(Object { name, kind, address, size: object.size, cells });
             }

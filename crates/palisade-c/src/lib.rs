@@ -165,6 +165,7 @@ pub fn translate(
         features: features(&linked),
         waiting: Vec::new(),
         heap: heap::Heap::default(),
+        owners: Vec::new(),
     };
     let threads = threads::generate(&mut context)?;
     let layout = Layout::new(&threads, &context.memory);
@@ -176,7 +177,8 @@ pub fn translate(
     if frees && context.notes.contains(&Note(heap::SUCCEED.to_owned())) {
         context.notes.insert(Note(heap::REUSE.to_owned()));
     }
-    program.templates = threads.iter().map(|thread| emit::process(thread, &layout, frees, context.waiting.len())).collect();
+    program.templates =
+        threads.iter().map(|thread| emit::process(thread, &layout, frees, context.waiting.len())).collect();
     let started = threads.len().saturating_sub(1);
     let names: Vec<&str> = threads.iter().skip(1).map(|thread| thread.name.as_str()).collect();
     if started > 0 {

@@ -38,6 +38,8 @@ pub(crate) struct Leaf {
 pub(crate) struct MemoryObject {
     pub(crate) name: String,
     pub(crate) kind: ObjectKind,
+    /// Whether it is never written.
+    pub(crate) constant: bool,
     /// Its size in bytes.
     pub(crate) size: i64,
     /// In increasing order of offsets.
@@ -91,6 +93,7 @@ impl<'a> Memory<'a> {
         self.add(MemoryObject {
             name,
             kind: ObjectKind::Global,
+            constant: false,
             size: 1 << size,
             leaves: vec![leaf],
             debug: None,
@@ -158,7 +161,8 @@ impl<'a> Memory<'a> {
         let debug = variable.and_then(|variable| variable.ty).map(|ty| (global.module, ty));
         let size = module.layouts.size(definition.ty).ok_or("a variable without a size")?;
         let size = i64::try_from(size).map_err(|_| "a variable that is too large".to_owned())?;
-        let object = MemoryObject { name, kind, size, leaves: Vec::new(), debug, span: Span::NONE };
+        let constant = definition.constant;
+        let object = MemoryObject { name, kind, constant, size, leaves: Vec::new(), debug, span: Span::NONE };
         let id = self.add(object);
         self.globals.insert(key, id);
         let mut leaves = leaves(module, definition.ty)?;

@@ -121,7 +121,8 @@ impl Threads<'_, '_> {
         }
         let init = init.map(|name| self.find(name)).transpose()?;
         let finally = finally.map(|name| self.find(name)).transpose()?;
-        let entries: Vec<FunctionRef> = threads.iter().map(|name| self.find(name)).collect::<Result<_, _>>()?;
+        let entries: Vec<FunctionRef> =
+            threads.iter().map(|name| self.find(name)).collect::<Result<_, _>>()?;
         let started = init.map(|_| self.context.memory.add_cell("initialised".to_owned(), 2, 0));
         if let (Some(init), Some(started)) = (init, started) {
             let name = self.name(&[init]);
@@ -138,8 +139,7 @@ impl Threads<'_, '_> {
             let arguments = self.zeros(entry);
             // Numbers of their own, which `init` cannot reach.
             let number = 1001 + ThreadNumber::try_from(index).expect("few threads");
-            let done =
-                finally.map(|_| self.context.memory.add_cell(format!("{name}.ended"), 2, 0));
+            let done = finally.map(|_| self.context.memory.add_cell(format!("{name}.ended"), 2, 0));
             ended.extend(done);
             let mut generator = Generator::new(self.context, number);
             if let Some(started) = started {
@@ -202,7 +202,8 @@ impl Threads<'_, '_> {
     fn children(&mut self, parent: usize) {
         let (number, depth) = (self.threads[parent].number, self.threads[parent].depth);
         let first = first_child(number);
-        let limit = if number == 1 { self.context.options.slots.main } else { self.context.options.slots.nested };
+        let limit =
+            if number == 1 { self.context.options.slots.main } else { self.context.options.slots.nested };
         let mut found: Vec<ThreadNumber> = Vec::new();
         for block in self.threads[parent].code.reachable() {
             for step in &self.threads[parent].code.block(block).steps {
@@ -364,13 +365,10 @@ impl Threads<'_, '_> {
             let number = self.threads[index].number;
             let mut block = 0;
             while block < code.blocks.len() {
-                let at = code.blocks[block]
-                    .steps
-                    .iter()
-                    .position(|step| {
-                        let kind = &step.kind;
-                        matches!(kind, StepKind::Start { .. } | StepKind::Join { .. } | StepKind::Free { .. })
-                    });
+                let at = code.blocks[block].steps.iter().position(|step| {
+                    let kind = &step.kind;
+                    matches!(kind, StepKind::Start { .. } | StepKind::Join { .. } | StepKind::Free { .. })
+                });
                 let Some(at) = at else {
                     block += 1;
                     continue;
@@ -399,7 +397,8 @@ impl Threads<'_, '_> {
         for thread in &self.threads {
             for block in thread.code.reachable() {
                 for step in &thread.code.block(block).steps {
-                    step.kind.for_each_expr(&mut |e| e.for_each_object(&mut |object| _ = found.insert(object)));
+                    step.kind
+                        .for_each_expr(&mut |e| e.for_each_object(&mut |object| _ = found.insert(object)));
                 }
             }
         }
@@ -462,9 +461,7 @@ impl Threads<'_, '_> {
             let yes = if equal == Expr::Int(1) { here } else { code.new_block() };
             let cells = self.slots[&number].cells.expect("threads that exist have cells");
             let steps = match &step.kind {
-                StepKind::Start { entry, argument, .. } => {
-                    self.start(code, number, cells, entry, argument)
-                }
+                StepKind::Start { entry, argument, .. } => self.start(code, number, cells, entry, argument),
                 StepKind::Join { result, .. } => {
                     let result = result.filter(|_| joined.contains(&number));
                     join(code, cells, result)
@@ -610,7 +607,6 @@ fn simplify(code: &mut Code, context: &mut Context<'_>) {
             }
         }
     }
-
 }
 
 /// An object that is entered once holds from the start what it holds then.

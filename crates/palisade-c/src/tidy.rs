@@ -30,10 +30,7 @@ pub(crate) fn can_fail(e: &Expr) -> bool {
         Expr::Int(_) | Expr::Reg(_) | Expr::Address(..) => false,
         Expr::Not(a) | Expr::Wrap(_, a) => can_fail(a),
         Expr::Binary(op, a, b) => {
-            let divides = matches!(
-                op,
-                BinaryOp::Div | BinaryOp::Rem | BinaryOp::WordDiv | BinaryOp::WordRem
-            );
+            let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem | BinaryOp::WordDiv | BinaryOp::WordRem);
             let here = divides && !b.as_int().is_some_and(|b| b != 0)
                 || matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
             here || can_fail(a) || can_fail(b)
@@ -216,9 +213,9 @@ fn substitute(code: &mut Code) -> bool {
                 let before = kind.clone();
                 kind.for_each_expr_mut(&mut |e| *e = e.substitute(&value, &registers));
                 // A check of a copy is a check of what was copied.
-                if let StepKind::Initialised(register) = kind {
+                if let StepKind::Initialised(register, check) = kind {
                     match value(register) {
-                        Some(Expr::Reg(original)) => kind = StepKind::Initialised(original),
+                        Some(Expr::Reg(original)) => kind = StepKind::Initialised(original, check),
                         Some(_) => continue,
                         None => {}
                     }
@@ -345,9 +342,11 @@ fn retarget(kind: &mut StepKind, from: RegId, to: RegId) -> bool {
         | StepKind::Load { to: register, .. }
         | StepKind::Any { to: register, .. }
         | StepKind::Locked { old: register, .. } => change(register),
-        StepKind::Cas { old, done, .. } => {
-            // Both results in one register would be wrong.
-            if old.is_some_and(|old| old == to) || done.is_some_and(|done| done == to) {
+        StepKind::Cas { old, done, at, expected, new } => {
+            // Both results in one register would be wrong, and so would one that the rest still reads after the
+            // old value was assigned.
+            let both = old.is_some_and(|old| old == to) || done.is_some_and(|done| done == to);
+            if both || at.pointer.mentions(to) || expected.mentions(to) || new.mentions(to) {
                 return false;
             }
             old.iter_mut().chain(done).for_each(change);

@@ -97,9 +97,9 @@ impl Generator<'_, '_> {
         for _ in 0..16 {
             let Some(Node::Type(ty)) = module.debug.get(target) else { return None };
             if let Some(name) = &ty.name {
-                let found = ["struct", "union"].iter().find_map(|kind| {
-                    module.types.find_named(&format!("{kind}.{name}"))
-                });
+                let found = ["struct", "union"]
+                    .iter()
+                    .find_map(|kind| module.types.find_named(&format!("{kind}.{name}")));
                 if found.is_some() {
                     return found;
                 }

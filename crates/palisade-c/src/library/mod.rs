@@ -127,11 +127,16 @@ impl<'a> Generator<'a, '_> {
                 self.step(StepKind::StoreFence);
                 Ok(None)
             }
-            "llvm.threadlocal.address.p0" | "llvm.threadlocal.address" | "llvm.launder.invariant.group.p0"
-            | "llvm.strip.invariant.group.p0" | "llvm.ptr.annotation.p0" => {
-                self.operand(operands, 0).map(Some)
-            }
-            "llvm.expect.i64" | "llvm.expect.i32" | "llvm.expect.i1" | "llvm.expect.i16" | "llvm.expect.i8"
+            "llvm.threadlocal.address.p0"
+            | "llvm.threadlocal.address"
+            | "llvm.launder.invariant.group.p0"
+            | "llvm.strip.invariant.group.p0"
+            | "llvm.ptr.annotation.p0" => self.operand(operands, 0).map(Some),
+            "llvm.expect.i64"
+            | "llvm.expect.i32"
+            | "llvm.expect.i1"
+            | "llvm.expect.i16"
+            | "llvm.expect.i8"
             | "llvm.expect.with.probability.i64" => self.operand(operands, 0).map(Some),
             "llvm.is.constant.i32" | "llvm.is.constant.i64" => Ok(Some(Expr::Int(0))),
             "llvm.assume" => {

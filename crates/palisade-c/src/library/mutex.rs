@@ -131,10 +131,10 @@ impl Generator<'_, '_> {
         if !self.context.features.recursive_mutexes {
             return Expr::Int(0);
         }
-        let word = self.temporary(8 << at.size);
+        let (word, me) = (self.temporary(8 << at.size), self.owner());
         self.step(StepKind::Load { to: word, from: at.clone(), raw: false });
         let mine = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Int(OWNER | RECURSIVE));
-        let mine = self.binary(BinaryOp::Eq, mine, Expr::Int(self.thread | RECURSIVE));
+        let mine = self.binary(BinaryOp::Eq, mine, Expr::Int(me | RECURSIVE));
         let (yes, no) = (self.new_block(), self.new_block());
         self.end(End::Branch(mine, yes, no));
         self.go_on(yes);
@@ -154,7 +154,8 @@ impl Generator<'_, '_> {
         self.check_mutex(&at);
         let after = self.new_block();
         let flag = self.lock_again(&at, after);
-        let new = self.binary(BinaryOp::BitOr, flag.clone(), Expr::Int(self.thread));
+        let me = self.owner();
+        let new = self.binary(BinaryOp::BitOr, flag.clone(), Expr::Int(me));
         self.step(StepKind::AwaitCas { at, expected: flag, new });
         self.end(End::Goto(after));
         self.go_on(after);
@@ -167,7 +168,8 @@ impl Generator<'_, '_> {
         self.step(StepKind::Assign(result, Expr::Int(0)));
         let after = self.new_block();
         let flag = self.lock_again(&at, after);
-        let new = self.binary(BinaryOp::BitOr, flag.clone(), Expr::Int(self.thread));
+        let me = self.owner();
+        let new = self.binary(BinaryOp::BitOr, flag.clone(), Expr::Int(me));
         let done = self.temporary(1);
         self.step(StepKind::Cas { old: None, done: Some(done), at, expected: flag, new });
         let failed = self.new_block();
@@ -181,16 +183,16 @@ impl Generator<'_, '_> {
 
     /// Gives the mutex back.
     pub(super) fn unlock(&mut self, at: Access) {
-        let old = self.temporary(8 << at.size);
+        let (old, me) = (self.temporary(8 << at.size), self.owner());
         if !self.context.features.recursive_mutexes {
             self.step(StepKind::Locked { rmw: Rmw::Exchange, old, at, operand: Expr::Int(0) });
-            let held = self.binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(self.thread));
+            let held = self.binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(me));
             self.step(StepKind::Assert(held, Check::Held));
             return;
         }
         self.step(StepKind::Load { to: old, from: at.clone(), raw: false });
         let owner = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(OWNER));
-        let held = self.binary(BinaryOp::Eq, owner, Expr::Int(self.thread));
+        let held = self.binary(BinaryOp::Eq, owner, Expr::Int(me));
         self.step(StepKind::Assert(held, Check::Held));
         let count = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(RECURSIVE - AGAIN));
         let several = self.binary(BinaryOp::Ne, count, Expr::Int(0));
@@ -221,6 +223,7 @@ impl Generator<'_, '_> {
             | "pthread_rwlock_unlock" => Access { pointer: self.operand(operands, 0)?, size: 2 },
             _ => return Ok(None),
         };
+        let me = self.owner();
         match name {
             "pthread_rwlock_init" => self.step(StepKind::Store { to: at, value: Expr::Int(0) }),
             "pthread_rwlock_destroy" => {
@@ -230,11 +233,11 @@ impl Generator<'_, '_> {
                 self.step(StepKind::Assert(free, Check::Usable));
             }
             "pthread_rwlock_wrlock" => {
-                let new = Expr::Int(-self.thread);
+                let new = Expr::Int(-me);
                 self.step(StepKind::AwaitCas { at, expected: Expr::Int(0), new });
             }
             "pthread_rwlock_trywrlock" => {
-                let (done, new) = (self.temporary(1), Expr::Int(-self.thread));
+                let (done, new) = (self.temporary(1), Expr::Int(-me));
                 self.step(StepKind::Cas { old: None, done: Some(done), at, expected: Expr::Int(0), new });
                 return Ok(Some(self.select(Expr::Reg(done), Expr::Int(0), Expr::Int(EBUSY), 32)));
             }
@@ -250,7 +253,10 @@ impl Generator<'_, '_> {
                 let (writer, reader, after) = (self.new_block(), self.new_block(), self.new_block());
                 self.end(End::Branch(writes, writer, reader));
                 self.go_on(writer);
-                let mine = self.binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(-self.thread));
+                let mine = {
+                    let owner = me;
+                    self.binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(-owner))
+                };
                 self.step(StepKind::Assert(mine, Check::Held));
                 let nothing = self.temporary(32);
                 let operand = Expr::Int(0);

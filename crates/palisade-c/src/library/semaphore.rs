@@ -127,7 +127,8 @@ impl Generator<'_, '_> {
         let word = self.temporary(32);
         self.step(StepKind::Load { to: word, from: at.clone(), raw: false });
         let done = self.binary(BinaryOp::Eq, Expr::Reg(word), Expr::Int(2));
-        let (slow, run, wait, after) = (self.new_block(), self.new_block(), self.new_block(), self.new_block());
+        let (slow, run, wait, after) =
+            (self.new_block(), self.new_block(), self.new_block(), self.new_block());
         self.end(End::Branch(done, after, slow));
         self.go_on(slow);
         let first = self.temporary(1);

@@ -36,7 +36,9 @@ impl Generator<'_, '_> {
                 Err(Refused)
             }
             // Bounds and hints for other tools, which are not needed here.
-            "__VERIFIER_loop_bound" | "__VERIFIER_loop_begin" | "__VERIFIER_spin_start"
+            "__VERIFIER_loop_bound"
+            | "__VERIFIER_loop_begin"
+            | "__VERIFIER_spin_start"
             | "__VERIFIER_make_nb" => Ok(Some(None)),
             _ if name.starts_with("__VERIFIER_nondet_") => {
                 let width = self.type_width(instruction.ty)?;
