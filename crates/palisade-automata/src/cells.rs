@@ -1,8 +1,9 @@
 //! Sets of cells in one machine word, to see whether accesses of different threads can conflict.
 //!
 //! *Guarantee.* If two threads can access the same cell and one of them can write it, the sets of the two accesses
-//! share a bit. Cells that no instruction writes, or that only one thread can access, have no bit. With more than
-//! 64 other cells, several share a bit, which only makes the sets larger.
+//! share a bit. Where only such conflicts matter ([`CellSets::conflicting`]), cells that no instruction writes, or
+//! that only one thread can access, have no bit. With more than 64 cells, several share a bit, which only makes the
+//! sets larger.
 
 use crate::Pointers;
 use palisade_base::{Id, IdVec};
@@ -19,8 +20,14 @@ pub struct CellSets {
 }
 
 impl CellSets {
-    /// Analyses a program.
-    pub fn new(system: &System) -> CellSets {
+    /// Sets in which every cell counts.
+    pub fn of_all(system: &System) -> CellSets {
+        let bits = system.cells.ids().map(|cell| 1 << (cell.0 % Cells::BITS));
+        CellSets { bits: bits.collect(), pointers: Pointers::new(system) }
+    }
+
+    /// Sets in which only those cells count that can cause a conflict between threads.
+    pub fn conflicting(system: &System) -> CellSets {
         let pointers = Pointers::new(system);
         let threads = threads(system);
         let mut users: IdVec<CellId, u32> = vec![0; system.cells.len()].into();

@@ -4,11 +4,20 @@
 //! *visible*: it is neither collapsed into another step nor chosen as a reduced set of steps. `final`
 //! properties are judged only where no step is possible. Reductions keep all these states, so nothing needs
 //! to be visible for them.
+//!
+//! Data races are judged in all states too. What is seen for them is which thread is about to access which cell,
+//! for the cells that plain accesses and other accesses of different threads can have in common.
 
 use crate::local::{Hold, Local};
+use crate::{CellSets, Pointers};
 use palisade_base::{Id, IdVec};
+use palisade_memory::NextAccess;
 use palisade_program::Value;
-use palisade_program::running::{CellId, Condition, Location, PropertyKind, RegId, RoleId, System, ThreadId};
+use palisade_program::running::{
+    Address, Addresses, CellId, Code, CodeId, Condition, EdgeId, Instr, Location, PropertyKind, RegId,
+    RoleId, System, ThreadId,
+};
+use rustc_hash::FxHashMap;
 
 /// The parts of states that `forbid` properties look at.
 #[derive(Debug)]
@@ -20,6 +29,82 @@ pub struct Observer {
     pub cells: Vec<CellId>,
     /// Instances that some property names individually. They are not interchangeable with others.
     pub named: Vec<ThreadId>,
+    races: Option<Races>,
+}
+
+/// Where data races are possible.
+#[derive(Debug)]
+struct Races {
+    addresses: Addresses,
+    /// The accesses of each location that may touch a cell in [`Races::cells`].
+    accesses: FxHashMap<(CodeId, Location), Vec<(Address, AccessKind)>>,
+    /// The cells that a plain access may touch, and that another thread may access.
+    cells: IdVec<CellId, bool>,
+}
+
+/// What an access does, as far as races are concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct AccessKind {
+    writes: bool,
+    plain: bool,
+}
+
+impl Races {
+    /// `None` if the program has no plain accesses.
+    fn new(system: &System) -> Option<Races> {
+        if system.codes.iter().all(|code| code.plain.is_empty()) {
+            return None;
+        }
+        let sets = CellSets::conflicting(system);
+        let pointers = Pointers::new(system);
+        let all = |code, address| -> Vec<CellId> {
+            pointers.cells(system, code, address).unwrap_or_else(|| system.cells.ids().collect())
+        };
+        let mut cells: IdVec<CellId, bool> = vec![false; system.cells.len()].into();
+        for (id, code) in system.codes.iter_enumerated() {
+            for &edge in &code.plain {
+                if let Some((address, _)) = access(code, edge) {
+                    // A cell without a bit is never written, or accessed by one thread only.
+                    let shared = all(id, address).into_iter().filter(|&cell| sets.only(cell) != 0);
+                    shared.for_each(|cell| cells[cell] = true);
+                }
+            }
+        }
+        let mut accesses: FxHashMap<(CodeId, Location), Vec<_>> = FxHashMap::default();
+        for (id, code) in system.codes.iter_enumerated() {
+            for (edge_id, edge) in code.edges().iter_enumerated() {
+                let Some((address, writes)) = access(code, edge_id) else { continue };
+                if all(id, address).into_iter().any(|cell| cells[cell]) {
+                    let kind = AccessKind { writes, plain: code.plain.binary_search(&edge_id).is_ok() };
+                    accesses.entry((id, edge.source)).or_default().push((address.clone(), kind));
+                }
+            }
+        }
+        Some(Races { addresses: system.addresses.clone(), accesses, cells })
+    }
+
+    /// What a thread is about to access.
+    fn next(&self, local: &Local) -> Vec<NextAccess> {
+        let top = local.thread.top();
+        if local.hold != Hold::Outside || local.fault.is_some() {
+            return Vec::new();
+        }
+        let Some(accesses) = self.accesses.get(&(top.code, top.location)) else { return Vec::new() };
+        let next = accesses.iter().filter_map(|(address, kind)| {
+            let cell = address.resolve(&self.addresses, &top.registers).ok()?;
+            self.cells[cell].then_some(NextAccess { cell, writes: kind.writes, plain: kind.plain })
+        });
+        next.collect()
+    }
+}
+
+/// The address of a load, store or locked instruction, and whether it may write.
+fn access(code: &Code, edge: EdgeId) -> Option<(&Address, bool)> {
+    match &code.edges()[edge].instr {
+        Instr::Load(_, address) => Some((address, false)),
+        Instr::Store(address, _) | Instr::Locked { address, .. } => Some((address, true)),
+        _ => None,
+    }
 }
 
 /// The parts of states that `forbid` properties look at in the threads of one role.
@@ -39,6 +124,8 @@ pub struct View {
     pending: usize,
     at: Option<Location>,
     registers: Vec<Value>,
+    /// What the thread is about to access, where races are possible.
+    next: Vec<NextAccess>,
 }
 
 impl Observer {
@@ -49,6 +136,7 @@ impl Observer {
             reads_memory: false,
             cells: Vec::new(),
             named: Vec::new(),
+            races: Races::new(system),
         };
         for property in &system.properties {
             let visible = property.kind == PropertyKind::Forbid;
@@ -90,9 +178,11 @@ impl Observer {
         }
     }
 
-    /// Whether some `forbid` looks at threads of a role.
+    /// Whether something is seen of threads of a role.
     pub fn looks_at(&self, role: RoleId) -> bool {
-        !self.roles[role].locations.is_empty() || !self.roles[role].registers.is_empty()
+        self.races.is_some()
+            || !self.roles[role].locations.is_empty()
+            || !self.roles[role].registers.is_empty()
     }
 
     /// The view of a thread.
@@ -108,7 +198,13 @@ impl Observer {
             pending,
             at: seen.locations.iter().copied().find(|&location| local.thread.is_at(location)),
             registers: seen.registers.iter().map(|register| bottom.registers[register.index()]).collect(),
+            next: self.next_accesses(local),
         }
+    }
+
+    /// What a thread is about to access, of the cells on which races are possible.
+    pub fn next_accesses(&self, local: &Local) -> Vec<NextAccess> {
+        self.races.as_ref().map_or_else(Vec::new, |races| races.next(local))
     }
 
     /// Whether the thread is at a location that some `forbid` looks at.

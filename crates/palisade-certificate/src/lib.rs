@@ -70,6 +70,7 @@
 mod bad;
 mod dead;
 mod element;
+mod fair;
 mod file;
 mod flow;
 mod invariant;
@@ -86,6 +87,7 @@ mod states;
 mod undo;
 mod watch;
 
+pub use fair::verify_fair;
 pub use file::{Certificate, CertificateError, SCHEMA_VERSION};
 pub use missing::Missing;
 pub use progress::{can_reach, verify_progress};
@@ -144,6 +146,9 @@ pub enum Refusal {
     /// What must stay reachable does not.
     #[error("the program reaches a state from which one of its `live` properties is out of reach")]
     OutOfReach,
+    /// A fair run goes on forever and violates a property by that.
+    #[error("a fair run violates one of the program's `terminates` or `leaves` properties")]
+    Forever,
     /// An initial state is missing.
     #[error("an initial state is not in any element")]
     InitialMissing,

@@ -87,3 +87,10 @@ pub fn in_words(program: &Program, random: &mut Random) -> Program {
     });
     result
 }
+
+/// Makes some accesses plain. This adds data races, if there are any, to what is wrong with the program.
+pub fn with_plain(program: &Program, random: &mut Random) -> Program {
+    let mut result = program.clone();
+    walk::places(&mut result, &mut |place| place.plain = random.percent(40));
+    result
+}

@@ -46,9 +46,41 @@ pub(crate) fn names(program: &mut Program, visit: &mut dyn FnMut(&mut Name)) {
         expr(&mut property.condition, visit);
     }
     for progress in &mut program.progress {
-        if let ProgressKind::Live(condition) = &mut progress.kind {
-            expr(condition, visit);
+        match &mut progress.kind {
+            ProgressKind::Live(condition) => expr(condition, visit),
+            ProgressKind::Leaves { process, label } => {
+                visit(&mut process.template);
+                visit(label);
+            }
+            ProgressKind::DeadlockFree | ProgressKind::LiveEnd | ProgressKind::Terminates => {}
         }
+    }
+}
+
+/// Calls `visit` for every place that a body reads or assigns, except those inside other places.
+pub(crate) fn places(program: &mut Program, visit: &mut dyn FnMut(&mut Place)) {
+    blocks(program, &mut |stmts| {
+        for statement in stmts {
+            if let StmtKind::Assign { place, .. } = &mut statement.kind {
+                visit(place);
+            }
+            own_expressions(statement, &mut |e| places_of(e, visit));
+        }
+    });
+}
+
+fn places_of(e: &mut Expr, visit: &mut dyn FnMut(&mut Place)) {
+    match &mut e.kind {
+        ExprKind::Read(place) => visit(place),
+        ExprKind::Unary(_, a) => places_of(a, visit),
+        ExprKind::Binary(_, a, b) => {
+            places_of(a, visit);
+            places_of(b, visit);
+        }
+        ExprKind::Locked(_, _, operands) | ExprKind::Call(_, operands) => {
+            operands.iter_mut().for_each(|operand| places_of(operand, visit));
+        }
+        _ => {}
     }
 }
 

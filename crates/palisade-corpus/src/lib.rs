@@ -7,6 +7,7 @@
 //!
 //! The library contains the texts of all files ([`texts()`]). Nothing here runs or checks a program.
 
+mod c;
 pub mod data_structures;
 mod expected;
 mod families;
@@ -18,6 +19,7 @@ mod rounds;
 mod template;
 mod texts;
 
+pub use c::{CExpectation, Question, c_expectations};
 pub use expected::{Expectation, Safety, Verdicts, expectations, progress_expectations};
 pub use families::{Family, families};
 pub use files::generated;

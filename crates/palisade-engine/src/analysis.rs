@@ -120,6 +120,9 @@ impl<'p> Analysis<'p> {
         if let Some(known) = self.computed.automata.get() {
             return known.clone();
         }
+        if self.structure().has_plain {
+            return Err(Reason::Unsupported(ONLY_EXPLICIT_FINDS_RACES.into()));
+        }
         let system = self.system(1);
         let mut exhausted = None;
         let may_continue = || {
@@ -183,6 +186,9 @@ impl Facts {
         bounds.iter().find(|(other, _)| *other == engine).map(|(_, bound)| bound.clone())
     }
 }
+
+/// Why an engine does not answer about a program with plain accesses.
+pub const ONLY_EXPLICIT_FINDS_RACES: &str = "only explicit search looks for data races";
 
 /// Why a program has no explicit automata.
 fn explain(system: &System, trouble: Trouble) -> Reason {

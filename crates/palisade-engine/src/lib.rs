@@ -24,14 +24,16 @@ mod stats;
 mod task;
 mod verdict;
 
-pub use analysis::{Analysis, Facts, Structure};
+pub use analysis::{Analysis, Facts, ONLY_EXPLICIT_FINDS_RACES, Structure};
 pub use engine::{Engine, Proofs, Suitability};
 pub use limits::{Exhausted, Limits};
 pub use memory::{Process, in_use as memory_in_use};
 pub use palisade_base::limits::Pace;
 pub use progress::{Note, Progress, Silent};
 pub use proof::{Certified, Proof, ProofKind};
-pub use question::{DeadlockFreedom, GoalsReachable, Question, Robustness, Safety, TriangularRaces};
+pub use question::{
+    DeadlockFreedom, FairProgress, GoalsReachable, Question, Robustness, Safety, TriangularRaces,
+};
 pub use race::{Entered, Race};
 pub use reach::{Reachability, Reached};
 pub use reason::Reason;

@@ -52,6 +52,19 @@ impl Question for GoalsReachable {
     const VIOLATED: &'static str = "unsafe";
 }
 
+/// Do all fair runs end (`terminates`), and does no process stay inside a labelled statement forever
+/// (`leaves`)? `palisade_memory` defines fair runs. The witness is a run whose last steps are a cycle that a
+/// fair scheduler can repeat forever, or after which nothing can move.
+///
+/// Threads must be lowered with `Waits::Retry` ([`crate::Options::waits`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FairProgress;
+
+impl Question for FairProgress {
+    const HOLDS: &'static str = "safe";
+    const VIOLATED: &'static str = "unsafe";
+}
+
 /// Does the memory model add any behaviour at all?
 ///
 /// A program is robust under a model if every run has a happens-before relation (program order, reads-from,

@@ -51,6 +51,8 @@ pub(crate) struct Info {
     /// Whether it is at a location a `forbid` looks at.
     pub at_seen: bool,
     pub faulted: bool,
+    /// Whether it is about to access a cell on which data races are possible.
+    pub may_race: bool,
     /// How many times in a row the local steps of the thread had been cut off when this state was first
     /// reached. 0 means that the thread waits for something here.
     pub cuts: u32,
@@ -83,6 +85,7 @@ impl Info {
         unjudged: false,
         at_seen: false,
         faulted: false,
+        may_race: false,
         cuts: 0,
         finished: true,
         buffer_empty: true,
@@ -270,6 +273,7 @@ impl Policy for Exploring {
             unjudged: self.observer.looks_at(role) && matches!(local.hold, Hold::Armed(_)),
             at_seen: self.observer.is_at_seen_location(local),
             faulted: local.fault.is_some(),
+            may_race: !self.observer.next_accesses(local).is_empty(),
             cuts: if reached.cut { reached.from.map_or(0, |from| from.cuts) + 1 } else { 0 },
             finished,
             buffer_empty,

@@ -291,7 +291,7 @@ impl<'s> Expander<'s, '_> {
     }
 
     /// Puts a started thread into the first free field after the initial instances.
-    fn place_child(&self, state: &mut [u64], child: LocalId) -> bool {
+    pub(crate) fn place_child(&self, state: &mut [u64], child: LocalId) -> bool {
         let instances = self.automaton.machine.machine.system.instances.len();
         let free = self.layout.threads[instances..].iter().find(|field| field.get(state) == 0);
         free.inspect(|field| field.set(state, child.0)).is_some()

@@ -63,7 +63,7 @@ pub(crate) struct Footprints {
 
 impl Footprints {
     pub fn new(system: &System) -> Footprints {
-        let sets = CellSets::new(system);
+        let sets = CellSets::conflicting(system);
         let own = own_accesses(system, &sets);
         let nothing = |code: &Code| vec![Reach::default(); code.location_count()].into();
         let mut from: Reaches = system.codes.iter().map(nothing).collect();

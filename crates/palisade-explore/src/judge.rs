@@ -7,9 +7,10 @@ use crate::automaton::Automaton;
 use crate::layout::Layout;
 use palisade_automata::on_demand::LocalId;
 use palisade_base::Id;
-use palisade_memory::Fault;
+use palisade_memory::{Fault, NextAccess};
 use palisade_program::Value;
 use palisade_program::running::{BinaryOp, Condition, Property, PropertyKind, System, binary, unary};
+use smallvec::SmallVec;
 
 /// How a property is judged.
 struct Rule<'a> {
@@ -48,6 +49,7 @@ impl<'a> Judge<'a> {
             finished &= info.finished;
         }
         faulted
+            || judged && self.is_race(automaton, layout, state)
             || self.rules.iter().any(|rule| {
                 let now = match rule.property.kind {
                     PropertyKind::Forbid => {
@@ -60,6 +62,24 @@ impl<'a> Judge<'a> {
                 let at = Packed { automaton, layout, state };
                 now && at.evaluate(&rule.property.bad).is_ok_and(|value| value != 0)
             })
+    }
+}
+
+impl Judge<'_> {
+    /// Whether two threads are in a data race.
+    fn is_race(&self, automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> bool {
+        let threads = layout.threads.iter().map(|field| LocalId(field.get(state)));
+        let racing = threads.filter(|&local| automaton.note(local).may_race);
+        let next = |local| automaton.policy.observer.next_accesses(automaton.local(local));
+        let mut seen: SmallVec<[Vec<NextAccess>; 4]> = SmallVec::new();
+        for accesses in racing.map(next) {
+            let races = |other: &NextAccess| accesses.iter().any(|access| access.races_with(*other));
+            if seen.iter().flatten().any(races) {
+                return true;
+            }
+            seen.push(accesses);
+        }
+        false
     }
 }
 

@@ -28,6 +28,7 @@
 //! | [`layout`] | packed states; symmetry as sorting |
 //! | `palisade-search`, [`search`] | breadth first, in batches, on all cores; same answer for any job count |
 //! | [`progress`] | deadlocks, and what stays reachable |
+//! | [`fair`], [`strong`] | fair runs that go on forever |
 //! | [`witness`] | back to a run of the store-buffer machine |
 //! | [`ends`] | all outcomes of a program, by the same search |
 //! | [`shortest`](mod@shortest) | a shortest run, by the same search without reductions |
@@ -36,6 +37,7 @@ mod automaton;
 mod chain;
 mod ends;
 mod expand;
+mod fair;
 mod footprint;
 mod judge;
 mod layout;
@@ -43,6 +45,7 @@ mod progress;
 mod pump;
 mod search;
 mod shortest;
+mod strong;
 mod witness;
 
 pub use ends::{Outcomes, outcomes, run_to_end};
@@ -234,8 +237,8 @@ impl<'c> Searches<'c> {
             let end = self.search(&mut automaton, room, Crowd::Grows, self.limits);
             match end {
                 End::TooManyThreads if room < MAX_SPAWNED => room *= 2,
-                End::TooManyThreads if self.goal == Goal::OutOfReach => {
-                    return Bounded::Unknown(progress::too_many_threads());
+                End::TooManyThreads if matches!(self.goal, Goal::OutOfReach | Goal::Forever) => {
+                    return Bounded::Unknown(progress::too_many_threads(self.goal));
                 }
                 End::TooManyThreads => break,
                 end => return self.answer(&mut automaton, end, room),

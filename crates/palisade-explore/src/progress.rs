@@ -40,14 +40,15 @@ use palisade_automata::Hold;
 use palisade_automata::on_demand::LocalId;
 use palisade_base::Id;
 use palisade_engine::{
-    Analysis, DeadlockFreedom, Engine, GoalsReachable, Limits, Outcome, Question, Reason, Reduction,
-    Suitability, Verdict,
+    Analysis, DeadlockFreedom, Engine, FairProgress, GoalsReachable, Limits, Outcome, Question, Reason,
+    Reduction, Suitability, Verdict,
 };
 use palisade_memory::{Machine, Section, State};
 use palisade_program::running::ThreadId;
 use palisade_search::{Successors, Visited, Wanted};
 
-/// Explicit-state search for deadlocks and for goals that are out of reach.
+/// Explicit-state search for deadlocks, for goals that are out of reach, and for fair runs that go on forever
+/// ([`crate::fair`]).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress;
 
@@ -76,6 +77,20 @@ impl Engine<GoalsReachable> for Progress {
 
     fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome<GoalsReachable> {
         check(Goal::OutOfReach, "dead end", analysis, limits)
+    }
+}
+
+impl Engine<FairProgress> for Progress {
+    fn name(&self) -> &'static str {
+        Explicit.name()
+    }
+
+    fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
+        Explicit.suits(analysis)
+    }
+
+    fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome<FairProgress> {
+        check(Goal::Forever, "violation of `terminates` or `leaves`", analysis, limits)
     }
 }
 
@@ -118,9 +133,10 @@ pub(crate) fn open(bound: usize) -> Reason {
     ))
 }
 
-/// Why there is no answer about goals where many threads are started.
-pub(crate) fn too_many_threads() -> Reason {
-    Reason::Unsupported("too many processes are started to tell what stays reachable".to_owned())
+/// Why there is no answer about all states where many threads are started.
+pub(crate) fn too_many_threads(goal: Goal) -> Reason {
+    let what = if goal == Goal::Forever { "whether every run ends" } else { "what stays reachable" };
+    Reason::Unsupported(format!("too many processes are started to tell {what}"))
 }
 
 /// Whether nothing happens after a packed state, because of a fault.

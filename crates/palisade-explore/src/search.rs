@@ -7,6 +7,7 @@ use crate::automaton::{Automaton, Need};
 use crate::chain::{Follow, Payoff};
 use crate::ends::Ends;
 use crate::expand::{self, Crowd, Expander};
+use crate::fair;
 use crate::judge::Judge;
 use crate::layout::Layout;
 use crate::progress;
@@ -31,6 +32,8 @@ pub(crate) enum Goal {
     Stuck,
     /// A state from which a goal of the program is out of reach.
     OutOfReach,
+    /// A fair run that goes on forever and violates a property by that.
+    Forever,
 }
 
 /// How a search ended.
@@ -129,7 +132,7 @@ impl AddAssign for Tally {
 impl Search<'_, '_> {
     /// Searches all states.
     ///
-    /// Where all states are wanted ([`Goal::OutOfReach`]), they are judged at the end.
+    /// Where all states are wanted ([`Goal::OutOfReach`], [`Goal::Forever`]), they are judged at the end.
     pub fn run(&mut self) -> (End, Counters) {
         let effort = Effort { limits: self.limits, pool: self.pool, batch: BATCH };
         let visited = Visited::new(self.layout.words, Shards::Many);
@@ -143,6 +146,7 @@ impl Search<'_, '_> {
             palisade_search::End::Clean if self.goal == Goal::OutOfReach => {
                 progress::judge(self, search.visited())
             }
+            palisade_search::End::Clean if self.goal == Goal::Forever => fair::judge(self, search.visited()),
             palisade_search::End::Clean => End::Clean { left_out: self.tally.left_out },
             palisade_search::End::Found(bad) => self.bad(search.visited(), bad[0]),
             palisade_search::End::Halted(halt) => halt.into(),
@@ -266,7 +270,7 @@ impl Expand for Search<'_, '_> {
         match self.goal {
             Goal::Bad => self.judge.is_bad(self.automaton, self.layout, state),
             Goal::Stuck => progress::is_stuck(self, state),
-            Goal::OutOfReach => false,
+            Goal::OutOfReach | Goal::Forever => false,
         }
     }
 

@@ -62,6 +62,10 @@ impl Export<'_> {
             return Ok(print::print(self.program));
         }
         let mut problems = self.any_number();
+        if self.program.has_plain() {
+            let message = "plain accesses, and the question whether they race, cannot be exported";
+            problems.push(Diagnostic::error("plain-access", message));
+        }
         if let Some(span) = self.program.relies_on_words() {
             let message = "variables with chosen addresses or values that wrap around cannot be exported";
             problems.push(Diagnostic::error("machine-words", message).at(span, ""));

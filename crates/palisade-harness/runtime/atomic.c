@@ -37,6 +37,15 @@ static inline void log_as(const volatile void *address, uint64_t head, uint64_t 
     }
 }
 
+/* A compare-and-swap accesses the expected value plainly, in steps of their own. If it is on the thread's own
+ * stack, as it usually is, it belongs to the state of the thread like the compiler's other accesses there. */
+static inline void expected_event(const void *expected, enum kind kind, size_t size, uint64_t place)
+{
+    if (likely(!pal.quiet) && !pal_is_on_stack(pal.self, (uint64_t)expected)) {
+        pal_event((uint64_t)expected, HEAD(kind, O_PLAIN, size), place);
+    }
+}
+
 #define STORE_KIND(memory_order) ((memory_order & 7) >= 5 ? K_LOCKED : K_STORE)
 
 #define RMW(bits, name, expression)                                                                \
@@ -52,14 +61,18 @@ static inline void log_as(const volatile void *address, uint64_t head, uint64_t 
     EXPORT int __tsan_atomic##bits##_compare_exchange_##strength(volatile a##bits *a, a##bits *c,  \
                                                                  a##bits v, int mo, int fail)      \
     {                                                                                              \
+        expected_event(c, K_LOAD, sizeof *c, CALLER);                                              \
+        a##bits expected = *c;                                                                     \
         decide(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                   \
-        if (*a == *c) {                                                                            \
+        a##bits old = *a;                                                                          \
+        if (old == expected) {                                                                     \
             log_as(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                               \
             *a = v;                                                                                \
             return 1;                                                                              \
         }                                                                                          \
         log_as(a, HEAD(K_LOCKED_LOAD, order(fail), sizeof *a), CALLER);                            \
-        *c = *a;                                                                                   \
+        expected_event(c, K_STORE, sizeof *c, CALLER);                                             \
+        *c = old;                                                                                  \
         return 0;                                                                                  \
     }
 
@@ -153,18 +166,21 @@ void pal_generic_exchange(size_t size, volatile void *a, void *from, void *to, i
 
 int pal_generic_compare_exchange(size_t size, volatile void *a, void *expected, void *desired, int mo, int fail)
 {
+    expected_event(expected, K_LOAD, size, CALLER);
+    char wanted[size], old[size];
+    pal_copy(wanted, expected, size);
     decide(a, HEAD(K_LOCKED, order(mo), size), CALLER);
-    const volatile char *x = a;
-    const char *y = expected;
+    pal_copy(old, (const void *)a, size);
     int same = 1;
     for (size_t i = 0; i < size; i++) {
-        same &= x[i] == y[i];
+        same &= old[i] == wanted[i];
     }
     log_as(a, HEAD(same ? K_LOCKED : K_LOCKED_LOAD, order(same ? mo : fail), size), CALLER);
     if (same) {
         pal_copy((void *)a, desired, size);
     } else {
-        pal_copy(expected, (const void *)a, size);
+        expected_event(expected, K_STORE, size, CALLER);
+        pal_copy(expected, old, size);
     }
     return same;
 }

@@ -14,7 +14,8 @@
 //!
 //! *Reading order*: [`State`] (the state of the machine), [`Machine::step`] (what one step does),
 //! [`Machine::successors`] (which steps are possible), [`Machine::violation`] (which states are bad),
-//! [`Machine::is_stuck`] (which states are deadlocks).
+//! [`Machine::is_stuck`] (which states are deadlocks), [`Machine::is_fair_cycle`] (what a fair scheduler can
+//! repeat forever).
 //!
 //! *Choices the papers leave open*:
 //! 1. While a thread's atomic section is open, no other thread takes a step and no other thread's pending
@@ -26,12 +27,16 @@
 //! 3. A step that causes a [`Fault`] leads to a state that records it and has no successors.
 //! 4. A spawned thread starts with an empty buffer; `spawn` drains nothing.
 
+mod fair;
 mod progress;
 mod property;
+mod race;
 mod state;
 mod step;
 
+pub use fair::{Agent, Unfair};
 pub use property::{Violation, evaluate};
+pub use race::NextAccess;
 pub use state::{Frame, Pending, Section, State, Thread};
 pub use step::{Action, Effect, Refusal, Step, Successor};
 

@@ -69,7 +69,7 @@ impl Machine<'_> {
     }
 
     /// The instructions that a thread may try next, with their edges.
-    fn steps_of(&self, state: &State, thread: ThreadId) -> Vec<(Step, EdgeId)> {
+    pub(crate) fn steps_of(&self, state: &State, thread: ThreadId) -> Vec<(Step, EdgeId)> {
         let top = state.threads[thread].top();
         let code = &self.system.codes[top.code];
         let mut steps = Vec::new();

@@ -3,7 +3,7 @@
 use crate::{Fault, Machine, State};
 use palisade_base::Id;
 use palisade_program::Value;
-use palisade_program::running::{BinaryOp, Condition, PropertyKind, ThreadId, binary, unary};
+use palisade_program::running::{BinaryOp, CellId, Condition, PropertyKind, ThreadId, binary, unary};
 
 /// Why a state is bad.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -12,14 +12,23 @@ pub enum Violation {
     Fault(ThreadId, Fault),
     /// The property with this index is violated.
     Property(usize),
+    /// These two threads are about to access this cell, and one of the accesses is plain ([`Machine::race`]).
+    Race(ThreadId, ThreadId, CellId),
     /// The state is stuck ([`Machine::is_stuck`]).
     Deadlock,
     /// No state that satisfies the goal with this index is reachable from here.
     Unreachable(usize),
+    /// The run can go on forever in a fair way, and violates a property by that.
+    Forever {
+        /// The index of the property in `System::fair`.
+        property: usize,
+        /// How many steps come before the cycle. All later steps are the cycle.
+        from: usize,
+    },
 }
 
 impl Machine<'_> {
-    /// Why the state is bad, if it is: a fault, else the first violated property.
+    /// Why the state is bad, if it is: a fault, else the first violated property, else a data race.
     pub fn violation(&self, state: &State) -> Option<Violation> {
         if let Some((thread, fault)) = state.fault {
             return Some(Violation::Fault(thread, fault));
@@ -37,6 +46,7 @@ impl Machine<'_> {
                 judged && evaluate(&property.bad, state).is_ok_and(|value| value != 0)
             })
             .map(Violation::Property)
+            .or_else(|| self.race(state))
     }
 }
 

@@ -349,20 +349,7 @@ impl Machine<'_> {
 
     /// The cell that an address refers to, given the register values.
     pub fn resolve(&self, address: &Address, registers: &[Value]) -> Result<CellId, Fault> {
-        match address {
-            Address::Cell(cell) => Ok(*cell),
-            Address::Element { base, len, index } => {
-                let index = index.eval(registers)?;
-                match u32::try_from(index) {
-                    Ok(offset) if offset < *len => Ok(CellId(base.0 + offset)),
-                    _ => Err(Fault::OutOfBounds(index)),
-                }
-            }
-            Address::Pointer(pointer) => {
-                let address = pointer.eval(registers)?;
-                self.system.cell_at(address).ok_or(Fault::BadPointer(address))
-            }
-        }
+        address.resolve(&self.system.addresses, registers)
     }
 
     fn arguments(

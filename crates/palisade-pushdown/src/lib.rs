@@ -40,7 +40,8 @@ mod witness;
 
 use contexts::{Contexts, ContextsEnd, Counters, Interrupted};
 use palisade_engine::{
-    Analysis, Bound, Engine, Limits, Outcome, Proof, Proofs, Reason, Stats, Suitability, Verdict, Witness,
+    Analysis, Bound, Engine, Limits, ONLY_EXPLICIT_FINDS_RACES, Outcome, Proof, Proofs, Reason, Stats,
+    Suitability, Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
 use population::Population;
@@ -123,6 +124,9 @@ fn refusal(analysis: &Analysis<'_>) -> Option<String> {
             "the engine `pushdown` supports only sequential consistency, not {}; `--engine rounds` translates TSO for it",
             analysis.task.model.name()
         ));
+    }
+    if analysis.structure().has_plain {
+        return Some(ONLY_EXPLICIT_FINDS_RACES.to_owned());
     }
     analysis
         .task

@@ -4,12 +4,12 @@
 //! true side of a disjunction, and so on. The facts are where processes are, and what cells and registers
 //! hold.
 
-use crate::{explain_cycle, faults, fit, one_line, progress};
+use crate::{explain_cycle, faults, fit, forever, one_line, progress};
 use palisade_base::{Id, limits};
 use palisade_memory::{Action, State, Violation};
 use palisade_program::Value;
 use palisade_program::running::{
-    BinaryOp, Condition, Location, PropertyKind, RoleId, ThreadId, UnaryOp, binary, unary,
+    BinaryOp, CellId, Condition, Location, PropertyKind, RoleId, ThreadId, UnaryOp, binary, unary,
 };
 use palisade_trace::Evidence;
 use palisade_trace::HappensBefore;
@@ -53,8 +53,10 @@ pub fn explain(evidence: &Evidence<'_>) -> String {
             let facts = if facts.is_empty() { "the property is violated".to_owned() } else { facts };
             format!("{when}{facts}{written}")
         }
+        Some(Violation::Race(first, second, cell)) => race(evidence, first, second, cell),
         Some(Violation::Deadlock) => progress::deadlock(evidence),
         Some(Violation::Unreachable(goal)) => progress::out_of_reach(evidence, goal),
+        Some(Violation::Forever { property, from }) => forever::explain(evidence, property, from),
     }
 }
 
@@ -67,6 +69,24 @@ pub fn last_place(evidence: &Evidence<'_>) -> Option<String> {
 pub fn last_fault(evidence: &Evidence<'_>) -> Option<String> {
     let Some(Violation::Fault(_, fault)) = evidence.replay.violation else { return None };
     Some(faults::fault(evidence, evidence.run.steps.len().checked_sub(1)?, fault))
+}
+
+/// What two threads in a data race are about to do.
+fn race(evidence: &Evidence<'_>, first: ThreadId, second: ThreadId, cell: CellId) -> String {
+    let about_to = |id: ThreadId| {
+        let span = palisade_trace::next_span(evidence.machine, evidence.last_state(), id);
+        let place = match evidence.source.line_in_words(span) {
+            Some(line) => format!(" ({line}: {})", quote(evidence.source.slice(span))),
+            None => String::new(),
+        };
+        format!("{}{place}", evidence.name(id))
+    };
+    let cell = &evidence.machine.system.cells[cell].name;
+    format!(
+        "data race on {cell}: {} and {} are about to access it at the same time",
+        about_to(first),
+        about_to(second)
+    )
 }
 
 /// `line 12: assert(x == 0)` for the instruction of a step.

@@ -13,6 +13,7 @@ mod explain;
 mod faults;
 mod fences;
 mod finding;
+mod forever;
 pub mod html;
 mod json;
 mod junit;

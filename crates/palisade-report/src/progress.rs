@@ -2,7 +2,7 @@
 
 use crate::explain::quote;
 use crate::{Explain, explain};
-use palisade_engine::{DeadlockFreedom, GoalsReachable};
+use palisade_engine::{DeadlockFreedom, FairProgress, GoalsReachable};
 use palisade_program::running::{EdgeId, ThreadId};
 use palisade_trace::Evidence;
 
@@ -16,6 +16,15 @@ impl Explain for DeadlockFreedom {
 }
 
 impl Explain for GoalsReachable {
+    type Shows = ();
+    const COMMAND: &'static str = "check";
+
+    fn violation(evidence: &Evidence<'_>, (): &()) -> String {
+        explain(evidence)
+    }
+}
+
+impl Explain for FairProgress {
     type Shows = ();
     const COMMAND: &'static str = "check";
 

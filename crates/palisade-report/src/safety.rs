@@ -1,8 +1,9 @@
 //! Answers about safety: what is bad at the end of a run, and how a proof was checked.
 
-use crate::{Explain, Finding, explain};
+use crate::{Explain, Finding, explain, forever};
 use palisade_engine::{ProofKind, Safety};
 use palisade_trace::Evidence;
+use serde_json::Value;
 
 impl Explain for Safety {
     type Shows = ();
@@ -10,6 +11,10 @@ impl Explain for Safety {
 
     fn violation(evidence: &Evidence<'_>, (): &()) -> String {
         explain(evidence)
+    }
+
+    fn shown_json(evidence: &Evidence<'_>, (): &()) -> Option<(&'static str, Value)> {
+        forever::json(evidence)
     }
 
     fn good(finding: &Finding<'_>) -> Option<String> {

@@ -4,10 +4,10 @@
 //! Every rendering of a run (the table, the picture) uses these words.
 
 use crate::explain::enumeration;
-use crate::one_line;
+use crate::{forever, one_line};
 use palisade_base::{Id, Span};
 use palisade_memory::{Action, Effect, State};
-use palisade_program::running::{CellId, CodeId, Condition, Edge, Instr, Location, RegId, System};
+use palisade_program::running::{CellId, CodeId, Condition, Edge, Instr, Location, RegId, System, ThreadId};
 use palisade_trace::Evidence;
 use palisade_trace::{Links, links};
 use std::collections::BTreeSet;
@@ -18,6 +18,8 @@ pub(crate) struct Story<'a> {
     /// Which steps overtook which stores.
     pub(crate) links: Links,
     watched: BTreeSet<(CodeId, Location)>,
+    /// The processes whose steps in a cycle are all local. These are shown.
+    spinning: Vec<ThreadId>,
 }
 
 /// The places that properties refer to.
@@ -47,7 +49,17 @@ impl<'a> Story<'a> {
     /// The story of a run.
     pub(crate) fn new(evidence: &'a Evidence<'a>) -> Story<'a> {
         let links = links(evidence.run, evidence.replay);
-        Story { evidence, links, watched: watched_places(evidence.machine.system) }
+        let watched = watched_places(evidence.machine.system);
+        let mut story = Story { evidence, links, watched, spinning: Vec::new() };
+        if let Some(from) = forever::first_step(evidence) {
+            let cycle =
+                || (from..evidence.run.steps.len()).map(|step| (step, evidence.run.steps[step].thread));
+            let shown: BTreeSet<ThreadId> =
+                cycle().filter(|&(step, _)| !story.is_local(step)).map(|(_, thread)| thread).collect();
+            story.spinning =
+                cycle().map(|(_, thread)| thread).filter(|thread| !shown.contains(thread)).collect();
+        }
+        story
     }
 
     /// `x=1`
@@ -78,11 +90,13 @@ impl<'a> Story<'a> {
     }
 
     /// Whether a step touches nothing shared, opens or closes no atomic section, and does not lead to a
-    /// watched place.
+    /// watched place. Of a process that only takes such steps in a cycle, they count as more.
     pub(crate) fn is_local(&self, step: usize) -> bool {
         let matters =
             |edge: &Edge| matches!(edge.instr, Instr::AtomicBegin | Instr::AtomicEnd | Instr::Havoc(..));
+        let repeated = forever::first_step(self.evidence).is_some_and(|from| step >= from);
         self.evidence.replay.effects[step] == Effect::Local
+            && !(repeated && self.spinning.contains(&self.evidence.run.steps[step].thread))
             && !self.edge(step).is_some_and(matters)
             && self.reached(step).is_none()
     }
@@ -225,7 +239,8 @@ pub struct StepInWords {
 pub fn step_in_words(evidence: &Evidence<'_>, step: usize) -> StepInWords {
     let steps = evidence.run.steps.len();
     let links = Links { overtakes: vec![Vec::new(); steps], store_of: vec![None; steps] };
-    let story = Story { evidence, links, watched: watched_places(evidence.machine.system) };
+    let watched = watched_places(evidence.machine.system);
+    let story = Story { evidence, links, watched, spinning: Vec::new() };
     let span = story.edge(step).map_or(Span::NONE, |edge| edge.span);
     StepInWords {
         file: evidence.source.other_file(span).map(str::to_owned),

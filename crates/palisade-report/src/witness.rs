@@ -14,7 +14,7 @@
 
 use crate::story::Story;
 use crate::table::{self, Align, Column};
-use crate::{Colour, UNLIMITED, fit};
+use crate::{Colour, UNLIMITED, fit, forever};
 use palisade_base::limits;
 use palisade_memory::{Pending, State};
 use palisade_program::running::{CellId, ThreadId};
@@ -48,15 +48,22 @@ pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour:
     let builder = TableBuilder { evidence, story: Story::new(evidence), cuts };
     let story = &builder.story;
     let steps = evidence.run.steps.len();
+    let repeated = forever::first_step(evidence);
     let shown: Vec<usize> = (0..steps)
         .filter(|&step| local == LocalSteps::Shown || step + 1 == steps || !story.is_local(step))
         .collect();
+    // The row of the first step of the cycle that is shown. The heading and the initial state come first.
+    let repeated = repeated.map(|from| 2 + shown.iter().filter(|&&step| step < from).count());
     let columns = builder.layout(&shown, width);
 
     let mut text = String::new();
     for (row, line) in table::lines(&columns).into_iter().enumerate() {
         // The heading and the initial state come before the first step.
         let step = row.checked_sub(2).map(|index| shown[index]);
+        if repeated == Some(row) {
+            text.push_str(&colour.paint("1", forever::FROM_HERE));
+            text.push('\n');
+        }
         let reordered = step.is_some_and(|step| !story.links.overtakes[step].is_empty());
         let painted = match () {
             () if row == 0 => colour.paint("1", &line),
@@ -64,6 +71,10 @@ pub fn witness(evidence: &Evidence<'_>, local: LocalSteps, width: usize, colour:
             () => line,
         };
         text.push_str(&painted);
+        text.push('\n');
+    }
+    if repeated == Some(2 + shown.len()) {
+        text.push_str(&colour.paint("1", forever::NOTHING_MOVES));
         text.push('\n');
     }
     let notes = story.notes();
@@ -347,6 +358,7 @@ final P.r == 1 || Q.r == 1;
                 span: span("final P.r == 1 || Q.r == 1", 0),
             }],
             goals: Vec::new(),
+            fair: Vec::new(),
         }
     }
 

@@ -55,7 +55,7 @@ impl Candidates {
     /// Examines all stores of a program.
     pub fn new(question: Question, machine: Machine<'_>, limits: &Limits) -> Result<Candidates, Reason> {
         let Machine { system, model, interlocked } = machine;
-        let analysis = Analysis { system, model, interlocked, sets: CellSets::new(system) };
+        let analysis = Analysis { system, model, interlocked, sets: CellSets::of_all(system) };
         let roles: Vec<Footprint> = system.roles.ids().map(|role| analysis.role(role)).collect();
         let sets = analysis.sets.clone();
         let mut candidates = Candidates { cells: FxHashMap::default(), attacks: 0, left: 0, sets };

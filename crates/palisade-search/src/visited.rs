@@ -207,6 +207,11 @@ impl Visited {
         (parent != StateId::NONE).then_some(parent)
     }
 
+    /// Whether a state is an initial one.
+    pub fn is_initial(&self, id: StateId) -> bool {
+        self.parent(id).is_none()
+    }
+
     /// How many states there are.
     pub fn len(&self) -> u64 {
         self.shards.iter().map(|shard| shard.len() as u64).sum()

@@ -5,6 +5,7 @@
 //! engine returns runs of this form, whatever semantics it searches.
 //!
 //! The other parts work on runs:
+//! - [`replay_lasso`] checks runs that end with a cycle which a fair scheduler can repeat forever.
 //! - [`links`] finds which step overtook which store.
 //! - [`HappensBefore`] orders the accesses of a run. A [`Cycle`] in it shows that no sequentially consistent
 //!   run has the same order.
@@ -19,6 +20,7 @@ mod addresses;
 mod build_record;
 mod evidence;
 mod happens;
+mod lasso;
 mod names;
 mod reorder;
 mod replay;
@@ -34,7 +36,8 @@ pub use evidence::Evidence;
 pub use happens::{
     Arrow, Cycle, Event, HappensBefore, NotViolating, Relation, Violating, until_cycle, violating,
 };
-pub use names::process_name;
+pub use lasso::{replay_lasso, replay_lasso_from};
+pub use names::{next_span, process_name};
 pub use reorder::{Links, links};
 pub use replay::{Replay, ReplayError, replay, replay_to_deadlock, take, until_bad};
 pub use settle::{Priority, settle, transfer};

@@ -2,7 +2,7 @@
 
 use crate::Run;
 use palisade_base::limits;
-use palisade_memory::{Effect, Machine, Refusal, State, Violation};
+use palisade_memory::{Effect, Machine, Refusal, State, Unfair, Violation};
 
 /// A replayed run: the states it passes through and what each step did.
 #[derive(Clone, Debug)]
@@ -35,6 +35,12 @@ pub enum ReplayError {
         /// The number of steps.
         steps: usize,
     },
+    /// All steps are possible, but they do not end with a cycle that a fair scheduler can repeat.
+    #[error("the run does not end with a cycle that a fair scheduler can repeat forever: {0}")]
+    NotFair(Unfair),
+    /// The run can go on forever, but that violates nothing.
+    #[error("the run can go on forever, but that violates nothing")]
+    Harmless,
     /// All steps are possible, but the last state is not bad.
     #[error("the last state, after step {steps}, violates nothing")]
     NotBad {

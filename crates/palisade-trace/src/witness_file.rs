@@ -18,12 +18,12 @@ pub use record::{
     ViolationRecord, WitnessFile,
 };
 
-use crate::{BuildRecord, Replay, Run, links, process_name};
+use crate::{BuildRecord, Replay, Run, links, next_span, process_name};
 use palisade_base::{Source, Span};
 use palisade_memory::{Action, Effect, Interlocked, Machine, Violation};
 use palisade_program::Instantiation;
 use palisade_program::Value;
-use palisade_program::running::PropertyKind;
+use palisade_program::running::{FairKind, PropertyKind};
 
 /// Where a run comes from: what a witness file contains in addition to the run itself.
 #[derive(Clone, Copy, Debug)]
@@ -173,6 +173,7 @@ pub(crate) fn violation_record(
             message: "happens-before has a cycle".to_owned(),
             property: None,
             file: None,
+            cycle: None,
             line: None,
         },
         Some(Violation::Fault(thread, fault)) => {
@@ -182,6 +183,7 @@ pub(crate) fn violation_record(
                 kind: ViolationKind::Fault,
                 message: format!("{process}: {fault}"),
                 property: None,
+                cycle: None,
                 file: file(span),
                 line: line(span),
             }
@@ -197,7 +199,20 @@ pub(crate) fn violation_record(
                 message: message.to_owned(),
                 property: Some(index),
                 file: file(property.span),
+                cycle: None,
                 line: line(property.span),
+            }
+        }
+        Some(Violation::Race(first, second, cell)) => {
+            let name = |thread| process_name(machine.system, &replay.states[last], thread);
+            let cell = &machine.system.cells[cell].name;
+            ViolationRecord {
+                kind: ViolationKind::Race,
+                message: format!("data race on {cell} between {} and {}", name(first), name(second)),
+                property: None,
+                cycle: None,
+                file: file(next_span(machine, &replay.states[last], first)),
+                line: line(next_span(machine, &replay.states[last], first)),
             }
         }
         Some(Violation::Deadlock) => ViolationRecord {
@@ -205,6 +220,7 @@ pub(crate) fn violation_record(
             message: "a deadlock is reached".to_owned(),
             property: None,
             file: None,
+            cycle: None,
             line: None,
         },
         Some(Violation::Unreachable(index)) => ViolationRecord {
@@ -212,7 +228,25 @@ pub(crate) fn violation_record(
             message: "what must stay reachable no longer is".to_owned(),
             property: Some(index),
             file: machine.system.goals.get(index).and_then(|goal| file(goal.span)),
+            cycle: None,
             line: machine.system.goals.get(index).and_then(|goal| line(goal.span)),
         },
+        Some(Violation::Forever { property: index, from }) => {
+            let property = &machine.system.fair[index];
+            let (kind, message) = match property.kind {
+                FairKind::Terminates => (ViolationKind::Terminates, "the run never ends"),
+                FairKind::Leaves { .. } => {
+                    (ViolationKind::Leaves, "a process never leaves the labelled statement")
+                }
+            };
+            ViolationRecord {
+                kind,
+                message: message.to_owned(),
+                property: Some(index),
+                cycle: Some(from + 1),
+                file: file(property.span),
+                line: line(property.span),
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Checking a certificate against its program.
 
-use palisade_certificate::{Certificate, Refusal, Summary, verify, verify_progress};
+use palisade_certificate::{Certificate, Refusal, Summary, verify, verify_fair, verify_progress};
 use palisade_engine::{Limits, Options, Task};
 use palisade_program::written::{Program, ProgressKind};
 
@@ -23,5 +23,9 @@ pub fn certify(program: &Program, certificate: &Certificate, limits: &Limits) ->
     let deadlocks = program.progress.iter().any(|progress| progress.kind == ProgressKind::DeadlockFree);
     let verified = limits.within(|| verify_progress(&task, deadlocks, limits));
     verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what)))?;
+    if program.progress.iter().any(|progress| progress.kind.is_fair()) {
+        let verified = limits.within(|| verify_fair(&task, limits));
+        verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what)))?;
+    }
     Ok(summary)
 }

@@ -3,7 +3,9 @@
 use crate::check::EngineChoice;
 use crate::error::AskError;
 use crate::question::{Ask, Wanted};
-use palisade_engine::{Analysis, DeadlockFreedom, Engine, GoalsReachable, Robustness, Suitability};
+use palisade_engine::{
+    Analysis, DeadlockFreedom, Engine, FairProgress, GoalsReachable, Robustness, Suitability,
+};
 use std::cmp::Reverse;
 
 /// All engines for safety, the preferred one first.
@@ -31,6 +33,11 @@ pub fn deadlock_engines() -> &'static [&'static dyn Engine<DeadlockFreedom>] {
 
 /// All engines for goals that must stay reachable.
 pub fn goal_engines() -> &'static [&'static dyn Engine<GoalsReachable>] {
+    &[&palisade_explore::Progress]
+}
+
+/// All engines for fair runs that go on forever.
+pub fn fair_engines() -> &'static [&'static dyn Engine<FairProgress>] {
     &[&palisade_explore::Progress]
 }
 

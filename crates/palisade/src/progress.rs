@@ -1,4 +1,5 @@
-//! Questions about what stays possible: deadlocks, and goals that must stay reachable.
+//! Questions about what stays possible and what must happen: deadlocks, goals that must stay reachable, and
+//! what holds in every fair run.
 //!
 //! They are asked after the question about bad states, and the worst verdict counts: a violation before
 //! `unknown`, and `unknown` before `safe`. All violations are reported in the same way.
@@ -9,9 +10,9 @@ use crate::engines;
 use crate::error::{AskError, Bug};
 use crate::portfolio::{self, PortfolioAnswer};
 use crate::question::{Ask, Confirmed, Wanted};
-use palisade_certificate::{Refusal, verify_progress};
+use palisade_certificate::{Refusal, Summary, verify_fair, verify_progress};
 use palisade_engine::{
-    Analysis, DeadlockFreedom, GoalsReachable, Limits, Outcome, Reason, Safety, Task, Verdict,
+    Analysis, DeadlockFreedom, FairProgress, GoalsReachable, Limits, Outcome, Reason, Safety, Task, Verdict,
 };
 use palisade_program::Waits;
 use palisade_program::written::{Outside, Program, ProgressKind, Stmt, StmtKind};
@@ -45,12 +46,12 @@ pub(crate) fn with_progress(
     let stated = |wanted: fn(&ProgressKind) -> bool| program.progress.iter().any(|p| wanted(&p.kind));
     let deadlocks =
         options.deadlocks == Deadlocks::Asked || stated(|kind| *kind == ProgressKind::DeadlockFree);
-    let goals = stated(|kind| *kind != ProgressKind::DeadlockFree);
+    let (goals, fair) = (stated(ProgressKind::is_goal), stated(ProgressKind::is_fair));
     let mut task = options.task(program);
     task.options.waits = Waits::Retry;
     let mut asking = Asking { task: &task, options, limits, start, answer, note: ProgressNote::default() };
     if let Some(why) = undecided(program) {
-        if (deadlocks || goals) && asking.answer.outcome.verdict == Verdict::Holds {
+        if (deadlocks || goals || fair) && asking.answer.outcome.verdict == Verdict::Holds {
             asking.answer.outcome.verdict = Verdict::Unknown(why);
             (asking.answer.proof, asking.answer.certified) = (None, None);
         }
@@ -62,8 +63,18 @@ pub(crate) fn with_progress(
     if goals {
         asking.ask::<GoalsReachable>("all `live` properties hold")?;
     }
+    if fair {
+        let terminates = stated(|kind| *kind == ProgressKind::Terminates).then_some("terminates");
+        let leaves = stated(|kind| matches!(kind, ProgressKind::Leaves { .. }));
+        let leaves = leaves.then_some("all `leaves` properties hold");
+        let holds: Vec<&str> = terminates.into_iter().chain(leaves).collect();
+        asking.ask::<FairProgress>(&holds.join(", "))?;
+    }
     if (deadlocks || goals) && options.certify {
-        asking.certify(deadlocks)?;
+        asking.certify("that nothing gets stuck", |task, limits| verify_progress(task, deadlocks, limits))?;
+    }
+    if fair && options.certify {
+        asking.certify("what holds in every fair run", verify_fair)?;
     }
     if !deadlocks {
         asking.look_for_stuck_state()?;
@@ -147,16 +158,19 @@ impl Asking<'_> {
     }
 
     /// Checks a positive answer with the code that checks certificates.
-    fn certify(&mut self, deadlocks: bool) -> Result<(), AskError> {
+    fn certify(
+        &mut self,
+        what: &str,
+        verify: impl FnOnce(&Task<'_>, &Limits) -> Result<Summary, Refusal>,
+    ) -> Result<(), AskError> {
         if self.answer.outcome.verdict != Verdict::Holds {
             return Ok(());
         }
         let engine = self.answer.outcome.engine;
         let limits = self.limits;
-        let checked = limits.within(|| verify_progress(self.task, deadlocks, limits));
-        let unchecked = |what: &str| {
-            Reason::Observed(format!("engine `{engine}` says `safe`, but {what} that nothing gets stuck"))
-        };
+        let checked = limits.within(|| verify(self.task, limits));
+        let unchecked =
+            |but: &str| Reason::Observed(format!("engine `{engine}` says `safe`, but {but} {what}"));
         let why = match checked.unwrap_or_else(|what| Err(Refusal::Exhausted(what))) {
             Ok(_) => return Ok(()),
             Err(Refusal::Exhausted(what)) => {

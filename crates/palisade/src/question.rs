@@ -1,19 +1,19 @@
 //! The questions that can be asked, the engines that answer them, and how witnesses are confirmed.
 
-use crate::engines::{self, deadlock_engines, engines, goal_engines, robustness_engines};
+use crate::engines::{self, deadlock_engines, engines, fair_engines, goal_engines, robustness_engines};
 use crate::scout::Scout;
 use palisade_certificate::can_reach;
 use palisade_engine::{
-    Analysis, DeadlockFreedom, Engine, Exhausted, GoalsReachable, Limits, Robustness, Safety, Suitability,
-    TriangularRaces, Witness,
+    Analysis, DeadlockFreedom, Engine, Exhausted, FairProgress, GoalsReachable, Limits, Robustness, Safety,
+    Suitability, TriangularRaces, Witness,
 };
 use palisade_memory::{Machine, Model, Violation};
 use palisade_program::running::{Instr, System};
 use palisade_program::{lower, lower_retrying};
 use palisade_report::Explain;
 use palisade_trace::{
-    NoTriangle, NotViolating, Replay, ReplayError, Violating, replay, replay_to_deadlock, shorten, take,
-    triangle, violating,
+    NoTriangle, NotViolating, Replay, ReplayError, Violating, replay, replay_lasso, replay_to_deadlock,
+    shorten, take, triangle, violating,
 };
 
 /// What engines are asked for.
@@ -195,6 +195,28 @@ impl Ask for GoalsReachable {
 
     fn scout(analysis: &Analysis<'_>) -> Option<&'static dyn Engine<GoalsReachable>> {
         may_need_sc::<GoalsReachable>(analysis).then_some(&Scout)
+    }
+}
+
+impl Ask for FairProgress {
+    const PURPOSE: &'static str = " for `terminates` and `leaves`";
+
+    fn engines() -> &'static [&'static dyn Engine<FairProgress>] {
+        fair_engines()
+    }
+
+    /// Replays the run, and checks that its last steps are a cycle that a fair scheduler can repeat.
+    fn confirm(
+        analysis: &Analysis<'_>,
+        witness: &mut Witness,
+        limits: &Limits,
+    ) -> Result<Result<Confirmed<FairProgress>, Unconfirmed>, Exhausted> {
+        let (system, replayed) = limits.within(|| {
+            let system = lower_retrying(analysis.task.program, witness.instantiation);
+            let replayed = replay_lasso(analysis.machine(&system), &witness.run);
+            (system, replayed)
+        })?;
+        Ok(replayed.map_err(Unconfirmed::Replay).map(|replay| Confirmed { system, replay, shows: () }))
     }
 }
 

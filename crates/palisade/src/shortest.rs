@@ -6,6 +6,7 @@ use crate::error::{AskError, Bug};
 use crate::question::Unconfirmed;
 use palisade_engine::{Limits, Reason, Safety, Verdict};
 use palisade_explore::Shortest;
+use palisade_memory::Violation;
 use palisade_program::lower;
 use palisade_program::written::Program;
 use palisade_trace::replay;
@@ -22,6 +23,12 @@ impl Answer<Safety> {
         limits: &Limits,
     ) -> Result<Answer, AskError> {
         let Verdict::Violated(witness) = &mut self.outcome.verdict else { return Ok(self) };
+        let violation = self.confirmed.as_ref().and_then(|confirmed| confirmed.replay.violation);
+        if let Some(Violation::Deadlock | Violation::Unreachable(_) | Violation::Forever { .. }) = violation {
+            let why = "shortest runs are searched only for bad states, not for deadlocks and endless runs";
+            self.shortest = Some(Err(Reason::Observed(why.to_owned())));
+            return Ok(self);
+        }
         let task = options.task(program);
         let system = match limits.within(|| lower(program, witness.instantiation)) {
             Ok(system) => system,

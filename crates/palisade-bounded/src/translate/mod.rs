@@ -144,6 +144,10 @@ pub fn translate(program: &Program, bounded: Bounded) -> Result<Translation, Vec
         let message = "variables with chosen addresses or values that wrap around cannot be translated";
         return Err(vec![Diagnostic::error("machine-words", message).at(span, "")]);
     }
+    if program.has_plain() {
+        let message = "plain accesses, and the question whether they race, cannot be translated";
+        return Err(vec![Diagnostic::error("plain-access", message)]);
+    }
     Ok(Translator::new(program, bounded).translate())
 }
 

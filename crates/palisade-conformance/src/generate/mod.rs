@@ -16,12 +16,14 @@ mod recursive;
 mod spawning;
 mod templates;
 mod waiting;
+mod waking;
 
 pub use endless::generate_endless;
 pub use recursive::{Recursion, generate_recursive};
 pub use spawning::generate_spawning;
 pub use templates::generate_parameterized;
 pub use waiting::generate_waiting;
+pub use waking::generate_waking;
 
 use crate::brute::{self, Answer, Scope};
 use crate::build::{self, declare, element, int, name, stmt};

@@ -53,7 +53,9 @@ impl Writer {
             text = text.replace("spawn W; ", "skip; ");
         }
         let goal = self.random.pick(&goals).clone();
-        text + &format!("deadlock-free;\nlive {goal};\nlive end;\n")
+        let labels = goals.iter().filter(|goal| goal.contains("@l"));
+        let left: String = labels.map(|label| format!("leaves {label};\n")).collect();
+        text + &format!("deadlock-free;\nlive {goal};\nlive end;\nterminates;\n{left}")
     }
 
     fn block(&mut self, length: usize, depth: usize) -> String {

@@ -3,6 +3,7 @@
 mod brute;
 mod claims;
 mod classics;
+mod fair;
 mod generator;
 mod parameterized;
 mod progress;

@@ -1,5 +1,6 @@
 //! The corpus and its expectations: one test binary, linked once.
 
+mod c;
 mod corpus;
 mod progress;
 mod rmm;

@@ -13,7 +13,7 @@ use crate::Value;
 use crate::running::{Code, Edge, Expr, Instr, Location, RegId, Register};
 use crate::written::{ExprKind, Name, Place, PlaceKind, Procedure, Stmt, StmtKind, Template, Type};
 use palisade_base::{Id, IdVec, Span, limits};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The code of a template with values for its parameters.
 pub(super) fn process_code<'p>(
@@ -21,8 +21,10 @@ pub(super) fn process_code<'p>(
     waits: Waits,
     template: &'p Template,
     args: &[Value],
+    left: &'p [&'p str],
 ) -> Code {
     let mut body = Body::new(globals, waits, BodyKind::Process);
+    body.left = left;
     for (param, &value) in template.params.iter().zip(args) {
         body.scope.locals.insert(param.name.as_str(), Binding::Constant(value));
     }
@@ -71,6 +73,8 @@ pub(super) struct Body<'p> {
     edges: Vec<Edge>,
     /// The edges of waits that do not end the wait, by their index in `edges`.
     attempts: Vec<usize>,
+    /// The edges of plain accesses, by their index in `edges`.
+    plain: Vec<usize>,
     /// The choice that the statement at the cursor is the beginning of an alternative of.
     choice: Option<Location>,
     locations: usize,
@@ -85,6 +89,10 @@ pub(super) struct Body<'p> {
     label_passed: bool,
     /// The statement being lowered.
     span: Span,
+    /// The labels whose statements a `leaves` mentions.
+    left: &'p [&'p str],
+    /// These statements, as far as they have been lowered.
+    stays: Vec<simplify::Inside>,
 }
 
 impl<'p> Body<'p> {
@@ -98,6 +106,7 @@ impl<'p> Body<'p> {
             temporaries_in_use: 0,
             edges: Vec::new(),
             attempts: Vec::new(),
+            plain: Vec::new(),
             choice: None,
             locations: 2,
             here: Location(0),
@@ -108,6 +117,8 @@ impl<'p> Body<'p> {
             atomic_depth: 0,
             label_passed: false,
             span: Span::NONE,
+            left: &[],
+            stays: Vec::new(),
         };
         globals.privates.iter().for_each(|private| body.declare(&private.name, private.ty));
         body
@@ -134,8 +145,9 @@ impl<'p> Body<'p> {
             locations: self.locations,
             entry,
             exit: self.exit,
-            edges: simplify::marked(self.edges, &self.attempts),
+            edges: simplify::marked(self.edges, &self.attempts, &self.plain, &self.stays),
             labels,
+            stays: self.stays,
             waits: self.waits,
         };
         let mut code = graph.into_code(name.to_string());
@@ -187,6 +199,36 @@ impl<'p> Body<'p> {
     fn stmt(&mut self, stmt: &'p Stmt) {
         limits::checkpoint();
         self.begin(stmt);
+        let first = self.edges.len();
+        self.inner(stmt);
+        if stmt.labels.iter().any(|label| self.left.contains(&label.as_str())) {
+            self.inside(stmt, first);
+        }
+    }
+
+    /// Notes what is inside a statement, whose edges begin with the given one.
+    ///
+    /// While a procedure runs, its caller is where the call leads to. That place has to be inside too.
+    fn inside(&mut self, stmt: &'p Stmt, first: usize) {
+        let calls = self.edges[first..].iter().filter(|edge| matches!(edge.instr, Instr::Call { .. }));
+        let pinned: Vec<Location> = calls.map(|edge| edge.target).collect();
+        if pinned.contains(&self.here) {
+            self.emit(Instr::Nop, stmt.span());
+        }
+        let start = self.label(&stmt.labels[0]).location;
+        let sources = self.edges[first..].iter().map(|edge| edge.source);
+        let locations: FxHashSet<Location> = std::iter::once(start).chain(sources).collect();
+        for label in stmt.labels.iter().filter(|label| self.left.contains(&label.as_str())) {
+            self.stays.push(simplify::Inside {
+                label: label.to_string(),
+                locations: locations.clone(),
+                edges: first..self.edges.len(),
+                pinned: pinned.clone(),
+            });
+        }
+    }
+
+    fn inner(&mut self, stmt: &'p Stmt) {
         let choice = self.choice.take().filter(|_| stmt.labels.is_empty());
         match &stmt.kind {
             StmtKind::If { condition, then, otherwise } => {
@@ -403,8 +445,9 @@ impl<'p> Body<'p> {
             Target::Shared(address) => {
                 let value = self.value(value);
                 let value = self.settle(value, address.effect());
+                let plain = address.plain;
                 let address = self.address(address);
-                self.emit(Instr::Store(address, value), span);
+                self.emit_access(Instr::Store(address, value), plain, span);
             }
         }
     }
@@ -488,6 +531,14 @@ impl<'p> Body<'p> {
         let target = self.fresh();
         self.edge(instr, target, span);
         self.here = target;
+    }
+
+    /// The same for a load or store.
+    pub(super) fn emit_access(&mut self, instr: Instr, plain: bool, span: Span) {
+        if plain {
+            self.plain.push(self.edges.len());
+        }
+        self.emit(instr, span);
     }
 
     /// The span of the statement being lowered.

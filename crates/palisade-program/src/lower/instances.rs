@@ -4,7 +4,8 @@ use super::Instantiation;
 use crate::Value;
 use crate::running::{Instance, RoleId, System, TemplateId, ThreadId};
 use crate::written::{
-    Count, Expr, ExprKind, Name, Observation, Param, ProcessRef, Program, Select, Start, Template,
+    Count, Expr, ExprKind, Name, Observation, Param, ProcessRef, Program, ProgressKind, Select, Start,
+    Template,
 };
 use palisade_base::{Id, limits};
 use rustc_hash::FxHashMap;
@@ -65,12 +66,20 @@ pub(super) fn place<'p>(program: &'p Program, system: &mut System, wanted: Insta
 
     // Copies that a property refers to always exist, whatever number was requested.
     let mut mentioned: FxHashMap<TemplateId, u32> = FxHashMap::default();
+    let mut mention = |process: &ProcessRef| {
+        let (role, copy) = placement.resolve(system, process);
+        let least = mentioned.entry(system.roles[role].template).or_default();
+        *least = (*least).max(copy + 1);
+    };
     for property in &program.properties {
-        processes(&property.condition, &mut |process| {
-            let (role, copy) = placement.resolve(system, process);
-            let least = mentioned.entry(system.roles[role].template).or_default();
-            *least = (*least).max(copy + 1);
-        });
+        processes(&property.condition, &mut mention);
+    }
+    for progress in &program.progress {
+        match &progress.kind {
+            ProgressKind::Live(condition) => processes(condition, &mut mention),
+            ProgressKind::Leaves { process, .. } => mention(process),
+            ProgressKind::DeadlockFree | ProgressKind::LiveEnd | ProgressKind::Terminates => {}
+        }
     }
     for (template, id) in program.templates.iter().zip(system.templates.ids()) {
         if template.start == Start::OnSpawn {

@@ -94,12 +94,14 @@ pub fn lower_with(program: &Program, instantiation: Instantiation, waits: Waits)
         instances: IdVec::new(),
         properties: Vec::new(),
         goals: Vec::new(),
+        fair: Vec::new(),
     };
     for template in &program.templates {
         let id = system.templates.push(TemplateInfo { name: template.name.to_string(), roles: Vec::new() });
+        let left = property::left_labels(program, template, waits);
         for args in instances::combinations(&template.params) {
             limits::checkpoint();
-            let code = system.codes.push(flow::process_code(&globals, waits, template, &args));
+            let code = system.codes.push(flow::process_code(&globals, waits, template, &args, &left));
             let name = instances::role_name(&template.name, &args);
             let role = system.roles.push(Role { template: id, args, code, name });
             system.templates[id].roles.push(role);
@@ -112,5 +114,8 @@ pub fn lower_with(program: &Program, instantiation: Instantiation, waits: Waits)
     let placement = instances::place(program, &mut system, instantiation);
     system.properties = property::lower(&globals, &system, &placement, &program.properties);
     system.goals = property::goals(&globals, &system, &placement, &program.progress);
+    if waits == Waits::Retry {
+        system.fair = property::fair(&system, &placement, &program.progress);
+    }
     system
 }

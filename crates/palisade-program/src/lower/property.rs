@@ -1,12 +1,14 @@
 //! Lowers properties: resolves what they observe and folds constants. The condition of a `final` is negated,
 //! so that true always means bad.
 
+use super::Waits;
 use super::fold;
 use super::globals::{Globals, constant};
 use super::instances::Placement;
 use crate::Value;
 use crate::running::{
-    self, BinaryOp, CodeId, Condition, Expr as Running, GoalKind, Location, RegId, RoleId, System, UnaryOp,
+    self, BinaryOp, CodeId, Condition, Expr as Running, FairKind, GoalKind, Location, RegId, RoleId, System,
+    UnaryOp,
 };
 use crate::written::{self, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProgressKind, PropertyKind};
 use rustc_hash::FxHashMap;
@@ -33,6 +35,47 @@ pub(super) fn goals(
     let mut lowering =
         Lowering { globals, system, placement, names: FxHashMap::default(), reads_memory: false };
     progress.iter().filter_map(|progress| lowering.goal(progress)).collect()
+}
+
+/// The labels of a template that a `leaves` mentions.
+pub(super) fn left_labels<'p>(
+    program: &'p written::Program,
+    template: &written::Template,
+    waits: Waits,
+) -> Vec<&'p str> {
+    let mut labels: Vec<&str> = Vec::new();
+    for progress in program.progress.iter().filter(|_| waits == Waits::Retry) {
+        if let ProgressKind::Leaves { process, label } = &progress.kind
+            && process.template == template.name
+            && !labels.contains(&label.as_str())
+        {
+            labels.push(label.as_str());
+        }
+    }
+    labels
+}
+
+/// Lowers `terminates` and `leaves` properties.
+pub(super) fn fair(
+    system: &System,
+    placement: &Placement<'_>,
+    progress: &[written::Progress],
+) -> Vec<running::FairProperty> {
+    let kind = |progress: &written::Progress| match &progress.kind {
+        ProgressKind::Terminates => Some(FairKind::Terminates),
+        ProgressKind::Leaves { process, label } => {
+            let thread = placement.thread(system, process);
+            let stays = &system.role_code(system.instances[thread].role).stays;
+            let stay = stays.iter().find(|stay| stay.label == label.as_str());
+            let stay = stay.unwrap_or_else(|| panic!("validation: the label `{label}` exists")).clone();
+            Some(FairKind::Leaves { thread, stay })
+        }
+        ProgressKind::DeadlockFree | ProgressKind::LiveEnd | ProgressKind::Live(_) => None,
+    };
+    let property = |progress: &written::Progress| {
+        Some(running::FairProperty { kind: kind(progress)?, span: progress.origin.0 })
+    };
+    progress.iter().filter_map(property).collect()
 }
 
 struct Lowering<'a> {
@@ -71,7 +114,9 @@ impl<'a> Lowering<'a> {
 
     fn goal(&mut self, progress: &written::Progress) -> Option<running::Goal> {
         let kind = match &progress.kind {
-            ProgressKind::DeadlockFree => return None,
+            ProgressKind::DeadlockFree | ProgressKind::Terminates | ProgressKind::Leaves { .. } => {
+                return None;
+            }
             ProgressKind::LiveEnd => GoalKind::End,
             ProgressKind::Live(condition) => {
                 self.reads_memory = false;

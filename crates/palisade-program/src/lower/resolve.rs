@@ -54,6 +54,8 @@ pub(super) enum Tree {
 pub(super) struct Address {
     pub(super) form: AddressForm,
     pub(super) domain: Domain,
+    /// Whether it is accessed plainly.
+    pub(super) plain: bool,
 }
 
 /// The form of an address.
@@ -187,13 +189,14 @@ impl Scope<'_> {
 
     /// Resolves a place.
     pub(super) fn place(&self, place: &Place) -> Target {
+        let plain = place.plain;
         match &place.kind {
             PlaceKind::Named(name) => match self.locals.get(name.as_str()) {
                 Some(binding) => Target::Local(*binding),
                 None => {
                     let memory = self.memory(name);
                     let form = AddressForm::Cell(memory.base);
-                    Target::Shared(Address { form, domain: memory.ty.domain })
+                    Target::Shared(Address { form, domain: memory.ty.domain, plain })
                 }
             },
             PlaceKind::Element(name, index) => {
@@ -208,14 +211,17 @@ impl Scope<'_> {
                     Some(cell) => AddressForm::Cell(cell),
                     None => AddressForm::Element { base, len, index },
                 };
-                Target::Shared(Address { form, domain: memory.ty.domain })
+                Target::Shared(Address { form, domain: memory.ty.domain, plain })
             }
             PlaceKind::Deref(pointer) => match &pointer.kind {
                 // `*&p` is `p`.
-                ExprKind::AddressOf(place) => self.place(place),
+                ExprKind::AddressOf(place) => match self.place(place) {
+                    Target::Shared(address) => Target::Shared(Address { plain, ..address }),
+                    local => local,
+                },
                 _ => {
                     let form = AddressForm::Pointer(self.expr(pointer));
-                    Target::Shared(Address { form, domain: Domain::Int })
+                    Target::Shared(Address { form, domain: Domain::Int, plain })
                 }
             },
         }

@@ -16,8 +16,10 @@
 //! *Cost.* Linear.
 
 use super::Waits;
-use crate::running::{Code, Edge, EdgeId, Instr, Location};
+use crate::running::{Code, Edge, EdgeId, Instr, Location, Stay};
 use palisade_base::{Id, limits};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 
 /// A control-flow graph as lowering emits it.
 pub(super) struct Graph {
@@ -29,12 +31,29 @@ pub(super) struct Graph {
     /// In the order of the text.
     pub(super) labels: Vec<(String, Location)>,
     pub(super) waits: Waits,
+    /// The statements that a `leaves` mentions.
+    pub(super) stays: Vec<Inside>,
 }
 
-/// An edge, and whether it belongs to a wait and does not end it.
+/// A labelled statement, as lowering emits it.
+pub(super) struct Inside {
+    pub(super) label: String,
+    pub(super) locations: FxHashSet<Location>,
+    /// Its edges, by their index in the order of the text.
+    pub(super) edges: Range<usize>,
+    /// Locations that are not merged with others.
+    pub(super) pinned: Vec<Location>,
+}
+
+/// An edge and its marks.
 pub(super) struct Marked {
     edge: Edge,
+    /// Whether it belongs to a wait and does not end it.
     attempts: bool,
+    /// Whether it is a plain access.
+    plain: bool,
+    /// The statements of [`Graph::stays`] that it begins and ends in without leaving them.
+    stays: Vec<usize>,
 }
 
 impl std::ops::Deref for Marked {
@@ -50,11 +69,19 @@ impl std::ops::DerefMut for Marked {
     }
 }
 
-/// Edges with their marks. `attempts` has the indices of those that belong to a wait and do not end
-/// it, in increasing order.
-pub(super) fn marked(edges: Vec<Edge>, attempts: &[usize]) -> Vec<Marked> {
-    let mut next = attempts.iter().copied().peekable();
-    let mark = |(index, edge)| Marked { edge, attempts: next.next_if_eq(&index).is_some() };
+/// Edges with their marks. `attempts` has the indices of those that belong to a wait and do not end it, `plain`
+/// those of plain accesses, both in increasing order.
+pub(super) fn marked(edges: Vec<Edge>, attempts: &[usize], plain: &[usize], stays: &[Inside]) -> Vec<Marked> {
+    let mut attempts = attempts.iter().copied().peekable();
+    let mut plain = plain.iter().copied().peekable();
+    let mark = |(index, edge): (usize, Edge)| {
+        let stays = stays.iter().enumerate();
+        let stays =
+            stays.filter(|(_, stay)| stay.edges.contains(&index) && stay.locations.contains(&edge.target));
+        let stays = stays.map(|(stay, _)| stay).collect();
+        let (attempts, plain) = (attempts.next_if_eq(&index).is_some(), plain.next_if_eq(&index).is_some());
+        Marked { edge, attempts, plain, stays }
+    };
     edges.into_iter().enumerate().map(mark).collect()
 }
 
@@ -65,23 +92,38 @@ impl Graph {
         self.merge_forward();
         self.merge_choices();
         self.renumber();
-        let Graph { locations, entry, exit, mut edges, mut labels, waits: _ } = self;
+        let Graph { locations, entry, exit, mut edges, mut labels, waits: _, stays } = self;
         labels.push(("end".to_owned(), exit));
         // The order of a code's edges.
         edges.sort_by_key(|marked| marked.source);
-        let attempts = edges.iter().enumerate().filter(|(_, marked)| marked.attempts);
-        let attempts = attempts.map(|(index, _)| EdgeId::from_index(index)).collect();
+        let those = |mark: fn(&Marked) -> bool| {
+            let marked = edges.iter().enumerate().filter(|(_, marked)| mark(marked));
+            marked.map(|(index, _)| EdgeId::from_index(index)).collect()
+        };
+        let (attempts, plain) = (those(|marked| marked.attempts), those(|marked| marked.plain));
+        let stays = stays.into_iter().enumerate().map(|(number, inside)| {
+            let staying = edges.iter().enumerate().filter(|(_, marked)| marked.stays.contains(&number));
+            let mut locations: Vec<Location> = inside.locations.into_iter().collect();
+            locations.sort_unstable();
+            let edges = staying.map(|(index, _)| EdgeId::from_index(index)).collect();
+            Stay { label: inside.label, locations, edges }
+        });
+        let stays = stays.collect();
         let edges = edges.into_iter().map(|marked| marked.edge).collect();
         let mut code = Code::new(name, entry, exit, locations, edges);
         code.labels = labels;
         code.attempts = attempts;
+        code.plain = plain;
+        code.stays = stays;
         code
     }
 
-    /// Whether each location has a label. The exit counts as labelled.
+    /// Whether each location has a label. The exit and pinned locations count as labelled.
     fn labelled(&self) -> Vec<bool> {
         let mut labelled = vec![false; self.locations];
         self.labels.iter().for_each(|(_, location)| labelled[location.index()] = true);
+        let pinned = self.stays.iter().flat_map(|stay| &stay.pinned);
+        pinned.for_each(|location| labelled[location.index()] = true);
         labelled[self.exit.index()] = true;
         labelled
     }
@@ -129,6 +171,7 @@ impl Graph {
         }
         let (representative, waits) = (follow(&mut next), self.waits);
         let moved = |location: Location| representative[location.index()];
+        self.stay_on_the_way(&next, &representative);
         // A merged location is no longer in use. A cycle of empty steps is left without any edge, or with one
         // that can be repeated.
         self.edges.retain(|edge| {
@@ -142,6 +185,22 @@ impl Graph {
         });
         self.edges.iter_mut().for_each(|edge| edge.target = moved(edge.target));
         self.entry = moved(self.entry);
+    }
+
+    /// An edge stays inside a statement only if the empty steps that are merged with it do.
+    fn stay_on_the_way(&mut self, next: &[Option<Location>], representative: &[Location]) {
+        let mut of_empty: FxHashMap<Location, Vec<usize>> = FxHashMap::default();
+        for edge in self.edges.iter().filter(|edge| next[edge.source.index()].is_some()) {
+            of_empty.insert(edge.source, edge.stays.clone());
+        }
+        for edge in self.edges.iter_mut().filter(|edge| !edge.stays.is_empty()) {
+            let mut at = edge.target;
+            while at != representative[at.index()] {
+                let (Some(after), Some(stays)) = (next[at.index()], of_empty.get(&at)) else { break };
+                edge.stays.retain(|stay| stays.contains(stay));
+                at = after;
+            }
+        }
     }
 
     /// Rule B.
@@ -200,6 +259,11 @@ impl Graph {
             (edge.source, edge.target) = (new(edge.source), new(edge.target));
         }
         self.labels.iter_mut().for_each(|(_, location)| *location = new(*location));
+        for stay in &mut self.stays {
+            // A merged location is no longer in use.
+            let numbered = stay.locations.iter().filter_map(|location| number[location.index()]);
+            stay.locations = numbered.collect();
+        }
         (self.entry, self.exit) = (new(self.entry), new(self.exit));
     }
 }

@@ -48,10 +48,10 @@ impl Body<'_> {
         let mark = self.mark();
         match node.tree {
             Tree::Load(address) => {
-                let domain = address.domain;
+                let (domain, plain) = (address.domain, address.plain);
                 let address = self.address(*address);
                 let register = self.destination(register, mark, domain);
-                self.emit(Instr::Load(register, address), span);
+                self.emit_access(Instr::Load(register, address), plain, span);
                 register
             }
             Tree::Locked(rmw, address, operands) => {

@@ -67,6 +67,10 @@ pub(super) struct Placed<'p>(pub &'p Place);
 
 impl Display for Placed<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.0.plain {
+            let atomic = Place { plain: false, ..self.0.clone() };
+            return write!(f, "plain({})", Placed(&atomic));
+        }
         match &self.0.kind {
             PlaceKind::Named(name) => Quoted(name).fmt(f),
             PlaceKind::Element(name, index) => write!(f, "{}[{}]", Quoted(name), Shown(index)),
@@ -90,7 +94,7 @@ impl Display for Args<'_> {
     }
 }
 
-struct Instance<'p>(&'p ProcessRef);
+pub(super) struct Instance<'p>(pub &'p ProcessRef);
 
 impl Display for Instance<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -147,7 +151,7 @@ fn strength(expr: &Expr) -> u8 {
     match &expr.kind {
         ExprKind::Binary(op, ..) => op_strength(*op),
         ExprKind::Unary(..) | ExprKind::AddressOf(_) => UNARY,
-        ExprKind::Read(Place { kind: PlaceKind::Deref(_), .. }) => UNARY,
+        ExprKind::Read(Place { kind: PlaceKind::Deref(_), plain: false, .. }) => UNARY,
         ExprKind::Int(value) if *value < 0 => UNARY,
         _ => ATOM,
     }

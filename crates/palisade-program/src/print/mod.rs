@@ -187,6 +187,10 @@ impl Printer {
                 self.out.push_str("live (end)");
             }
             ProgressKind::Live(condition) => self.wrapped("live ", condition)?,
+            ProgressKind::Terminates => self.out.push_str("terminates"),
+            ProgressKind::Leaves { process, label } => {
+                write!(self.out, "leaves {}@{label}", expr::Instance(process))?;
+            }
         }
         self.out.push_str(";\n");
         Ok(())

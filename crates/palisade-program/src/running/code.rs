@@ -1,8 +1,8 @@
 //! Control-flow graphs.
 
 use super::{
-    BinaryOp, CellId, Check, CodeId, EdgeId, Fault, Location, RegId, Rmw, TemplateId, Type, UnaryOp, binary,
-    unary,
+    Addresses, BinaryOp, CellId, Check, CodeId, EdgeId, Fault, Location, RegId, Rmw, Stay, TemplateId, Type,
+    UnaryOp, binary, unary,
 };
 use crate::Value;
 use palisade_base::{Id, IdVec, Span};
@@ -34,6 +34,12 @@ pub struct Code {
     /// The edges of waits that do not end the wait, in increasing order: those inside an attempt, and those
     /// by which the next attempt starts. Only [`crate::lower_retrying`] lists them.
     pub attempts: Vec<EdgeId>,
+    /// The edges with plain loads and stores, in increasing order. A plain access that meets another access to
+    /// the same cell is a data race, unless both are loads.
+    pub plain: Vec<EdgeId>,
+    /// The labelled statements of this body that a `leaves` mentions. Only [`crate::lower_retrying`] lists
+    /// them.
+    pub stays: Vec<Stay>,
 }
 
 /// A register.
@@ -157,6 +163,24 @@ pub enum Address {
 }
 
 impl Address {
+    /// The cell that it refers to, given the register values.
+    pub fn resolve(&self, addresses: &Addresses, registers: &[Value]) -> Result<CellId, Fault> {
+        match self {
+            Address::Cell(cell) => Ok(*cell),
+            Address::Element { base, len, index } => {
+                let index = index.eval(registers)?;
+                match u32::try_from(index) {
+                    Ok(offset) if offset < *len => Ok(CellId(base.0 + offset)),
+                    _ => Err(Fault::OutOfBounds(index)),
+                }
+            }
+            Address::Pointer(pointer) => {
+                let address = pointer.eval(registers)?;
+                addresses.cell(address).ok_or(Fault::BadPointer(address))
+            }
+        }
+    }
+
     /// Calls `visit` for every register it reads.
     pub fn registers(&self, visit: &mut dyn FnMut(RegId)) {
         match self {
@@ -237,6 +261,8 @@ impl Code {
             first_edge,
             labels: Vec::new(),
             attempts: Vec::new(),
+            plain: Vec::new(),
+            stays: Vec::new(),
         };
         assert!(code.edges_from(exit).is_empty(), "invariant 4: the exit has no edges");
         code

@@ -1,7 +1,7 @@
 //! Checks the invariants of a [`System`] that the header of [`super`] lists. Tests call this; engines rely on
 //! the invariants without checking them.
 
-use super::{Address, Code, Condition, EdgeId, GoalKind, Instr, Location, RegId, System};
+use super::{Address, Code, Condition, EdgeId, FairKind, GoalKind, Instr, Location, RegId, System};
 use palisade_base::Id;
 
 impl System {
@@ -60,6 +60,18 @@ impl System {
         for goal in &self.goals {
             if let GoalKind::Condition { condition, .. } = &goal.kind {
                 assert!(self.is_condition(condition), "invariant 1: {goal:?}");
+            }
+        }
+        for property in &self.fair {
+            if let FairKind::Leaves { thread, stay } = &property.kind {
+                let instance = self.instances.get(*thread);
+                let code = instance.map(|instance| self.role_code(instance.role));
+                let exists = |code: &Code| {
+                    let mut locations = stay.locations.iter();
+                    locations.all(|location| location.index() < code.location_count())
+                        && stay.edges.iter().all(|edge| edge.index() < code.edges().len())
+                };
+                assert!(code.is_some_and(exists), "invariant 1: {property:?}");
             }
         }
     }
@@ -160,6 +172,7 @@ mod tests {
             instances: IdVec::new(),
             properties: Vec::new(),
             goals: Vec::new(),
+            fair: Vec::new(),
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) use addresses::in_order;
 pub use code::{Address, Code, Edge, Expr, Instr, Register, RegisterOrigin};
 pub use eval::{Fault, binary, unary};
 pub use liveness::Liveness;
-pub use property::{Condition, Goal, GoalKind, Property, PropertyKind};
+pub use property::{Condition, FairKind, FairProperty, Goal, GoalKind, Property, PropertyKind, Stay};
 pub use structure::Structure;
 
 use crate::Value;
@@ -85,6 +85,8 @@ pub struct System {
     pub properties: Vec<Property>,
     /// What must stay reachable, in the order of the `live` properties of the program.
     pub goals: Vec<Goal>,
+    /// What holds in every fair run, in the order of the program. Only [`crate::lower_retrying`] lists it.
+    pub fair: Vec<FairProperty>,
 }
 
 /// A memory cell.

@@ -1,6 +1,6 @@
 //! Properties over states of the running form.
 
-use super::{BinaryOp, CellId, Location, RegId, RoleId, ThreadId, UnaryOp};
+use super::{BinaryOp, CellId, EdgeId, Location, RegId, RoleId, ThreadId, UnaryOp};
 use crate::Value;
 pub use crate::written::PropertyKind;
 use palisade_base::Span;
@@ -42,6 +42,43 @@ pub enum GoalKind {
         /// Whether it reads memory.
         reads_memory: bool,
     },
+}
+
+/// What holds in every fair run (`terminates` and `leaves`). `palisade-memory` defines fair runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FairProperty {
+    /// What holds.
+    pub kind: FairKind,
+    /// Where the property appears in the source.
+    pub span: Span,
+}
+
+/// What holds in every fair run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FairKind {
+    /// The run ends.
+    Terminates,
+    /// The thread, an initial instance, is never inside a statement forever.
+    Leaves {
+        /// The thread.
+        thread: ThreadId,
+        /// The statement.
+        stay: Stay,
+    },
+}
+
+/// The inside of a labelled statement of a process body.
+///
+/// A thread is inside while its process body (its bottom frame) is at one of the locations. A step of the
+/// process body that is not one of the edges leaves the statement, even if it comes back at once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stay {
+    /// The label.
+    pub label: String,
+    /// The locations inside, in increasing order. The location of the label is one of them.
+    pub locations: Vec<Location>,
+    /// The edges that stay inside, in increasing order.
+    pub edges: Vec<EdgeId>,
 }
 
 /// An expression over the observable parts of a state.

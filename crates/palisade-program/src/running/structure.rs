@@ -12,6 +12,8 @@ pub struct Structure {
     pub is_recursive: bool,
     /// Whether threads are started at run time.
     pub spawns: bool,
+    /// Whether some access is plain, so that data races are possible.
+    pub has_plain: bool,
 }
 
 impl Structure {
@@ -24,6 +26,7 @@ impl Structure {
             calls: uses(|instr| matches!(instr, Instr::Call { .. })),
             is_recursive: is_recursive(system),
             spawns: uses(|instr| matches!(instr, Instr::Spawn(..))),
+            has_plain: system.codes.iter().any(|code| !code.plain.is_empty()),
         }
     }
 }

@@ -39,8 +39,14 @@ pub fn validate(program: &Program) -> Vec<Diagnostic> {
         size.add(properties::check(&property.condition, &names, &mut report), property.origin.0);
     }
     for progress in &program.progress {
-        if let ProgressKind::Live(condition) = &progress.kind {
-            size.add(properties::check(condition, &names, &mut report), progress.origin.0);
+        match &progress.kind {
+            ProgressKind::Live(condition) => {
+                size.add(properties::check(condition, &names, &mut report), progress.origin.0);
+            }
+            ProgressKind::Leaves { process, label } => {
+                properties::check_leaves(process, label, &names, &mut report);
+            }
+            ProgressKind::DeadlockFree | ProgressKind::LiveEnd | ProgressKind::Terminates => {}
         }
     }
     size.check(&mut report);

@@ -18,6 +18,19 @@ pub(super) fn check(condition: &Expr, names: &Names<'_>, report: &mut Report) ->
     check.size
 }
 
+/// Checks the process and the label of a `leaves`.
+pub(super) fn check_leaves(process: &ProcessRef, label: &Name, names: &Names<'_>, report: &mut Report) {
+    let mut check = Check { names, report, size: 0 };
+    let Some(body) = check.process(process) else { return };
+    if label.as_str() == "end" {
+        let message = "no process leaves its end";
+        let help = format!("`live {}@end` says that the process can always reach its end", process.template);
+        report.push(Diagnostic::error("leaves-end", message).at(label.span(), "").help(help));
+    } else {
+        check.label(&process.template, body, label);
+    }
+}
+
 struct Check<'a, 'p> {
     names: &'a Names<'p>,
     report: &'a mut Report,

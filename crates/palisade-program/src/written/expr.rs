@@ -66,6 +66,8 @@ pub enum ExprKind {
 pub struct Place {
     /// The kind of place.
     pub kind: PlaceKind,
+    /// Whether the access is plain: no other thread may access the cell at the same time, unless both only load.
+    pub plain: bool,
     /// Where it appears in the source.
     pub origin: Origin,
 }
@@ -73,7 +75,12 @@ pub struct Place {
 impl Place {
     /// A place expression with its place in the source.
     pub fn new(kind: PlaceKind, span: Span) -> Place {
-        Place { kind, origin: Origin(span) }
+        Place { kind, plain: false, origin: Origin(span) }
+    }
+
+    /// The same place, accessed plainly.
+    pub fn plainly(self) -> Place {
+        Place { plain: true, ..self }
     }
 
     /// Where it appears in the source.

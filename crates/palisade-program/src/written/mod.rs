@@ -5,6 +5,7 @@
 
 mod check;
 mod expr;
+mod plain;
 mod stmt;
 mod words;
 
@@ -298,14 +299,39 @@ pub enum ProgressKind {
     /// `live C;` From every reachable state, a state that satisfies C can still be reached. C is checked
     /// where the condition of a `forbid` is.
     Live(Expr),
+    /// `terminates;` With a fair scheduler, every run ends: all processes end and all stores reach memory.
+    Terminates,
+    /// `leaves P@wait;` With a fair scheduler, the process is never inside the labelled statement forever.
+    Leaves {
+        /// The process.
+        process: ProcessRef,
+        /// The label of the statement.
+        label: Name,
+    },
 }
 
 impl ProgressKind {
+    /// Whether it is about fair runs, not about what stays reachable.
+    pub fn is_fair(&self) -> bool {
+        match self {
+            ProgressKind::Terminates | ProgressKind::Leaves { .. } => true,
+            ProgressKind::DeadlockFree | ProgressKind::LiveEnd | ProgressKind::Live(_) => false,
+        }
+    }
+
+    /// Whether it is a goal that must stay reachable.
+    pub fn is_goal(&self) -> bool {
+        matches!(self, ProgressKind::LiveEnd | ProgressKind::Live(_))
+    }
+
     /// The condition that it is about, if it has one.
     pub fn condition(&self) -> Option<&Expr> {
         match self {
             ProgressKind::Live(condition) => Some(condition),
-            ProgressKind::DeadlockFree | ProgressKind::LiveEnd => None,
+            ProgressKind::DeadlockFree
+            | ProgressKind::LiveEnd
+            | ProgressKind::Terminates
+            | ProgressKind::Leaves { .. } => None,
         }
     }
 }

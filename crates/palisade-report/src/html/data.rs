@@ -3,6 +3,7 @@
 //! States are stored as differences, so that the page of a long run stays small. The script reconstructs
 //! them.
 
+use crate::forever;
 use crate::story::Story;
 use palisade_base::{Id, Span};
 use palisade_memory::{Action, Effect, Pending, State};
@@ -30,6 +31,7 @@ pub(super) fn data(evidence: &Evidence<'_>, story: &Story<'_>, why: &str) -> Val
         "memory": memory,
         "start": start,
         "steps": steps,
+        "cycle": forever::first_step(evidence),
         "why": why,
     })
 }

@@ -5,6 +5,7 @@ use super::listing::{Marks, lines_of, listing};
 use super::text::{escape, script_json};
 use super::timeline::{colour, timeline};
 use super::{Subject, cycle, data};
+use crate::forever;
 use crate::story::Story;
 use palisade_base::Id;
 use palisade_memory::{Pending, State, Violation};
@@ -31,7 +32,8 @@ pub(super) fn run(subject: Subject<'_>, evidence: &Evidence<'_>, why: &str, name
     if let Some(picture) = timeline(evidence, &story) {
         write!(
             html,
-            "<h3>All steps</h3>\n<figure class=\"timeline\"><div class=\"wide\" role=\"region\" aria-label=\"Picture of the run\" tabindex=\"0\">\n{picture}</div>\n{LEGEND}</figure>\n"
+            "<h3>All steps</h3>\n<figure class=\"timeline\"><div class=\"wide\" role=\"region\" aria-label=\"Picture of the run\" tabindex=\"0\">\n{picture}</div>\n{LEGEND}{}</figure>\n",
+            if forever::first_step(evidence).is_some() { REPEATED_LEGEND } else { "" }
         )
         .expect("writing to a string");
     }
@@ -60,12 +62,17 @@ const PLAYER: &str = include_str!("assets/player.html");
 
 const LEGEND: &str = "<figcaption>Time runs down. A bar is a store that waits in its buffer; <span class=\"over\">an orange arrow</span> leads from a step that took effect early to the store it overtook.</figcaption>\n";
 
+const REPEATED_LEGEND: &str = "<figcaption><span class=\"repeats\">The framed steps</span> are repeated forever. No fair scheduler has to stop that: every process that can always move does move, and every store reaches memory.</figcaption>\n";
+
 fn marks(evidence: &Evidence<'_>, story: &Story<'_>) -> Marks {
     let mut marks = Marks::default();
     let steps = 0..evidence.run.steps.len();
     marks.passed = steps.filter_map(|step| story.row(step)).collect();
     if let Some(Violation::Property(index)) = evidence.replay.violation {
         marks.broken = lines_of(evidence.source, evidence.machine.system.properties[index].span);
+    }
+    if let Some(Violation::Forever { property, .. }) = evidence.replay.violation {
+        marks.broken = lines_of(evidence.source, evidence.machine.system.fair[property].span);
     }
     marks
 }
@@ -107,9 +114,21 @@ fn table(evidence: &Evidence<'_>, story: &Story<'_>, name: &str) -> String {
     };
     html.push_str("<tr data-step=\"-1\"><th scope=\"row\">0</th><td></td><td></td><td>(start)</td><td></td>");
     state(&mut html, 0);
+    let repeated = forever::first_step(evidence);
+    let columns = 6 + threads.len();
+    let heading = |html: &mut String, text: &str| {
+        writeln!(html, "<tr class=\"forever\"><th scope=\"rowgroup\" colspan=\"{columns}\">{text}</th></tr>")
+            .expect("writing to a string");
+    };
     for step in 0..steps {
         let thread = evidence.run.steps[step].thread;
         let mut class = colour(thread.index());
+        if repeated == Some(step) {
+            heading(&mut html, forever::FROM_HERE);
+        }
+        if repeated.is_some_and(|from| step >= from) {
+            class.push_str(" repeated");
+        }
         if is_local(step) {
             class.push_str(" local");
         }
@@ -128,6 +147,9 @@ fn table(evidence: &Evidence<'_>, story: &Story<'_>, name: &str) -> String {
         )
         .expect("writing to a string");
         state(&mut html, step + 1);
+    }
+    if repeated == Some(steps) {
+        heading(&mut html, forever::NOTHING_MOVES);
     }
     html.push_str("</tbody></table></div></details>\n");
     html

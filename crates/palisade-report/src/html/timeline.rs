@@ -8,8 +8,8 @@
 
 use super::data::kind;
 use super::text::escape;
-use crate::fit;
 use crate::story::Story;
+use crate::{fit, forever};
 use palisade_base::Id;
 use palisade_memory::{Action, Effect};
 use palisade_trace::Evidence;
@@ -95,6 +95,7 @@ impl Drawing<'_> {
             escape(&self.description())
         );
         self.lanes_and_memory(&mut svg, height);
+        self.repeated(&mut svg);
         for &step in self.shown {
             self.row(&mut svg, step);
         }
@@ -173,6 +174,28 @@ impl Drawing<'_> {
             self.memory_width - 8,
             height - 16,
             self.memory_left() + 20
+        )
+        .expect("writing to a string");
+    }
+
+    /// A frame around the steps that are repeated forever, with an arrow back to the first of them.
+    fn repeated(&self, svg: &mut String) {
+        let Some(from) = forever::first_step(self.evidence) else { return };
+        let before = self.shown.iter().filter(|&&step| step < from).count();
+        let rows = self.shown.len() - before;
+        if rows == 0 {
+            return;
+        }
+        let (top, height) = (TOP + before * ROW, rows * ROW);
+        let (width, middle) = (self.memory_left() + self.memory_width - 4, top + height / 2);
+        let (first, last) = (top + 10, top + height - 10);
+        writeln!(
+            svg,
+            "<g class=\"repeats\"><title>These steps are repeated forever</title>\
+             <rect x=\"2\" y=\"{top}\" width=\"{width}\" height=\"{height}\" rx=\"8\"/>\
+             <path d=\"M9 {last}V{first}\"/><path class=\"head\" d=\"M9 {}l-4 8h8z\"/>\
+             <text x=\"20\" y=\"{middle}\" transform=\"rotate(-90 20 {middle})\">forever</text></g>",
+            first - 4
         )
         .expect("writing to a string");
     }

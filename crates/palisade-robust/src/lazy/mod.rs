@@ -36,8 +36,8 @@ use draft::{Built, Draft};
 use extend::{Variant, extend};
 use oracle::{Sequence, sequences};
 use palisade_engine::{
-    Analysis, Engine, Exhausted, Limits, Note, Outcome, Reachability, Reached, Reason, Stats, Suitability,
-    Verdict, Witness,
+    Analysis, Engine, Exhausted, Limits, Note, ONLY_EXPLICIT_FINDS_RACES, Outcome, Reachability, Reached,
+    Reason, Stats, Suitability, Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::describe;
@@ -72,6 +72,7 @@ impl Engine for Lazy {
         let fits = analysis.task.model == Model::Tso
             && !analysis.task.is_parameterized()
             && !analysis.structure().calls
+            && !analysis.structure().has_plain
             && analysis.task.program.relies_on_words().is_none();
         if fits { Suitability::Tries } else { Suitability::No }
     }
@@ -106,6 +107,9 @@ impl Lazy {
             return unsupported("the lazy engine does not support machine words");
         }
         let system = analysis.system(1);
+        if analysis.structure().has_plain {
+            return unsupported(ONLY_EXPLICIT_FINDS_RACES);
+        }
         if analysis.structure().calls {
             return unsupported("the lazy engine does not support procedures");
         }

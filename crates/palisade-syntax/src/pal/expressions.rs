@@ -212,6 +212,11 @@ impl Parser<'_> {
             TokenKind::Sign(Sign::LeftParen) => {
                 let (mut args, height) = self.arguments()?;
                 let span = self.since(start);
+                if name.as_str() == "plain" && args.len() == 1 {
+                    let place = self.place_of(args.remove(0), "cannot be accessed plainly")?;
+                    let place = Place::new(place.kind, span).plainly();
+                    return Ok((self.make(ExprKind::Read(place), span)?, height));
+                }
                 if self.at_observation() {
                     let values = args.iter().map(|arg| self.evaluate(arg)).collect::<Parse<_>>()?;
                     return self.observation(name, Select::Args(values), span);

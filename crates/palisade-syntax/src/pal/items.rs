@@ -5,8 +5,8 @@ use super::slips;
 use super::token::{Sign, Symbol, TokenKind, Word};
 use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::written::{
-    Count, Domain, Expr, Init, InitValue, Name, Outside, Param, Placement, Private, Procedure, Progress,
-    ProgressKind, Property, PropertyKind, Shared, Start, Template, Type,
+    Count, Domain, Expr, ExprKind, Init, InitValue, Name, Observation, Outside, Param, Placement, Private,
+    Procedure, Progress, ProgressKind, Property, PropertyKind, Shared, Start, Template, Type,
 };
 
 impl Parser<'_> {
@@ -260,23 +260,28 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Whether an item that begins with this name is `deadlock-free` or `live`. These words are not reserved:
-    /// no other item begins with a name.
+    /// Whether an item that begins with this name is about progress. These words are not reserved: no other
+    /// item begins with a name.
     fn is_progress(&self, first: Symbol) -> bool {
         match self.lexer.names.text(first) {
-            "live" => true,
+            "live" | "terminates" | "leaves" => true,
             "deadlock" => self.next_is(Sign::Minus),
             _ => false,
         }
     }
 
-    /// `deadlock-free;`, `live end;` or `live c;`
+    /// `deadlock-free;`, `live end;`, `live c;`, `terminates;` or `leaves P@wait;`
     fn progress_item(&mut self) -> Parse<()> {
         let start = self.current.span;
-        let live = self.at_name("live");
+        let (live, leaves) = (self.at_name("live"), self.at_name("leaves"));
+        let terminates = self.at_name("terminates");
         self.advance();
         self.grow(2)?;
-        let kind = if !live {
+        let kind = if terminates {
+            ProgressKind::Terminates
+        } else if leaves {
+            self.leaves()?
+        } else if !live {
             self.advance();
             if !self.at_name("free") {
                 let diagnostic = self.unexpected("`free`");
@@ -294,6 +299,19 @@ impl Parser<'_> {
         let origin = Origin(self.since(start));
         self.program.progress.push(Progress { kind, origin });
         Ok(())
+    }
+
+    /// The process and the label of a `leaves`.
+    fn leaves(&mut self) -> Parse<ProgressKind> {
+        let written = self.condition()?;
+        let span = written.span();
+        if let ExprKind::Observe(Observation::At { process, label }) = written.kind {
+            return Ok(ProgressKind::Leaves { process, label });
+        }
+        let diagnostic = Diagnostic::error("leaves-what", "`leaves` takes one process and one label")
+            .at(span, "")
+            .help("write `leaves P@wait;`");
+        Err(self.fail(diagnostic))
     }
 
     /// `(a: 0..3, b)`

@@ -3,7 +3,8 @@
 use super::{ActionRecord, EffectRecord, SCHEMA_VERSION, StepRecord, ViolationKind, WitnessFile};
 use super::{effect_record, interlocked_name, violation_record};
 use crate::{
-    NotViolating, Replay, ReplayError, Run, links, process_name, replay, replay_to_deadlock, take, violating,
+    NotViolating, Replay, ReplayError, Run, links, process_name, replay, replay_lasso_from,
+    replay_to_deadlock, take, violating,
 };
 use palisade_memory::{Action, Interlocked, Machine, Model, Step, Violation};
 use palisade_program::Waits;
@@ -54,6 +55,12 @@ pub enum WitnessError {
     /// Whether the goal of its `live` property is out of reach was not found out.
     #[error("{0}; whether what it rules out is out of reach was not found out")]
     Unfinished(String),
+    /// It is about a `terminates` or `leaves` property that the program does not have.
+    #[error("the program has no such `terminates` or `leaves` property")]
+    UnknownFair,
+    /// It does not say where the cycle begins.
+    #[error("the file does not say with which step the cycle begins")]
+    NoCycleStart,
     /// It is a run of the program, but its happens-before relation has no cycle.
     #[error("the happens-before relation of the run has no cycle")]
     NoCycle,
@@ -161,10 +168,15 @@ impl WitnessFile {
     /// How the program is lowered for this run.
     pub fn waits(&self) -> Waits {
         match self.violation.kind {
-            ViolationKind::Deadlock | ViolationKind::Live => Waits::Retry,
-            ViolationKind::Cycle | ViolationKind::Fault | ViolationKind::Forbid | ViolationKind::Final => {
-                Waits::Delay
-            }
+            ViolationKind::Deadlock
+            | ViolationKind::Live
+            | ViolationKind::Terminates
+            | ViolationKind::Leaves => Waits::Retry,
+            ViolationKind::Cycle
+            | ViolationKind::Fault
+            | ViolationKind::Forbid
+            | ViolationKind::Final
+            | ViolationKind::Race => Waits::Delay,
         }
     }
 
@@ -183,12 +195,20 @@ impl WitnessFile {
                     NotViolating::NoRun(error) => WitnessError::Replay(error),
                     NotViolating::NoCycle => WitnessError::NoCycle,
                 })?,
-            ViolationKind::Fault | ViolationKind::Forbid | ViolationKind::Final => replay(machine, &run)?,
+            ViolationKind::Fault | ViolationKind::Forbid | ViolationKind::Final | ViolationKind::Race => {
+                replay(machine, &run)?
+            }
             ViolationKind::Deadlock => replay_to_deadlock(machine, &run)?,
             ViolationKind::Live => {
                 let goal = self.violation.property.filter(|&goal| goal < system.goals.len());
                 let goal = goal.ok_or(WitnessError::UnknownGoal)?;
                 Replay { violation: Some(Violation::Unreachable(goal)), ..take(machine, &run)? }
+            }
+            ViolationKind::Terminates | ViolationKind::Leaves => {
+                let property = self.violation.property.filter(|&property| property < system.fair.len());
+                let property = property.ok_or(WitnessError::UnknownFair)?;
+                let from = self.violation.cycle.and_then(|step| step.checked_sub(1));
+                replay_lasso_from(machine, &run, from.ok_or(WitnessError::NoCycleStart)?, property)?
             }
         };
         let links = links(&run, &replay);
@@ -221,7 +241,7 @@ impl WitnessFile {
         }
         let actual = violation_record(machine, None, &run, &replay);
         let same = |a: &super::ViolationRecord, b: &super::ViolationRecord| {
-            (a.kind, &a.message, a.property) == (b.kind, &b.message, b.property)
+            (a.kind, &a.message, a.property, a.cycle) == (b.kind, &b.message, b.property, b.cycle)
         };
         if !same(&actual, &self.violation) {
             return Err(WitnessError::Violation {

@@ -214,6 +214,10 @@ pub struct ViolationRecord {
     /// The file, if it is not the program's main file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The number of the first step of the cycle that is repeated forever, if there is one. All later steps
+    /// belong to the cycle. If the run just stops, it is the number after that of the last step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycle: Option<usize>,
     /// The line of the property, or of the instruction that failed.
     #[serde(default)]
     pub line: Option<u32>,
@@ -229,10 +233,16 @@ pub enum ViolationKind {
     Forbid,
     /// A final condition that does not hold.
     Final,
+    /// Two processes are about to access the same cell, and one of the accesses is plain.
+    Race,
     /// A state in which some process waits and no process can ever move again.
     Deadlock,
     /// A state from which the goal of a `live` property is out of reach.
     Live,
+    /// A run that a fair scheduler can continue forever.
+    Terminates,
+    /// A run in which a process is inside a labelled statement forever.
+    Leaves,
     /// The happens-before relation has a cycle: the program is not robust. Nothing else needs to be wrong.
     Cycle,
 }

@@ -1,6 +1,6 @@
 //! Programs that fail: each failure is detected and named, each program ends, and nothing hangs.
 
-use crate::common::{compile, failures, run};
+use crate::common::{compile, compile_with, failures, program, random, run, start};
 use palisade_harness::execution::Unfollowed;
 use palisade_harness::process::{Program, Scheduling};
 use palisade_harness::session::{Findings, Options};
@@ -43,6 +43,19 @@ fn each_in_its_own_way() {
     check("main-leaves", 5, &[]);
     check("fork", 2, &[]);
     check("signal", 2, &[]);
+}
+
+/// Reported for C programs with gcc: the value that a failed attempt stores is a change.
+#[test]
+fn compare_and_swap_loops_with_the_expected_value_in_memory_end() {
+    for compiler in ["gcc", "clang"] {
+        let path = compile_with(compiler, "expected.c", &format!("expected_{compiler}"), &[]);
+        let mut search = start(&program(&path), &random(1));
+        let searched = search.explore(None, 1_000, |_| true);
+        assert!(searched.complete, "{compiler}: {searched:?}");
+        assert_eq!(failures(&search.findings), [""; 0], "{compiler}");
+        assert_eq!(search.findings.races.len(), 0, "{compiler}");
+    }
 }
 
 #[test]

@@ -139,9 +139,15 @@ const palisade = (() => {
       this.setPlaying(true);
       this.timer = setInterval(() => {
         if (!this.section.isConnected) { this.pause(); return; }
-        this.go(this.position + 1);
-        if (this.position === this.shown.length - 1) this.pause();
+        if (this.position === this.shown.length - 1) this.goToStep(this.data.cycle);
+        else this.go(this.position + 1);
+        if (this.position === this.shown.length - 1 && !this.repeats()) this.pause();
       }, PAUSE);
+    }
+
+    // Whether the run ends with steps that are repeated forever.
+    repeats() {
+      return this.data.cycle !== null && this.data.cycle < this.data.steps.length;
     }
 
     pause() {
@@ -160,7 +166,8 @@ const palisade = (() => {
       const state = this.states[index];
       const step = index > 0 ? this.data.steps[index - 1] : null;
       this.range.value = this.position;
-      this.count.textContent = "step " + index + " of " + this.data.steps.length;
+      this.count.textContent = "step " + index + " of " + this.data.steps.length
+        + (this.repeats() && index > this.data.cycle ? ", again and again" : "");
       this.describe(step, index === this.data.steps.length);
       this.lanes.forEach((lane, thread) => this.drawLane(lane, state.threads[thread], step, thread, index));
       this.drawMemory(state, step);

@@ -119,6 +119,8 @@ fn progress() -> BoxedStrategy<Progress> {
         Just(ProgressKind::DeadlockFree),
         Just(ProgressKind::LiveEnd),
         expr().prop_map(ProgressKind::Live),
+        Just(ProgressKind::Terminates),
+        (process_ref(), name()).prop_map(|(process, label)| ProgressKind::Leaves { process, label }),
     ];
     kind.prop_map(|kind| Progress { kind, origin: Origin::NONE }).boxed()
 }
@@ -133,14 +135,19 @@ fn place(expr: BoxedStrategy<Expr>) -> BoxedStrategy<Place> {
     .boxed()
 }
 
-fn observation() -> BoxedStrategy<Observation> {
+fn process_ref() -> BoxedStrategy<ProcessRef> {
     let select = prop_oneof![
         Just(Select::Only),
         (0..9u32).prop_map(Select::Index),
         vec(value(), 0..3).prop_map(Select::Args)
     ];
-    let process =
-        (name(), select).prop_map(|(template, select)| ProcessRef { template, select, origin: Origin::NONE });
+    (name(), select)
+        .prop_map(|(template, select)| ProcessRef { template, select, origin: Origin::NONE })
+        .boxed()
+}
+
+fn observation() -> BoxedStrategy<Observation> {
+    let process = process_ref();
     prop_oneof![
         (process.clone(), name()).prop_map(|(process, label)| Observation::At { process, label }),
         (name(), name()).prop_map(|(template, label)| Observation::Count { template, label }),
