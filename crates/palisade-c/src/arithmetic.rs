@@ -209,6 +209,9 @@ impl Generator<'_, '_> {
                 }
                 Ok(())
             }
+            (_, Val::Scalar(Expr::Int(crate::UNINITIALISED | crate::FREED))) => {
+                Err(self.refuse("a constant with which the translation marks memory"))
+            }
             (_, Val::Scalar(value)) => {
                 let size = self.size(ty)?;
                 self.step(StepKind::Store { to: Access { pointer, size }, value });

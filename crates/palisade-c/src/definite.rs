@@ -38,7 +38,7 @@ pub(crate) fn resolve(code: &mut Code) {
         let mut state = at[block.0 as usize].clone().expect("reachable blocks were reached");
         code.block_mut(block).steps.retain(|step| {
             let keep = match &step.kind {
-                StepKind::Initialised(register) => {
+                StepKind::Initialised(register, _) => {
                     let needed = state.contains(*register);
                     if needed {
                         seen.insert(*register);
@@ -87,7 +87,7 @@ pub(crate) fn resolve(code: &mut Code) {
 fn transfer(kind: &StepKind, state: &mut RegSet) {
     match kind {
         StepKind::Uninitialise(register) => state.insert(*register),
-        StepKind::Initialised(register) => state.remove(*register),
+        StepKind::Initialised(register, _) => state.remove(*register),
         StepKind::Assign(to, Expr::Reg(from)) => {
             if state.contains(*from) {
                 state.insert(*to)
@@ -95,7 +95,7 @@ fn transfer(kind: &StepKind, state: &mut RegSet) {
                 state.remove(*to)
             }
         }
-        StepKind::Atomic(_) => {}
+        other if other.may_not_write() => {}
         other => other.for_each_written(&mut |register| state.remove(register)),
     }
 }

@@ -20,9 +20,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const MAX_DEPTH: usize = 12;
 
 /// The process of a thread.
-pub(crate) fn process(thread: &ThreadCode, layout: &Layout, frees: bool) -> Template {
+pub(crate) fn process(thread: &ThreadCode, layout: &Layout, frees: bool, waiting: usize) -> Template {
     let code = &thread.code;
-    let emitter = Emitter::new(code, layout, frees);
+    let emitter = Emitter::new(code, layout, frees, waiting);
     let body = emitter.body();
     Template {
         name: Name::generated(thread.name.as_str()),
@@ -39,6 +39,8 @@ struct Emitter<'a> {
     layout: &'a Layout,
     liveness: Liveness,
     frees: bool,
+    /// How many threads may wait for conditions.
+    waiting: usize,
     /// Registers that may hold what was never written.
     wide: FxHashSet<RegId>,
     names: Vec<Option<Name>>,
@@ -73,7 +75,7 @@ fn read(place: Place) -> written::Expr {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(code: &'a Code, layout: &'a Layout, frees: bool) -> Emitter<'a> {
+    fn new(code: &'a Code, layout: &'a Layout, frees: bool, waiting: usize) -> Emitter<'a> {
         let mut wide: FxHashSet<RegId> = FxHashSet::default();
         let mut used = FxHashSet::default();
         let mut read = FxHashSet::default();
@@ -127,6 +129,7 @@ impl<'a> Emitter<'a> {
             layout,
             liveness: Liveness::new(code),
             frees,
+            waiting,
             wide,
             names,
             taken,
@@ -150,11 +153,14 @@ impl<'a> Emitter<'a> {
         let mut wanted = FxHashSet::default();
         targets(&body, &mut wanted);
         drop_labels(&mut body, &wanted);
+        let mut used = FxHashSet::default();
+        mentioned(&body, &mut used);
         let mut statements: Vec<Stmt> = Vec::new();
         for (register, name) in
             self.code.registers.iter().zip(&self.names).enumerate().filter_map(|(index, (register, name))| {
                 let id = RegId(u32::try_from(index).expect("fewer than 2^32 registers"));
-                name.clone().map(|name| ((id, register.width), name))
+                let name = name.clone().filter(|name| used.contains(name))?;
+                Some(((id, register.width), name))
             })
         {
             let (id, width) = register;
@@ -399,6 +405,21 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// Checks that a cell holds something that was written and not freed, where it may not.
+    fn check_place(&self, access: &Access, span: Span, out: &mut Vec<Stmt>) {
+        if !self.layout.may_be_unwritten(access) {
+            return;
+        }
+        let mut differs = |value: i64, check| {
+            let condition = binary(BinaryOp::Ne, read(self.place(access)), int(value));
+            out.push(Stmt::new(StmtKind::Assert(condition, check), span));
+        };
+        if self.frees {
+            differs(FREED, Check::NotFreed);
+        }
+        differs(UNINITIALISED, Check::Initialised);
+    }
+
     fn step(&mut self, step: &Step, out: &mut Vec<Stmt>) {
         let span = step.span;
         match &step.kind {
@@ -415,7 +436,13 @@ impl<'a> Emitter<'a> {
             }
             StepKind::Store { to, value } => {
                 let unwritten = self.layout.may_be_unwritten(to);
-                if unwritten && to.size == 3 && !self.is_surely_written(value) {
+                // The translation itself marks memory.
+                let marks = matches!(value, Expr::Int(UNINITIALISED | FREED));
+                if self.frees && !marks && self.layout.may_touch(to).any(|cell| cell.heap) {
+                    let differs = binary(BinaryOp::Ne, read(self.place(to)), int(FREED));
+                    out.push(Stmt::new(StmtKind::Assert(differs, Check::NotFreed), span));
+                }
+                if unwritten && to.size == 3 && !marks && !self.is_surely_written(value) {
                     for special in [UNINITIALISED, FREED] {
                         let differs = binary(BinaryOp::Ne, self.expr(value), int(special));
                         out.push(Stmt::new(StmtKind::Assert(differs, Check::Value), span));
@@ -450,10 +477,12 @@ impl<'a> Emitter<'a> {
                 self.compare_exchange(*old, *done, at, expected, new, unwritten, span, out);
             }
             StepKind::AwaitCas { at, expected, new } => {
+                self.check_place(at, span, out);
                 let value = self.locked(Rmw::Cas, at, vec![self.expr(expected), self.expr(new)]);
                 out.push(Stmt::new(StmtKind::Await(value), span));
             }
             StepKind::AwaitLoad { temporary, from, condition } => {
+                self.check_place(from, span, out);
                 let load = StepKind::Load { to: *temporary, from: from.clone(), raw: false };
                 let mut accesses = FxHashMap::default();
                 accesses.insert(*temporary, (0, &load));
@@ -487,7 +516,15 @@ impl<'a> Emitter<'a> {
                 let value = written::Expr::new(ExprKind::Any { lo: *lo, hi: *hi }, Span::NONE);
                 out.push(self.assign(*to, value, span));
             }
-            StepKind::Initialised(register) => self.check(*register, false, span, out),
+            StepKind::AnyWaiting(to) => {
+                let hi = i64::try_from(self.waiting.max(1) - 1).expect("few threads wait");
+                let value = written::Expr::new(ExprKind::Any { lo: 0, hi }, Span::NONE);
+                out.push(self.assign(*to, value, span));
+            }
+            StepKind::Initialised(register, check) => {
+                let differs = binary(BinaryOp::Ne, read(self.register(*register)), int(UNINITIALISED));
+                out.push(Stmt::new(StmtKind::Assert(differs, *check), span));
+            }
             StepKind::Enter(object) => {
                 // What is there from an earlier time counts as never written.
                 let cells = self.layout.cells.iter().filter(|cell| cell.object == *object);
@@ -498,7 +535,15 @@ impl<'a> Emitter<'a> {
                 }
             }
             StepKind::Uninitialise(_) => {}
-            StepKind::Unsupported(_) | StepKind::Start { .. } | StepKind::Join { .. } => {
+            StepKind::Freeable(access) => {
+                let differs = binary(BinaryOp::Ne, read(self.place(access)), int(FREED));
+                out.push(Stmt::new(StmtKind::Assert(differs, Check::Freeable), span));
+            }
+            StepKind::Unsupported(_)
+            | StepKind::Allocate { .. }
+            | StepKind::Free { .. }
+            | StepKind::Start { .. }
+            | StepKind::Join { .. } => {
                 unreachable!("these were refused or replaced before")
             }
         }
@@ -537,12 +582,7 @@ impl<'a> Emitter<'a> {
         // Without a register for the old value, the one that says whether it happened must be enough.
         let Some(old) = old else {
             let value = self.locked(Rmw::Cas, at, vec![self.expr(expected), self.expr(new)]);
-            let found = binary(BinaryOp::Ne, read(self.place(at)), int(UNINITIALISED));
-            out.push(Stmt::new(StmtKind::Assert(found, Check::Initialised), span));
-            if self.frees {
-                let found = binary(BinaryOp::Ne, read(self.place(at)), int(FREED));
-                out.push(Stmt::new(StmtKind::Assert(found, Check::NotFreed), span));
-            }
+            self.check_place(at, span, out);
             out.push(match done {
                 Some(done) => self.assign(done, value, span),
                 None => Stmt::new(StmtKind::Eval(value), span),
@@ -678,6 +718,45 @@ fn inverted(e: written::Expr) -> written::Expr {
         kind => ExprKind::Unary(UnaryOp::Not, Box::new(written::Expr::new(kind, span))),
     };
     written::Expr::new(kind, span)
+}
+
+/// The names that statements mention.
+fn mentioned(block: &[Stmt], found: &mut FxHashSet<Name>) {
+    fn in_place(place: &Place, found: &mut FxHashSet<Name>) {
+        match &place.kind {
+            PlaceKind::Named(name) => _ = found.insert(name.clone()),
+            PlaceKind::Element(_, e) | PlaceKind::Deref(e) => in_expr(e, found),
+        }
+    }
+    fn in_expr(e: &written::Expr, found: &mut FxHashSet<Name>) {
+        match &e.kind {
+            ExprKind::Read(place) | ExprKind::AddressOf(place) => in_place(place, found),
+            ExprKind::Unary(_, a) => in_expr(a, found),
+            ExprKind::Binary(_, a, b) => {
+                in_expr(a, found);
+                in_expr(b, found);
+            }
+            ExprKind::Locked(_, place, operands) => {
+                in_place(place, found);
+                operands.iter().for_each(|operand| in_expr(operand, found));
+            }
+            _ => {}
+        }
+    }
+    for stmt in block {
+        match &stmt.kind {
+            StmtKind::Assign { place, value } => {
+                in_place(place, found);
+                in_expr(value, found);
+            }
+            StmtKind::Eval(e) | StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e, _) => {
+                in_expr(e, found);
+            }
+            StmtKind::If { condition, .. } => in_expr(condition, found),
+            _ => {}
+        }
+        stmt.kind.blocks().into_iter().for_each(|block| mentioned(block, found));
+    }
 }
 
 fn targets(block: &[Stmt], found: &mut FxHashSet<Name>) {

@@ -45,10 +45,6 @@ pub(crate) fn mask(width: u32) -> i64 {
 }
 
 impl Expr {
-    pub(crate) fn reg(register: RegId) -> Expr {
-        Expr::Reg(register)
-    }
-
     pub(crate) fn as_int(&self) -> Option<i64> {
         match self {
             Expr::Int(value) => Some(*value),

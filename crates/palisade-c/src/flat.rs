@@ -8,7 +8,9 @@
 //! 3. Every access to memory is a step. Steps are in the order of the source.
 
 use crate::expr::Expr;
+use crate::heap::Site;
 use palisade_base::{Span, define_id};
+use palisade_llvm::types::TypeId;
 use palisade_program::written::{Check, Rmw};
 
 define_id! {
@@ -39,6 +41,9 @@ pub(crate) struct Code {
     pub(crate) registers: Vec<Register>,
     /// Block 0 is the entry.
     pub(crate) blocks: Vec<Block>,
+    /// The allocation sites, and the lists of freed objects by shape.
+    pub(crate) sites: Vec<Site>,
+    pub(crate) free_lists: Vec<(usize, Vec<RegId>)>,
 }
 
 /// Steps without branches.
@@ -118,14 +123,32 @@ pub(crate) enum StepKind {
         lo: i64,
         hi: i64,
     },
+    /// The number of a thread that may wait for conditions.
+    AnyWaiting(RegId),
     /// The local object exists from here on, with contents that were never written.
     Enter(ObjectId),
     /// The register was assigned before it is read here.
-    Initialised(RegId),
+    Initialised(RegId, Check),
     /// The register holds what was never written.
     Uninitialise(RegId),
     /// What cannot be translated, by its index among the refusals. It matters only if control can come here.
     Unsupported(usize),
+    /// Allocates an object, and counts the allocations of the site. The type as which it is used may be known, by
+    /// module.
+    Allocate {
+        to: RegId,
+        size: Expr,
+        hint: Option<(usize, TypeId)>,
+        zero: bool,
+        count: RegId,
+    },
+    /// Frees an object, and may change the lists of freed objects.
+    Free {
+        pointer: Expr,
+        lists: Vec<RegId>,
+    },
+    /// The object whose first scalar this is has not been freed.
+    Freeable(Access),
     /// Starts a thread.
     Start {
         thread: Expr,
@@ -212,11 +235,15 @@ impl StepKind {
                 visit(argument);
             }
             StepKind::Join { thread, .. } => visit(thread),
+            StepKind::Allocate { size, .. } => visit(size),
+            StepKind::Free { pointer, .. } => visit(pointer),
+            StepKind::Freeable(access) => visit(&access.pointer),
             StepKind::Fence
             | StepKind::StoreFence
             | StepKind::Any { .. }
+            | StepKind::AnyWaiting(_)
             | StepKind::Enter(_)
-            | StepKind::Initialised(_)
+            | StepKind::Initialised(..)
             | StepKind::Uninitialise(_)
             | StepKind::Unsupported(_) => {}
         }
@@ -255,11 +282,15 @@ impl StepKind {
                 visit(argument);
             }
             StepKind::Join { thread, .. } => visit(thread),
+            StepKind::Allocate { size, .. } => visit(size),
+            StepKind::Free { pointer, .. } => visit(pointer),
+            StepKind::Freeable(access) => visit(&mut access.pointer),
             StepKind::Fence
             | StepKind::StoreFence
             | StepKind::Any { .. }
+            | StepKind::AnyWaiting(_)
             | StepKind::Enter(_)
-            | StepKind::Initialised(_)
+            | StepKind::Initialised(..)
             | StepKind::Uninitialise(_)
             | StepKind::Unsupported(_) => {}
         }
@@ -267,8 +298,14 @@ impl StepKind {
 
     /// Visits the registers that the step reads.
     pub(crate) fn for_each_read(&self, visit: &mut dyn FnMut(RegId)) {
-        if let StepKind::Initialised(register) = self {
+        if let StepKind::Initialised(register, _) = self {
             visit(*register);
+        }
+        if let StepKind::Free { lists, .. } = self {
+            lists.iter().copied().for_each(&mut *visit);
+        }
+        if let StepKind::Allocate { count, .. } = self {
+            visit(*count);
         }
         self.for_each_expr(&mut |e| e.for_each_register(visit));
     }
@@ -276,9 +313,15 @@ impl StepKind {
     /// Visits the registers that the step may write.
     pub(crate) fn for_each_written(&self, visit: &mut dyn FnMut(RegId)) {
         match self {
+            StepKind::Free { lists, .. } => lists.iter().copied().for_each(visit),
+            StepKind::Allocate { to, count, .. } => {
+                visit(*to);
+                visit(*count);
+            }
             StepKind::Assign(to, _)
             | StepKind::Load { to, .. }
             | StepKind::Any { to, .. }
+            | StepKind::AnyWaiting(to)
             | StepKind::Uninitialise(to) => visit(*to),
             StepKind::Locked { old, .. } => visit(*old),
             StepKind::Cas { old, done, .. } => old.iter().chain(done).copied().for_each(visit),
@@ -295,10 +338,19 @@ impl StepKind {
             | StepKind::Assert(..)
             | StepKind::Assume(_)
             | StepKind::Enter(_)
-            | StepKind::Initialised(_)
+            | StepKind::Initialised(..)
             | StepKind::Unsupported(_)
+            | StepKind::Freeable(_)
             | StepKind::Start { .. } => {}
         }
+    }
+
+    /// Whether the registers that the step writes may also keep their values.
+    pub(crate) fn may_not_write(&self) -> bool {
+        matches!(
+            self,
+            StepKind::Atomic(_) | StepKind::If(..) | StepKind::Free { .. } | StepKind::Allocate { .. }
+        )
     }
 
     /// Visits the accesses to memory, also those inside of an atomic section.
@@ -309,7 +361,8 @@ impl StepKind {
             | StepKind::Locked { at: access, .. }
             | StepKind::Cas { at: access, .. }
             | StepKind::AwaitCas { at: access, .. }
-            | StepKind::AwaitLoad { from: access, .. } => visit(access),
+            | StepKind::AwaitLoad { from: access, .. }
+            | StepKind::Freeable(access) => visit(access),
             StepKind::Atomic(steps) => steps.iter().for_each(|step| step.kind.for_each_access(visit)),
             StepKind::If(_, then, otherwise) => {
                 then.iter().chain(otherwise).for_each(|step| step.kind.for_each_access(visit));

@@ -44,6 +44,11 @@ pub(crate) struct Context<'a> {
     /// What the answer rests on.
     pub(crate) notes: std::collections::BTreeSet<crate::Note>,
     pub(crate) features: Features,
+    /// The threads that wait for conditions, by the number of their bit.
+    pub(crate) waiting: Vec<ThreadNumber>,
+    pub(crate) heap: crate::heap::Heap,
+    /// The threads that hold mutexes, by the number that is stored in the mutex minus 1.
+    pub(crate) owners: Vec<ThreadNumber>,
 }
 
 /// What occurs in a program, so that what does not occur need not be checked.
@@ -51,8 +56,29 @@ pub(crate) struct Context<'a> {
 pub(crate) struct Features {
     /// Mutexes are destroyed.
     pub(crate) destroys_mutexes: bool,
+    /// Memory is freed.
+    pub(crate) frees: bool,
     /// Mutexes may be recursive.
     pub(crate) recursive_mutexes: bool,
+}
+
+/// Where the result of a function goes.
+#[derive(Clone)]
+enum Results {
+    Nothing,
+    Scalar(RegId),
+    Struct(Vec<RegId>),
+}
+
+impl Results {
+    fn value(&self) -> Val {
+        let scalar = |register: &RegId| Val::Scalar(Expr::Reg(*register));
+        match self {
+            Results::Nothing => Val::Aggregate(Vec::new()),
+            Results::Scalar(register) => scalar(register),
+            Results::Struct(registers) => Val::Aggregate(registers.iter().map(scalar).collect()),
+        }
+    }
 }
 
 /// The copy of a function at one call.
@@ -66,8 +92,8 @@ struct Frame<'a> {
     /// The code of each block.
     blocks: Vec<BlockId>,
     phis: FxHashMap<ValueId, RegId>,
-    /// Where the result goes.
-    result: Option<RegId>,
+    /// Where the result goes: one register per field of a struct.
+    result: Results,
     /// Where control goes after the function.
     after: BlockId,
     /// What locals are called.
@@ -212,9 +238,19 @@ impl<'a, 'c> Generator<'a, 'c> {
         self.frame().body
     }
 
-    /// The name of the function around.
-    pub(crate) fn function_name(&self) -> &'a str {
-        self.context.memory.linked.name(self.frame().function)
+    /// The number that the thread stores in mutexes that it holds.
+    pub(crate) fn owner(&mut self) -> i64 {
+        let (thread, owners) = (self.thread, &mut self.context.owners);
+        let index = owners.iter().position(|known| *known == thread).unwrap_or_else(|| {
+            owners.push(thread);
+            owners.len() - 1
+        });
+        i64::try_from(index + 1).expect("few threads")
+    }
+
+    /// The type of a local variable in the source program.
+    pub(crate) fn variable_type(&self, variable: ValueId) -> Option<palisade_llvm::debug::NodeId> {
+        self.frame().names.get(&variable).and_then(|(_, ty)| *ty)
     }
 
     /// The span of a place, or that of the innermost call in a file of the user.
@@ -249,18 +285,21 @@ impl<'a, 'c> Generator<'a, 'c> {
             let name = linked.name(function);
             return Err(self.refuse(format!("the variadic function `{name}`")));
         }
-        if module.types.get(definition_result(module, definition)) != &Type::Void
-            && width(module, definition_result(module, definition)).is_none()
-        {
-            return self.call_with_aggregate(function, arguments);
-        }
         self.inline(function, definition, body, arguments)
     }
 
-    /// A function that returns a small struct: one register per part.
-    fn call_with_aggregate(&mut self, function: FunctionRef, _: Vec<Val>) -> Result<Val, Refused> {
-        let name = self.context.memory.linked.name(function);
-        Err(self.refuse(format!("a struct or a floating-point number returned by `{name}`")))
+    /// Registers for the result of a function.
+    fn results(&mut self, module: &'a Module, ty: TypeId) -> Option<Results> {
+        Some(match (module.types.body(ty), width(module, ty)) {
+            (Type::Void, _) => Results::Nothing,
+            (_, Some(width)) => Results::Scalar(self.temporary(width)),
+            (Type::Struct { fields, .. }, None) => {
+                let widths: Vec<u32> =
+                    fields.iter().map(|&field| width(module, field)).collect::<Option<_>>()?;
+                Results::Struct(widths.into_iter().map(|width| self.temporary(width)).collect())
+            }
+            _ => return None,
+        })
     }
 
     fn inline(
@@ -271,7 +310,12 @@ impl<'a, 'c> Generator<'a, 'c> {
         arguments: Vec<Val>,
     ) -> Result<Val, Refused> {
         let module = &self.context.memory.linked.modules[function.module];
-        let result = width(module, definition_result(module, definition)).map(|w| self.temporary(w));
+        let Some(result) = self.results(module, definition_result(module, definition)) else {
+            let name = self.context.memory.linked.name(function);
+            return Err(
+                self.refuse(format!("what `{name}` returns: floating-point numbers or nested structs"))
+            );
+        };
         let after = self.new_block();
         let blocks: Vec<BlockId> = body.blocks.iter().map(|_| self.code.new_block()).collect();
         let mut uses = vec![0; body.values.len()];
@@ -300,7 +344,7 @@ impl<'a, 'c> Generator<'a, 'c> {
             uses,
             blocks,
             phis: FxHashMap::default(),
-            result,
+            result: result.clone(),
             after,
             names,
         };
@@ -352,7 +396,7 @@ impl<'a, 'c> Generator<'a, 'c> {
         self.frames.pop();
         self.span = self.call_spans.pop().unwrap_or(Span::NONE);
         self.go_on(after);
-        Ok(result.map_or(Val::Aggregate(Vec::new()), |register| Val::Scalar(Expr::Reg(register))))
+        Ok(result.value())
     }
 
     fn copy_argument(&mut self, ty: Option<TypeId>, argument: Val) -> Result<Val, Refused> {
@@ -365,6 +409,7 @@ impl<'a, 'c> Generator<'a, 'c> {
         let object = self.context.memory.add(MemoryObject {
             name: "argument".to_owned(),
             kind: ObjectKind::Local,
+            constant: false,
             size,
             leaves: found.clone(),
             debug: None,
@@ -444,14 +489,23 @@ impl<'a, 'c> Generator<'a, 'c> {
     fn instruction(&mut self, block: IrBlockId, instruction: &'a Instruction) -> Result<(), Refused> {
         match &instruction.op {
             Op::Return(value) => {
-                if let (Some(value), Some(result)) = (value, self.frame().result) {
-                    match self.value(*value)? {
-                        Val::Scalar(e) => self.step(StepKind::Assign(result, e)),
-                        // Falling off the end of a function: nothing may use the result.
-                        Val::Undefined => {
-                            self.step(StepKind::Assign(result, Expr::Int(crate::UNINITIALISED)));
+                if let Some(value) = value {
+                    let (value, result) = (self.value(*value)?, self.frame().result.clone());
+                    let parts = match (value, result) {
+                        (value, Results::Scalar(register)) => vec![(register, value)],
+                        (Val::Aggregate(parts), Results::Struct(registers)) => {
+                            registers.into_iter().zip(parts).collect()
                         }
-                        Val::Aggregate(_) => return Err(self.refuse("a struct returned by value")),
+                        // Nothing may use the result.
+                        (Val::Undefined, _) => Vec::new(),
+                        _ => return Err(self.refuse("what is returned here")),
+                    };
+                    for (register, part) in parts {
+                        match part {
+                            Val::Scalar(e) => self.step(StepKind::Assign(register, e)),
+                            Val::Undefined => {}
+                            Val::Aggregate(_) => return Err(self.refuse("what is returned here")),
+                        }
                     }
                 }
                 let after = self.frame().after;
@@ -561,6 +615,7 @@ impl<'a, 'c> Generator<'a, 'c> {
         let object = self.context.memory.add(MemoryObject {
             name,
             kind: ObjectKind::Local,
+            constant: false,
             size: size * count,
             leaves: all,
             debug,
@@ -644,6 +699,9 @@ impl<'a, 'c> Generator<'a, 'c> {
         let Type::Function { result, parameters, .. } = module.types.get(ty) else {
             return Err(self.refuse("a call of this form"));
         };
+        if width(module, *result).is_none() && module.types.get(*result) != &Type::Void {
+            return Err(self.refuse("a call through a pointer that returns a struct"));
+        }
         let result = width(module, *result).map(|w| self.temporary(w));
         let count = parameters.len();
         let after = self.new_block();

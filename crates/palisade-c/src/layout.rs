@@ -24,6 +24,8 @@ pub(crate) struct Cell {
     pub(crate) size: u32,
     /// Whether it may hold what was never written.
     pub(crate) wide: bool,
+    /// Whether it may be freed.
+    pub(crate) heap: bool,
 }
 
 /// Where everything is.
@@ -105,7 +107,9 @@ impl Layout {
                 layout.index.insert((id, leaf.offset, leaf.size), layout.cells.len());
                 layout.by_object.entry(id).or_default().push(layout.cells.len());
                 let wide = leaf.init.is_none();
-                layout.cells.push(Cell { name, object: id, offset: leaf.offset, size: leaf.size, wide });
+                let heap = object.kind == ObjectKind::Heap;
+                let (offset, size) = (leaf.offset, leaf.size);
+                layout.cells.push(Cell { name, object: id, offset, size, wide, heap });
             }
         }
         let any_wide = layout.cells.iter().any(|cell| cell.wide);
@@ -239,6 +243,7 @@ impl Uses {
                 self.access(from);
                 self.expose(condition);
             }
+            StepKind::Freeable(access) => self.access(access),
             StepKind::Atomic(steps) => steps.iter().for_each(|step| self.step(&step.kind)),
             StepKind::If(condition, then, otherwise) => {
                 self.expose(condition);

@@ -27,6 +27,7 @@ mod definite;
 mod emit;
 mod expr;
 mod flat;
+mod heap;
 mod inline;
 mod layout;
 mod library;
@@ -162,6 +163,9 @@ pub fn translate(
         address_taken: address_taken(&linked),
         notes: BTreeSet::new(),
         features: features(&linked),
+        waiting: Vec::new(),
+        heap: heap::Heap::default(),
+        owners: Vec::new(),
     };
     let threads = threads::generate(&mut context)?;
     let layout = Layout::new(&threads, &context.memory);
@@ -169,8 +173,12 @@ pub fn translate(
     for cell in &layout.cells {
         program.shared.push(shared(cell, &layout, &context.memory));
     }
-    let frees = false;
-    program.templates = threads.iter().map(|thread| emit::process(thread, &layout, frees)).collect();
+    let frees = context.features.frees;
+    if frees && context.notes.contains(&Note(heap::SUCCEED.to_owned())) {
+        context.notes.insert(Note(heap::REUSE.to_owned()));
+    }
+    program.templates =
+        threads.iter().map(|thread| emit::process(thread, &layout, frees, context.waiting.len())).collect();
     let started = threads.len().saturating_sub(1);
     let names: Vec<&str> = threads.iter().skip(1).map(|thread| thread.name.as_str()).collect();
     if started > 0 {
@@ -286,7 +294,24 @@ fn features(linked: &Linked<'_>) -> inline::Features {
         linked.modules.iter().any(|module| names.iter().any(|name| module.find(name).is_some()))
     };
     inline::Features {
+        frees: mentions(&["free"]),
         destroys_mutexes: mentions(&["pthread_mutex_destroy", "mtx_destroy", "pthread_spin_destroy"]),
-        recursive_mutexes: mentions(&["pthread_mutexattr_settype", "mtx_init"]),
+        recursive_mutexes: mentions(&["pthread_mutexattr_settype", "mtx_init"])
+            || linked.modules.iter().any(has_unusual_mutex),
     }
+}
+
+/// Whether a variable that may contain a mutex is not all zero at first, so that the mutex may be recursive.
+fn has_unusual_mutex(module: &Module) -> bool {
+    if module.types.find_named("union.pthread_mutex_t").is_none() {
+        return false;
+    }
+    module.globals.iter().any(|global| {
+        let zero = |constant: ConstantId| matches!(module.constants[constant].kind, ConstantKind::Zero);
+        let scalar = module.types.fields(global.ty).is_none()
+            && !matches!(module.types.get(global.ty), palisade_llvm::types::Type::Array { .. });
+        let text = module.types.display(global.ty).to_string();
+        let bytes = text.contains("x i8]");
+        global.initializer.is_some_and(|constant| !zero(constant)) && !scalar && !bytes
+    })
 }

@@ -88,7 +88,7 @@ fn before(code: &Code, block: BlockId, mut live: RegSet) -> RegSet {
 /// Turns what is live after a step into what is live before it. Writes in atomic sections may not happen.
 pub(crate) fn step_before(kind: &crate::flat::StepKind, live: &mut RegSet) {
     use crate::flat::StepKind;
-    if !matches!(kind, StepKind::Atomic(_) | StepKind::If(..)) {
+    if !kind.may_not_write() {
         kind.for_each_written(&mut |register| live.remove(register));
     }
     kind.for_each_read(&mut |register| live.insert(register));

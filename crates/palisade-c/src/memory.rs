@@ -38,6 +38,8 @@ pub(crate) struct Leaf {
 pub(crate) struct MemoryObject {
     pub(crate) name: String,
     pub(crate) kind: ObjectKind,
+    /// Whether it is never written.
+    pub(crate) constant: bool,
     /// Its size in bytes.
     pub(crate) size: i64,
     /// In increasing order of offsets.
@@ -91,6 +93,7 @@ impl<'a> Memory<'a> {
         self.add(MemoryObject {
             name,
             kind: ObjectKind::Global,
+            constant: false,
             size: 1 << size,
             leaves: vec![leaf],
             debug: None,
@@ -158,7 +161,8 @@ impl<'a> Memory<'a> {
         let debug = variable.and_then(|variable| variable.ty).map(|ty| (global.module, ty));
         let size = module.layouts.size(definition.ty).ok_or("a variable without a size")?;
         let size = i64::try_from(size).map_err(|_| "a variable that is too large".to_owned())?;
-        let object = MemoryObject { name, kind, size, leaves: Vec::new(), debug, span: Span::NONE };
+        let constant = definition.constant;
+        let object = MemoryObject { name, kind, constant, size, leaves: Vec::new(), debug, span: Span::NONE };
         let id = self.add(object);
         self.globals.insert(key, id);
         let mut leaves = leaves(module, definition.ty)?;
@@ -205,6 +209,11 @@ impl<'a> Memory<'a> {
                 for (index, &element) in elements.iter().enumerate() {
                     let at = offset + element_offset(module, ty, index)?;
                     self.initialise(module_index, element, at, thread, leaves)?;
+                }
+                if matches!(module.types.get(ty), Type::Named(id)
+                    if &*module.types.named()[*id].name == "union.pthread_mutex_t")
+                {
+                    return recursive_mutex(leaves, offset);
                 }
                 Ok(())
             }
@@ -302,6 +311,17 @@ impl<'a> Memory<'a> {
             _ => Err("a constant expression of this form".to_owned()),
         }
     }
+}
+
+/// The kind of a mutex that has an initial value, in the form that the library has for it.
+fn recursive_mutex(leaves: &mut [Leaf], offset: i64) -> Result<(), Refusal> {
+    let kind = leaves.iter().find(|leaf| leaf.offset == offset + 16).and_then(|leaf| leaf.init.clone());
+    match kind {
+        None | Some(Expr::Int(0 | 3)) => {}
+        Some(Expr::Int(1)) => set(leaves, offset, Expr::Int(crate::library::RECURSIVE)),
+        Some(_) => return Err("a mutex that checks for errors".to_owned()),
+    }
+    Ok(())
 }
 
 fn set(leaves: &mut [Leaf], offset: i64, value: Expr) {

@@ -1,12 +1,13 @@
 //! Objects of one thread whose address does not leave it become registers, one per scalar.
 //!
-//! *Guarantee.* An object is promoted only if every mention of its address is that of a load or store of exactly
-//! one of its scalars, in one thread. Nobody else can then access it, so buffers make no difference.
+//! *Guarantee.* An object is promoted only if every mention of its address is that of a load or store of whole
+//! scalars, or of part of one, in one thread. Nobody else can then access it, so buffers make no difference.
 
-use crate::expr::Expr;
-use crate::flat::{Access, Code, ObjectId, RegId, Step, StepKind};
-use crate::memory::{Memory, MemoryObject};
+use crate::expr::{self, Expr};
+use crate::flat::{Access, Code, ObjectId, RegId, Register, Step, StepKind};
+use crate::memory::{Leaf, Memory, MemoryObject};
 use palisade_base::Span;
+use palisade_program::written::{BinaryOp, Check};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Promotes the candidates that can be. Returns whether there were any.
@@ -21,11 +22,12 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
             condition.for_each_object(&mut |object| _ = kept.insert(object));
         }
     }
+    let constants = load_constants(code, memory);
     let mut chosen: Vec<ObjectId> =
         mentioned.into_iter().filter(|object| !kept.contains(object) && candidate(*object)).collect();
     chosen.sort_unstable();
     if chosen.is_empty() {
-        return false;
+        return constants;
     }
     let mut registers: FxHashMap<(ObjectId, i64), RegId> = FxHashMap::default();
     let mut initial = Vec::new();
@@ -52,8 +54,14 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
             }
         }
     }
+    let types = code.registers.clone();
     let place = |access: &Access| match access.pointer {
-        Expr::Address(object, offset) => registers.get(&(object, offset)).copied(),
+        Expr::Address(object, offset) if chosen.binary_search(&object).is_ok() => {
+            let covered = covered(memory.object(object), offset, access.size)?;
+            let registers: Vec<RegId> =
+                covered.parts.iter().map(|part| registers[&(object, part.offset)]).collect();
+            Some((covered, registers))
+        }
         _ => None,
     };
     for block in &mut code.blocks {
@@ -63,16 +71,24 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
             let mut push = |kind| block.steps.push(Step { kind, span });
             match step.kind {
                 StepKind::Load { to, from, raw } => match place(&from) {
-                    Some(register) => {
-                        if !raw {
-                            push(StepKind::Initialised(register));
+                    Some((covered, registers)) => {
+                        for &register in registers.iter().filter(|_| !raw) {
+                            // A struct may be copied as one word even if parts of it were never written.
+                            let several = registers.len() > 1;
+                            let check = if several { Check::Value } else { Check::Initialised };
+                            push(StepKind::Initialised(register, check));
                         }
-                        push(StepKind::Assign(to, Expr::Reg(register)));
+                        let value = covered.load(&registers, 8 << from.size, &types);
+                        push(StepKind::Assign(to, value));
                     }
                     None => push(StepKind::Load { to, from, raw }),
                 },
                 StepKind::Store { to, value } => match place(&to) {
-                    Some(register) => push(StepKind::Assign(register, value)),
+                    Some((covered, registers)) => {
+                        for (register, value) in covered.store(&registers, &value, 8 << to.size, &types) {
+                            push(StepKind::Assign(register, value));
+                        }
+                    }
                     None => push(StepKind::Store { to, value }),
                 },
                 StepKind::Enter(object) if chosen.binary_search(&object).is_ok() => {
@@ -88,6 +104,100 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
     true
 }
 
+/// Replaces loads of what never changes. Returns whether there were any.
+fn load_constants(code: &mut Code, memory: &Memory<'_>) -> bool {
+    let mut changed = false;
+    for step in code.blocks.iter_mut().flat_map(|block| &mut block.steps) {
+        if let StepKind::Load { to, from: Access { pointer: Expr::Address(object, offset), size }, .. } =
+            &step.kind
+            && memory.object(*object).constant
+            && let leaves = &memory.object(*object).leaves
+            && let Some(leaf) = leaves.iter().find(|leaf| leaf.offset == *offset && leaf.size == *size)
+            && let Some(value) = &leaf.init
+        {
+            step.kind = StepKind::Assign(*to, value.clone());
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// The scalars that an access covers: whole ones, or part of a single one.
+struct Covered {
+    parts: Vec<Part>,
+}
+
+/// A scalar of an access.
+struct Part {
+    /// Its offset in the object.
+    offset: i64,
+    /// Its width in bits.
+    width: u32,
+    /// The bit of the access at which it starts; negative if it starts before the access.
+    shift: i64,
+}
+
+/// The scalars that an access covers, if it can be done with registers.
+fn covered(object: &MemoryObject, offset: i64, size: u32) -> Option<Covered> {
+    let end = offset.checked_add(1 << size)?;
+    let overlaps = |leaf: &&Leaf| leaf.offset < end && offset < leaf.offset + (1 << leaf.size);
+    let inside: Vec<&Leaf> = object.leaves.iter().filter(overlaps).collect();
+    let whole = inside.iter().all(|leaf| leaf.offset >= offset && leaf.offset + (1 << leaf.size) <= end);
+    let within = inside.len() == 1;
+    // Accesses outside of the object must fail.
+    if inside.is_empty() || offset < 0 || end > object.size || !(whole || within) {
+        return None;
+    }
+    if within && !whole && (inside[0].offset > offset || inside[0].offset + (1 << inside[0].size) < end) {
+        return None;
+    }
+    let part =
+        |leaf: &Leaf| Part { offset: leaf.offset, width: 8 << leaf.size, shift: (leaf.offset - offset) * 8 };
+    Some(Covered { parts: inside.into_iter().map(part).collect() })
+}
+
+impl Covered {
+    /// What a load of this many bits returns.
+    fn load(&self, registers: &[RegId], width: u32, types: &[Register]) -> Expr {
+        let mut sum = Expr::Int(0);
+        for (part, &register) in self.parts.iter().zip(registers) {
+            if part.shift == 0 && part.width == width {
+                return Expr::Reg(register);
+            }
+            let value = expr::unsigned(part.width, Expr::Reg(register), types);
+            let shift = |op, by: i64, value| expr::binary(op, value, Expr::Int(by), types);
+            let value = match part.shift {
+                by @ 1.. => shift(BinaryOp::WordShl, by, value),
+                0 => value,
+                by => shift(BinaryOp::WordShr, -by, value),
+            };
+            sum = expr::binary(BinaryOp::BitOr, sum, value, types);
+        }
+        expr::wrap(width, sum, types)
+    }
+
+    /// What a store of this many bits assigns.
+    fn store(&self, registers: &[RegId], value: &Expr, width: u32, types: &[Register]) -> Vec<(RegId, Expr)> {
+        let binary = |op, a, b| expr::binary(op, a, b, types);
+        let each = self.parts.iter().zip(registers).map(|(part, &register)| {
+            if part.shift == 0 && part.width == width {
+                return (register, value.clone());
+            }
+            if part.shift >= 0 && part.width <= width {
+                let moved = binary(BinaryOp::WordShr, value.clone(), Expr::Int(part.shift));
+                return (register, expr::wrap(part.width, moved, types));
+            }
+            let by = Expr::Int(-part.shift);
+            let ones = expr::mask(width) << -part.shift;
+            let kept = binary(BinaryOp::BitAnd, Expr::Reg(register), Expr::Int(!ones));
+            let new = expr::unsigned(width, value.clone(), types);
+            let new = binary(BinaryOp::WordShl, new, by);
+            (register, expr::wrap(part.width, binary(BinaryOp::BitOr, kept, new), types))
+        });
+        each.collect()
+    }
+}
+
 /// Notes the objects that a step mentions, and those that must stay in memory because of it.
 fn inspect(
     kind: &StepKind,
@@ -98,9 +208,7 @@ fn inspect(
     let mut direct = |access: &Access, kept: &mut FxHashSet<ObjectId>| match access.pointer {
         Expr::Address(object, offset) => {
             mentioned.insert(object);
-            let leaves = &memory.object(object).leaves;
-            let leaf = leaves.binary_search_by_key(&offset, |leaf| leaf.offset);
-            if !leaf.is_ok_and(|index| leaves[index].size == access.size) {
+            if covered(memory.object(object), offset, access.size).is_none() {
                 kept.insert(object);
             }
         }
@@ -130,5 +238,7 @@ pub(crate) fn leaf_name(memory: &Memory<'_>, object: &MemoryObject, offset: i64,
         None if object.leaves.len() > 1 => format!("+{offset}"),
         None => String::new(),
     };
+    // What the C library calls its parts says nothing to the user.
+    let path = path.find(".__").map_or(path.as_str(), |at| &path[..at]);
     format!("{}{path}", object.name)
 }

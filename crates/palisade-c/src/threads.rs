@@ -9,10 +9,10 @@ use crate::flat::{Access, BlockId, Code, End, ObjectId, Step, StepKind};
 use crate::inline::{Context, Generator};
 use crate::library::first_child;
 use crate::link::{FunctionRef, Target};
-use crate::memory::{ThreadNumber, Val, as_function};
+use crate::memory::{ThreadNumber, Val, as_function, unsupported};
 use crate::objects::ObjectKind;
 use crate::promote::promote;
-use crate::{Roots, definite, propagate, tidy};
+use crate::{Roots, definite, heap, propagate, tidy};
 use palisade_base::Diagnostic;
 use palisade_program::written::{BinaryOp, Check, Rmw};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -359,21 +359,22 @@ impl Threads<'_, '_> {
     /// Replaces the steps that start and join threads by what they do.
     fn expand(&mut self) {
         let joined = self.results_wanted();
+        let allocated = self.allocated();
         for index in 0..self.threads.len() {
             let mut code = std::mem::take(&mut self.threads[index].code);
             let number = self.threads[index].number;
             let mut block = 0;
             while block < code.blocks.len() {
-                let at = code.blocks[block]
-                    .steps
-                    .iter()
-                    .position(|step| matches!(step.kind, StepKind::Start { .. } | StepKind::Join { .. }));
+                let at = code.blocks[block].steps.iter().position(|step| {
+                    let kind = &step.kind;
+                    matches!(kind, StepKind::Start { .. } | StepKind::Join { .. } | StepKind::Free { .. })
+                });
                 let Some(at) = at else {
                     block += 1;
                     continue;
                 };
                 let id = BlockId(u32::try_from(block).expect("fewer than 2^32 blocks"));
-                self.expand_step(&mut code, id, at, number, &joined);
+                self.expand_step(&mut code, id, at, number, &joined, &allocated);
             }
             // Nobody reads the results of threads that nobody joins for them.
             let unread = self.slots.get(&number).and_then(|slot| slot.cells);
@@ -385,9 +386,23 @@ impl Threads<'_, '_> {
                     });
                 }
             }
-            while tidy::tidy(&mut code) {}
+            while propagate::fold(&mut code) | tidy::tidy(&mut code) {}
             self.threads[index].code = code;
         }
+    }
+
+    /// The heap objects that some thread hands out.
+    fn allocated(&self) -> FxHashSet<ObjectId> {
+        let mut found = FxHashSet::default();
+        for thread in &self.threads {
+            for block in thread.code.reachable() {
+                for step in &thread.code.block(block).steps {
+                    step.kind
+                        .for_each_expr(&mut |e| e.for_each_object(&mut |object| _ = found.insert(object)));
+                }
+            }
+        }
+        found
     }
 
     /// The threads whose results somebody may read.
@@ -417,15 +432,15 @@ impl Threads<'_, '_> {
         at: usize,
         creator: ThreadNumber,
         joined: &FxHashSet<ThreadNumber>,
+        allocated: &FxHashSet<ObjectId>,
     ) {
-        let rest = code.block_mut(id).steps.split_off(at);
-        let end = std::mem::replace(&mut code.block_mut(id).end, End::Stop);
-        let end_span = code.block(id).end_span;
-        let after = code.new_block();
-        let mut rest = rest.into_iter();
-        let step = rest.next().expect("the step is there");
+        let (step, after) = heap::split(code, id, at);
         let span = step.span;
-        *code.block_mut(after) = crate::flat::Block { steps: rest.collect(), end, end_span };
+        if let StepKind::Free { pointer, .. } = &step.kind {
+            let live = |object: ObjectId| allocated.contains(&object);
+            heap::expand_free(code, id, after, pointer, span, &self.context.heap, &live);
+            return;
+        }
         let thread = match &step.kind {
             StepKind::Start { thread, .. } | StepKind::Join { thread, .. } => thread.clone(),
             _ => unreachable!("only these are expanded"),
@@ -567,19 +582,29 @@ fn load_cell(generator: &mut Generator<'_, '_>, cell: ObjectId, size: u32) -> Ex
 }
 
 /// Simplifies code until nothing changes.
-fn simplify(code: &mut Code, context: &Context<'_>) {
-    let memory = &context.memory;
-    let local = |object: ObjectId| memory.object(object).kind == ObjectKind::Local;
+fn simplify(code: &mut Code, context: &mut Context<'_>) {
     let mut refused = FxHashSet::default();
     loop {
         let mut changed = true;
         while changed {
+            let memory = &context.memory;
+            let local = |object: ObjectId| memory.object(object).kind == ObjectKind::Local;
             changed = promote(code, memory, &local);
             changed |= propagate::fold(code);
             changed |= tidy::tidy(code);
         }
-        if !propagate::unroll(code, &mut refused) {
+        if !propagate::unroll(code, &mut refused) && !heap::expand_allocations(code, context) {
             break;
+        }
+    }
+    // Sizes that are not known by now never will be.
+    for block in code.reachable() {
+        for step in &mut code.block_mut(block).steps {
+            if matches!(step.kind, StepKind::Allocate { .. }) {
+                let what = "an allocation whose size is not a constant";
+                context.refusals.push(unsupported(what, step.span));
+                step.kind = StepKind::Unsupported(context.refusals.len() - 1);
+            }
         }
     }
 }

@@ -173,7 +173,7 @@ fn reads(code: &Code, id: BlockId, out: &RegSet) -> Vec<Vec<(RegId, u32)>> {
             found.push((register, count));
         });
         // An assignment in an atomic section may not happen.
-        if !matches!(step.kind, StepKind::Atomic(_)) {
+        if !step.kind.may_not_write() {
             step.kind.for_each_written(&mut |register| _ = written_later.insert(register));
         }
         step.kind.for_each_read(&mut |register| *counts.entry(register).or_insert(0) += 1);
@@ -213,9 +213,9 @@ fn substitute(code: &mut Code) -> bool {
                 let before = kind.clone();
                 kind.for_each_expr_mut(&mut |e| *e = e.substitute(&value, &registers));
                 // A check of a copy is a check of what was copied.
-                if let StepKind::Initialised(register) = kind {
+                if let StepKind::Initialised(register, check) = kind {
                     match value(register) {
-                        Some(Expr::Reg(original)) => kind = StepKind::Initialised(original),
+                        Some(Expr::Reg(original)) => kind = StepKind::Initialised(original, check),
                         Some(_) => continue,
                         None => {}
                     }
@@ -266,7 +266,7 @@ type Pending = (RegId, Expr, palisade_base::Span);
 fn flush(kind: &StepKind, pending: &mut Vec<Pending>, steps: &mut Vec<Step>) {
     let mut written = Vec::new();
     kind.for_each_written(&mut |register| written.push(register));
-    let may_not_happen = matches!(kind, StepKind::Atomic(_));
+    let may_not_happen = kind.may_not_write();
     let mut index = 0;
     while index < pending.len() {
         let (register, e, _) = &pending[index];
@@ -342,9 +342,11 @@ fn retarget(kind: &mut StepKind, from: RegId, to: RegId) -> bool {
         | StepKind::Load { to: register, .. }
         | StepKind::Any { to: register, .. }
         | StepKind::Locked { old: register, .. } => change(register),
-        StepKind::Cas { old, done, .. } => {
-            // Both results in one register would be wrong.
-            if old.is_some_and(|old| old == to) || done.is_some_and(|done| done == to) {
+        StepKind::Cas { old, done, at, expected, new } => {
+            // Both results in one register would be wrong, and so would one that the rest still reads after the
+            // old value was assigned.
+            let both = old.is_some_and(|old| old == to) || done.is_some_and(|done| done == to);
+            if both || at.pointer.mentions(to) || expected.mentions(to) || new.mentions(to) {
                 return false;
             }
             old.iter_mut().chain(done).for_each(change);

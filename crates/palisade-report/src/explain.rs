@@ -60,12 +60,23 @@ pub fn explain(evidence: &Evidence<'_>) -> String {
     }
 }
 
+/// The place of the last instruction of a run, such as `line 12: assert(x == 0)`.
+pub fn last_place(evidence: &Evidence<'_>) -> Option<String> {
+    place(evidence, evidence.run.steps.len().checked_sub(1)?)
+}
+
+/// The error at the end of a run, if it ends with one.
+pub fn last_fault(evidence: &Evidence<'_>) -> Option<String> {
+    let Some(Violation::Fault(_, fault)) = evidence.replay.violation else { return None };
+    Some(faults::fault(evidence, evidence.run.steps.len().checked_sub(1)?, fault))
+}
+
 /// What two threads in a data race are about to do.
 fn race(evidence: &Evidence<'_>, first: ThreadId, second: ThreadId, cell: CellId) -> String {
     let about_to = |id: ThreadId| {
         let span = palisade_trace::next_span(evidence.machine, evidence.last_state(), id);
-        let place = match evidence.source.position(span) {
-            Some(position) => format!(" (line {}: {})", position.line, quote(evidence.source.slice(span))),
+        let place = match evidence.source.line_in_words(span) {
+            Some(line) => format!(" ({line}: {})", quote(evidence.source.slice(span))),
             None => String::new(),
         };
         format!("{}{place}", evidence.name(id))

@@ -23,9 +23,10 @@ pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> Strin
     });
     let Some((cell, value)) = read else { return fault.to_string() };
     let cell = &evidence.machine.system.cells[cell];
+    // Which variable is meant, and where it was allocated.
     if fault == Fault::CheckFailed(Check::NotFreed) && addresses.is_freed(value) {
         let line = evidence.source.line_in_words(cell.span).filter(|_| addresses.is_allocated(cell.address));
-        let origin = line.map_or_else(String::new, |line| format!(", allocated at {line}"));
+        let origin = line.map_or_else(String::new, |line| format!(" (allocated at {line})"));
         return format!("{fault}: `{}`{origin}", cell.name);
     }
     if fault == Fault::CheckFailed(Check::Initialised) && addresses.is_uninitialised(value) {

@@ -6,7 +6,7 @@ use palisade_memory::{Action, Effect, Violation};
 use palisade_program::Value;
 use palisade_program::running::{CellId, Edge, EdgeId, FairKind, ThreadId};
 use palisade_trace::Evidence;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The line before the steps that are repeated.
 pub(crate) const FROM_HERE: &str = "from here on, forever:";
@@ -24,7 +24,7 @@ pub(crate) fn first_step(evidence: &Evidence<'_>) -> Option<usize> {
 /// `does not terminate: P waits at line 5: await x == 1 (x is 0)` or `P never leaves w …`.
 pub(crate) fn explain(evidence: &Evidence<'_>, property: usize, from: usize) -> String {
     let fair = &evidence.machine.system.fair[property];
-    let line = evidence.source.position(fair.span).map(|position| format!(" (line {})", position.line));
+    let line = evidence.source.line_in_words(fair.span).map(|line| format!(" ({line})"));
     let what = match &fair.kind {
         FairKind::Terminates => "does not terminate".to_owned(),
         FairKind::Leaves { thread, stay } => {
@@ -95,10 +95,17 @@ impl Cycle<'_> {
             let place = edge.map_or_else(String::new, |edge| self.at(edge));
             return Some(format!("{name} waits{place}{}", self.reads(&executed)));
         }
-        let lines = executed.iter().filter_map(|(_, _, edge)| self.source().position(edge.span));
-        let lines: BTreeSet<u32> = lines.map(|position| position.line).collect();
-        let plural = if lines.len() == 1 { "line" } else { "lines" };
-        Some(format!("{name} repeats {plural} {}", enumeration(&ranges(&lines))))
+        let mut files: BTreeMap<Option<&str>, BTreeSet<u32>> = BTreeMap::new();
+        for (_, _, edge) in &executed {
+            let line = self.source().position(edge.span).map(|position| position.line);
+            files.entry(self.source().other_file(edge.span)).or_default().extend(line);
+        }
+        let described = files.iter().map(|(file, lines)| {
+            let plural = if lines.len() == 1 { "line" } else { "lines" };
+            let file = file.map_or_else(String::new, |file| format!(" of {file}"));
+            format!("{plural} {}{file}", enumeration(&ranges(lines)))
+        });
+        Some(format!("{name} repeats {}", enumeration(&described.collect::<Vec<_>>())))
     }
 
     /// Whether an atomic section is open all the time.
@@ -108,9 +115,10 @@ impl Cycle<'_> {
 
     /// ` at line 5: await x == 1`
     fn at(&self, edge: &Edge) -> String {
-        let Some(position) = self.source().position(edge.span) else { return String::new() };
-        let line = self.source().text().lines().nth(position.line as usize - 1).unwrap_or_default();
-        format!(" at line {}: {}", position.line, quote(line.trim()))
+        let source = self.source();
+        let place = source.line_in_words(edge.span).zip(source.row(edge.span));
+        let Some((line, row)) = place else { return String::new() };
+        format!(" at {line}: {}", quote(source.line(row).trim()))
     }
 
     /// ` (x is 0)`: what the process reads while it waits.

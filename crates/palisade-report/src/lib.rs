@@ -37,7 +37,7 @@ mod witness;
 pub use account::{counter, mebibytes};
 pub use cycle::{cycle, cycle_dot, explain_cycle};
 pub use diagnostics::{diagnostic, diagnostics};
-pub use explain::explain;
+pub use explain::{explain, last_fault, last_place};
 pub use fences::{FencesEnd, FencesFinding, ReportedFence};
 pub use finding::{Explain, Finding};
 pub use json::{SCHEMA_VERSION, refused_json};

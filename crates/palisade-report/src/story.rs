@@ -64,7 +64,7 @@ impl<'a> Story<'a> {
 
     /// `x=1`
     pub(crate) fn assignment(&self, cell: CellId, value: i64) -> String {
-        format!("{}={value}", self.evidence.machine.system.cells[cell].name)
+        format!("{}={}", self.evidence.machine.system.cells[cell].name, self.evidence.value(cell, value))
     }
 
     /// The cells that the run reads or writes.
@@ -150,15 +150,21 @@ impl<'a> Story<'a> {
 
     fn did(&self, step: usize) -> String {
         let name = |cell: CellId| &self.evidence.machine.system.cells[cell].name;
+        let is = |cell: CellId, value: i64| format!("{} = {}", name(cell), self.evidence.value(cell, value));
         match self.evidence.replay.effects[step] {
             Effect::Local => self.local_effect(step),
-            Effect::ReadMemory(cell, value) => format!("read {} = {value}", name(cell)),
-            Effect::ReadBuffer(cell, value) => format!("read {} = {value} (own)", name(cell)),
-            Effect::Buffered(cell, value) => format!("store {} = {value}", name(cell)),
-            Effect::Wrote(cell, value) => format!("write {} = {value}", name(cell)),
-            Effect::Updated(cell, value) => format!("{} = {value} to memory", name(cell)),
-            Effect::Locked { cell, read, wrote: Some(value) } => format!("{}: {read} -> {value}", name(cell)),
-            Effect::Locked { cell, read, wrote: None } => format!("{}: {read} kept", name(cell)),
+            Effect::ReadMemory(cell, value) => format!("read {}", is(cell, value)),
+            Effect::ReadBuffer(cell, value) => format!("read {} (own)", is(cell, value)),
+            Effect::Buffered(cell, value) => format!("store {}", is(cell, value)),
+            Effect::Wrote(cell, value) => format!("write {}", is(cell, value)),
+            Effect::Updated(cell, value) => format!("{} to memory", is(cell, value)),
+            Effect::Locked { cell, read, wrote: Some(value) } => {
+                let (read, value) = (self.evidence.value(cell, read), self.evidence.value(cell, value));
+                format!("{}: {read} -> {value}", name(cell))
+            }
+            Effect::Locked { cell, read, wrote: None } => {
+                format!("{}: {} kept", name(cell), self.evidence.value(cell, read))
+            }
             Effect::Fenced => "fence".to_owned(),
             Effect::StoreFenced => "sfence".to_owned(),
             Effect::Spawned(thread) => format!("start {}", self.evidence.name(thread)),

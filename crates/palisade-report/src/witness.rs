@@ -202,7 +202,11 @@ impl TableBuilder<'_> {
 
     fn cell_column(&self, cell: CellId, shown: &[usize]) -> Column {
         let name = self.evidence.machine.system.cells[cell].name.clone();
-        Column::new(name, Align::Right, self.per_state(shown, &|state| state.memory[cell].to_string()))
+        Column::new(
+            name,
+            Align::Right,
+            self.per_state(shown, &|state| self.evidence.value(cell, state.memory[cell])),
+        )
     }
 
     /// Memory by its changes. The first row shows all relevant cells that are not 0.
@@ -213,8 +217,10 @@ impl TableBuilder<'_> {
             cells.join(" ")
         };
         let states = &self.evidence.replay.states;
-        let nonzero: Vec<CellId> =
-            self.story.cells().into_iter().filter(|&cell| states[0].memory[cell] != 0).collect();
+        // Memory that was never written says nothing.
+        let is_written = |value| !self.evidence.addresses.is_some_and(|a| a.is_uninitialised(value));
+        let is_telling = |&cell: &CellId| states[0].memory[cell] != 0 && is_written(states[0].memory[cell]);
+        let nonzero: Vec<CellId> = self.story.cells().into_iter().filter(is_telling).collect();
         let changes = |&step: &usize| {
             let (before, after) = (&states[step], &states[step + 1]);
             let changed: Vec<CellId> =

@@ -9,6 +9,9 @@ pub trait Addresses: Debug + Send + Sync {
     /// What is wrong with an access through a pointer that is not the address of a cell, in words.
     fn bad_pointer(&self, pointer: Value) -> String;
 
+    /// A value of the cell with an address, if words say more than the number: an address in memory as `&lock`.
+    fn value(&self, cell: Value, value: Value) -> Option<String>;
+
     /// Whether the cell with an address belongs to memory that the program allocates while it runs. Its
     /// declaration is then the place that allocates it.
     fn is_allocated(&self, cell: Value) -> bool;

@@ -3,7 +3,8 @@
 use crate::{Addresses, Replay, Run, process_name};
 use palisade_base::Source;
 use palisade_memory::{Machine, State};
-use palisade_program::running::ThreadId;
+use palisade_program::Value;
+use palisade_program::running::{CellId, ThreadId};
 
 /// A run that was replayed, with everything needed to explain it.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +25,13 @@ impl Evidence<'_> {
     /// The last state of the run.
     pub fn last_state(&self) -> &State {
         self.replay.states.last().expect("a replay always has an initial state")
+    }
+
+    /// A value of a cell, as it is shown to readers.
+    pub fn value(&self, cell: CellId, value: Value) -> String {
+        let address = self.machine.system.cells[cell].address;
+        let words = self.addresses.and_then(|addresses| addresses.value(address, value));
+        words.unwrap_or_else(|| value.to_string())
     }
 
     /// The name of a thread.

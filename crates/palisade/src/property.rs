@@ -7,12 +7,15 @@
 use crate::Input;
 use crate::language::InputLanguage;
 use palisade_base::Diagnostic;
-use palisade_program::written::{Block, Program, StmtKind};
+use palisade_program::written::{Block, Check, Program, StmtKind};
 use palisade_syntax::Language;
 
 /// A warning if the program has neither a property nor an assertion.
 pub fn no_property(input: &Input) -> Option<Diagnostic> {
-    if states_property(&input.program) {
+    let is_c = input.c.is_some();
+    // The translation of C asserts much that the program does not.
+    let is_property = |check| !is_c || matches!(check, Check::Assertion | Check::NoAbort);
+    if states_property(&input.program, &is_property) {
         return None;
     }
     let warning =
@@ -31,13 +34,15 @@ pub fn no_property(input: &Input) -> Option<Diagnostic> {
     }))
 }
 
-fn states_property(program: &Program) -> bool {
+fn states_property(program: &Program, is_property: &dyn Fn(Check) -> bool) -> bool {
     let bodies = program.templates.iter().map(|template| &template.body);
     let bodies = bodies.chain(program.procedures.iter().map(|procedure| &procedure.body));
     let mut blocks: Vec<&Block> = bodies.collect();
     while let Some(block) = blocks.pop() {
         for stmt in block {
-            if let StmtKind::Assert(..) = stmt.kind {
+            if let StmtKind::Assert(_, check) = stmt.kind
+                && is_property(check)
+            {
                 return true;
             }
             blocks.extend(stmt.kind.blocks());

@@ -2,9 +2,13 @@
 //!
 //! Unknown functions are refused by name.
 
+mod condition;
+mod heap;
 mod memory;
 mod mutex;
+mod semaphore;
 mod threads;
+pub(crate) use mutex::RECURSIVE;
 pub(crate) use threads::{MAX_CHILDREN, first_child};
 mod verifier;
 
@@ -147,7 +151,16 @@ impl<'a> Generator<'a, '_> {
                 if let Some(value) = self.memory_function(instruction, name, operands)? {
                     return Ok(value);
                 }
+                if let Some(value) = self.heap_function(instruction, name, operands)? {
+                    return Ok(value);
+                }
                 if let Some(value) = self.mutex_function(name, operands)? {
+                    return Ok(Some(value));
+                }
+                if let Some(value) = self.condition_function(name, operands)? {
+                    return Ok(Some(value));
+                }
+                if let Some(value) = self.semaphore_function(name, operands)? {
                     return Ok(Some(value));
                 }
                 if let Some(value) = self.thread_function(name, operands)? {

@@ -63,7 +63,10 @@ impl<'a> Complaint<'a> {
     /// Where it is. The file is added to the source if it is the user's.
     fn span(&self, source: &mut Source, folder: &str) -> Span {
         let Some((file, line, column)) = self.place else { return Span::NONE };
-        let file = if file == "<stdin>" { source.name().to_owned() } else { file.to_owned() };
+        let file = match file {
+            "<stdin>" => source.name().to_owned(),
+            _ => file.strip_prefix("./").unwrap_or(file).to_owned(),
+        };
         if !source.files().any(|(known, _)| known == file)
             && let Some((_, text)) = user_file(folder, &file, folder)
         {

@@ -20,7 +20,8 @@ pub(super) fn data(evidence: &Evidence<'_>, story: &Story<'_>, why: &str) -> Val
     let names: Vec<String> = threads.iter().map(|&thread| evidence.name(thread)).collect();
     let cells: Vec<&str> =
         teller.cells.iter().map(|&cell| evidence.machine.system.cells[cell].name.as_str()).collect();
-    let memory: Vec<i64> = teller.cells.iter().map(|&cell| first.memory[cell]).collect();
+    let memory: Vec<Value> =
+        teller.cells.iter().map(|&cell| teller.value(cell, first.memory[cell])).collect();
     let start: Vec<Value> = threads.iter().map(|&thread| teller.thread(0, thread)).collect();
     let steps: Vec<Value> = (0..evidence.run.steps.len()).map(|step| teller.step(step)).collect();
     json!({
@@ -71,6 +72,14 @@ struct Data<'a> {
 }
 
 impl Data<'_> {
+    /// A value of a cell: a number, or words that say more.
+    fn value(&self, cell: CellId, value: i64) -> Value {
+        match self.evidence.addresses {
+            None => value.into(),
+            Some(_) => self.evidence.value(cell, value).into(),
+        }
+    }
+
     fn step(&self, step: usize) -> Value {
         let taken = self.evidence.run.steps[step];
         let (before, after) = (&self.evidence.replay.states[step], &self.evidence.replay.states[step + 1]);
@@ -79,7 +88,7 @@ impl Data<'_> {
             .iter()
             .enumerate()
             .filter(|&(_, &cell)| before.memory[cell] != after.memory[cell])
-            .map(|(index, &cell)| json!([index, after.memory[cell]]))
+            .map(|(index, &cell)| json!([index, self.value(cell, after.memory[cell])]))
             .collect();
         let (kind, cell) = kind(&self.evidence.replay.effects[step]);
         let mut record = json!({
@@ -134,7 +143,7 @@ impl Data<'_> {
             .zip(&self.stores[state][id.index()])
             .map(|(entry, store)| match *entry {
                 Pending::Store(cell, value) => {
-                    json!([self.evidence.machine.system.cells[cell].name, value, store])
+                    json!([self.evidence.machine.system.cells[cell].name, self.value(cell, value), store])
                 }
                 Pending::Barrier => Value::Null,
             })

@@ -158,7 +158,9 @@ fn table(evidence: &Evidence<'_>, story: &Story<'_>, name: &str) -> String {
 fn buffer(evidence: &Evidence<'_>, state: &State, thread: ThreadId) -> String {
     let Some(thread) = state.threads.get(thread) else { return String::new() };
     let entries = thread.buffer.iter().map(|entry| match *entry {
-        Pending::Store(cell, value) => format!("{}={value}", evidence.machine.system.cells[cell].name),
+        Pending::Store(cell, value) => {
+            format!("{}={}", evidence.machine.system.cells[cell].name, evidence.value(cell, value))
+        }
         Pending::Barrier => "|".to_owned(),
     });
     entries.collect::<Vec<_>>().join(" ")

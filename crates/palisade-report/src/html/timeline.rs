@@ -255,10 +255,10 @@ impl Drawing<'_> {
             Effect::Updated(cell, value)
             | Effect::Wrote(cell, value)
             | Effect::Locked { cell, wrote: Some(value), .. } => {
-                Some((Towards::Memory, format!("{} = {value}", name(cell))))
+                Some((Towards::Memory, format!("{} = {}", name(cell), self.evidence.value(cell, value))))
             }
             Effect::ReadMemory(cell, value) | Effect::Locked { cell, read: value, wrote: None } => {
-                Some((Towards::Thread, format!("{}: {value}", name(cell))))
+                Some((Towards::Thread, format!("{}: {}", name(cell), self.evidence.value(cell, value))))
             }
             _ => None,
         }

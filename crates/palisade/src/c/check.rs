@@ -13,6 +13,7 @@ use crate::robust::{RobustOptions, robust, triangular};
 use crate::{EngineChoice, Input};
 use palisade_engine::{Limits, Outcome, Reason, Robustness, Safety, Threads, TriangularRaces, Verdict};
 use palisade_memory::Model;
+use palisade_trace::Evidence;
 use std::time::Instant;
 
 /// Checks a program within limits, like [`check`]. A C program gets as much room as it needs, up to a maximum.
@@ -37,11 +38,11 @@ pub fn check_input(input: &mut Input, options: &CheckOptions, limits: &Limits) -
         {
             continue;
         }
-        let what = match second.outcome.verdict {
-            Verdict::Holds => ", and no run up to there breaks the program",
-            Verdict::Violated(_) | Verdict::Unknown(_) => "",
-        };
-        return Ok(unknown(answer, Reason::Observed(limit.describe(room, what))).about(input, start));
+        let mut why = answer.describe_limit(limit, room, input);
+        if second.outcome.verdict == Verdict::Holds {
+            why += " (no run within this limit breaks the program)";
+        }
+        return Ok(unknown(answer, Reason::Observed(why)).about(input, start));
     }
 }
 
@@ -117,7 +118,7 @@ pub fn settle(
                 {
                     continue;
                 }
-                Unsettled::Exceeded(Reason::Observed(limit.describe(room, "")))
+                Unsettled::Exceeded(Reason::Observed(answer.describe_limit(limit, room, input)))
             }
         };
         return Ok(Some(unsettled));
@@ -171,6 +172,15 @@ impl<Q: Ask> Answer<Q> {
 }
 
 impl Answer<Safety> {
+    /// The limit that the run exceeds, in words.
+    fn describe_limit(&self, limit: Limit, room: Room, input: &Input) -> String {
+        let Some(evidence) = self.evidence(&input.source) else { return limit.describe(room, "", "") };
+        let evidence = Evidence { addresses: input.addresses(), ..evidence };
+        let place = palisade_report::last_place(&evidence).map(|place| format!(" at {place}"));
+        let what = palisade_report::last_fault(&evidence).unwrap_or_default();
+        limit.describe(room, &what, &place.unwrap_or_default())
+    }
+
     /// Whether the run of the answer exceeds the room of a C program.
     pub(crate) fn exceeds_limits(&self, input: &Input) -> bool {
         exceeded(self, input).is_some()

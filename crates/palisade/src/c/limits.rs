@@ -64,27 +64,32 @@ impl Limit {
         Some(raised)
     }
 
-    /// What happened and what to do, for an answer that is unknown.
-    pub(super) fn describe(self, room: Room, what: &str) -> String {
+    /// What happened, where, and what to do, for an answer that is unknown. `what` is how the run ends, in words,
+    /// and `place` is where.
+    pub(super) fn describe(self, room: Room, what: &str, place: &str) -> String {
         let Room { slots, heap } = room;
         let (main, nested) = (slots.main, slots.nested);
         match self {
             Limit::MainThreads => {
-                format!("`main` can start more than {main} threads{what}; allow more with --slots N")
+                format!("`main` can start more than {}{place}; allow more with --slots N", threads(main))
             }
             Limit::NestedThreads => {
-                format!("a thread can start more than {nested} threads{what}; allow more with --slots N")
+                format!("a thread can start more than {}{place}; allow more with --slots N", threads(nested))
             }
-            Limit::Heap => format!(
-                "more than {heap} objects can be allocated at one place by one thread{what}; allow more with --heap N"
-            ),
-            Limit::Size => format!(
-                "memory is accessed in pieces of different sizes, which is not followed{what}; \
-                 access each variable with its own type"
-            ),
-            Limit::Value => format!("a value is stored that marks uninitialised or freed memory here{what}"),
+            Limit::Heap => {
+                let objects = if heap == 1 { "1 object".to_owned() } else { format!("{heap} objects") };
+                format!("a thread can allocate more than {objects}{place}; allow more with --heap N")
+            }
+            Limit::Size => {
+                format!("{what}{place}, which is not followed; access each variable with its own type")
+            }
+            Limit::Value => format!("{what}{place}, which is not followed; store another value there"),
         }
     }
+}
+
+fn threads(number: u32) -> String {
+    if number == 1 { "1 thread".to_owned() } else { format!("{number} threads") }
 }
 
 /// The program with the limits as assumptions: runs that exceed them are left out.

@@ -86,16 +86,16 @@ fn without_enough_room_the_answer_is_unknown() {
     check(
         ENDLESS,
         COptions::default(),
-        "unknown: more than 64 objects can be allocated at one place by one thread, and no run up to there \
-         breaks the program; allow more with --heap N",
+        "unknown: a thread can allocate more than 64 objects at line 1: ; allow more with --heap N \
+         (no run within this limit breaks the program)",
         64,
     );
     let fixed = COptions { heap: Some(2), ..COptions::default() };
     check(
         THREE,
         fixed,
-        "unknown: more than 2 objects can be allocated at one place by one thread, and no run up to there \
-         breaks the program; allow more with --heap N",
+        "unknown: a thread can allocate more than 2 objects at line 1: ; allow more with --heap N \
+         (no run within this limit breaks the program)",
         2,
     );
 }
@@ -132,8 +132,8 @@ fn threads_get_room_by_their_creator() {
     check(
         CREATES,
         fixed,
-        "unknown: `main` can start more than 2 threads, and no run up to there breaks the program; allow more \
-         with --slots N",
+        "unknown: `main` can start more than 2 threads at line 1: ; allow more with --slots N \
+         (no run within this limit breaks the program)",
         1,
     );
 }

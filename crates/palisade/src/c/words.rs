@@ -21,9 +21,7 @@ impl Addresses for CWords {
     fn bad_pointer(&self, pointer: Value) -> String {
         match self.objects.explain(pointer) {
             Problem::Null { address: 0 } => "null pointer dereferenced".to_owned(),
-            Problem::Null { address } => {
-                format!("null pointer dereferenced, at an offset of {}", bytes(address))
-            }
+            Problem::Null { address } => format!("null pointer dereferenced (at offset {address})"),
             Problem::OutOfBounds { object: None, .. } => {
                 "invalid pointer dereferenced: it points to no object".to_owned()
             }
@@ -41,6 +39,19 @@ impl Addresses for CWords {
         }
     }
 
+    fn value(&self, cell: Value, value: Value) -> Option<String> {
+        if value == FREED || value == UNINITIALISED {
+            return Some(if value == FREED { "freed" } else { "uninitialised" }.to_owned());
+        }
+        // Only cells of the size of a pointer hold pointers.
+        let (_, size) = Objects::decode(cell);
+        let object = self.objects.at(value).filter(|_| size == POINTER)?;
+        match value - object.address {
+            0 => Some(format!("&{}", object.name)),
+            offset => Some(format!("&{}+{offset}", object.name)),
+        }
+    }
+
     fn is_allocated(&self, cell: Value) -> bool {
         let (address, _) = Objects::decode(cell);
         self.objects.at(address).is_some_and(|object| object.kind == ObjectKind::Heap)
@@ -55,26 +66,22 @@ impl Addresses for CWords {
     }
 }
 
+/// The size of a pointer in bytes.
+const POINTER: Value = 8;
 /// Objects further away than this are not what the program meant.
 const NEAR: Value = 1 << 16;
 
 fn out_of_bounds(object: &Object, offset: Value, size: Value) -> String {
-    if offset < object.size {
-        let end = offset + size;
-        return format!(
-            "access out of bounds of `{}` ({}): bytes {offset} to {}",
-            object.name,
-            bytes(object.size),
-            end - 1
-        );
-    }
+    let whole = format!("`{}` ({})", object.name, bytes(object.size));
     let past = offset - object.size;
+    if past < 0 {
+        return format!("access out of bounds, to bytes {offset} to {} of {whole}", offset + size - 1);
+    }
     if past > NEAR || object.kind == ObjectKind::Function {
         return "invalid pointer dereferenced: it points to no object".to_owned();
     }
-    let place =
-        if past == 0 { "just past its end".to_owned() } else { format!("{} past its end", bytes(past)) };
-    format!("access out of bounds of `{}` ({}), {place}", object.name, bytes(object.size))
+    let place = if past == 0 { "just".to_owned() } else { bytes(past) };
+    format!("access out of bounds, {place} past the end of {whole}")
 }
 
 fn bytes(number: Value) -> String {

@@ -5,7 +5,51 @@ use crate::common;
 use common::Scratch;
 use snapbox::str;
 
-/// Two translation units with an error in each place where one can be.
+/// Store buffering: both threads can read 0 with store buffers. The loads are in [`LOAD`].
+pub(super) const MAIN: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+int load(atomic_int *);
+static atomic_int x, y;
+static int r1, r2;
+static void *p(void *nothing)
+{
+    atomic_store_explicit(&x, 1, memory_order_relaxed);
+    r1 = load(&y);
+    return nothing;
+}
+static void *q(void *nothing)
+{
+    atomic_store_explicit(&y, 1, memory_order_relaxed);
+    r2 = load(&x);
+    return nothing;
+}
+int main(void)
+{
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, p, 0);
+    pthread_create(&threads[1], 0, q, 0);
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+    assert(r1 == 1 || r2 == 1);
+    return 0;
+}
+";
+
+/// The other file of [`MAIN`].
+pub(super) const LOAD: &str = "\
+#include <stdatomic.h>
+int load(atomic_int *from)
+{
+#ifdef BROKEN
+    return atomic_laod(from);
+#endif
+    return atomic_load_explicit(from, memory_order_relaxed);
+}
+";
+
+/// A program with an error in each of its files.
 const BROKEN: &str = "#include \"list.h\"\nint main(void)\n{\n    retrun 0;\n}\n";
 
 #[test]
@@ -13,19 +57,17 @@ fn what_the_compiler_says_about_broken_c() {
     let scratch =
         Scratch::new("c_broken").file("broken.c", BROKEN).file("list.h", "int next(void)\nint x;\n");
     scratch.run(&["check", "broken.c"]).exits(2).prints("").complains(str![[r#"
-error[c-error]: expected function body after function declarator
- --> list.h:2:1
+error[c-error]: expected ';' after top level declarator
+ --> list.h:1:15
   |
-2 | int x;
-  | ^^^
-  |
+1 | int next(void)
+  |               ^
 
 error[c-error]: use of undeclared identifier 'retrun'
  --> broken.c:4:5
   |
 4 |     retrun 0;
   |     ^^^^^^
-  |
 
 broken.c: 2 errors
 
@@ -43,6 +85,7 @@ fn compilers_that_are_not_there() {
 error[no-clang]: main.c: clang is not installed, and C programs are read through it
  |
  = help: install clang 14 or later (`apt install clang`, `dnf install clang`, `brew install llvm`), or name one in CC
+
 
 "#]]);
 }
@@ -66,4 +109,200 @@ fn other_languages_and_options_are_refused() {
     check(&["check", "main.c", "--int-range", "0..3"], "c-option", "--int-range");
     check(&["check", "sb.pal", "--heap", "3"], "c-option", "--heap");
     check(&["check", "sb.pal", "--", "-DN=3"], "c-option", "`--`");
+}
+
+#[test]
+fn runs_pass_through_several_files() {
+    let scratch = Scratch::new("c_files").file("main.c", MAIN).file("load.c", LOAD);
+    scratch.run(&["check", "main.c", "--", "load.c"]).exits(1).complains("").prints(str![[r#"
+unsafe  main.c: assertion failed in main at line 26: assert(r1 == 1 || r2 == 1)
+
+step   process      line  instruction [..]
+   0                      (start) [..]
+   1   main           22  pthread_create(&threads[0], 0, p, 0); [..]
+...
+[..]load.c:7  return atomic_load_explicit(from, memory_order_relaxed);  read [..] = 0 [..]
+...
+[..]   main           26  assert(r1 == 1 || r2 == 1); [..]assertion failed
+...
+it breaks only with store buffers
+TSO, engine [..]
+
+"#]]);
+    scratch.run(&["check", "-q", "main.c", "--model", "sc", "--", "load.c"]).exits(0);
+    let json = scratch.run(&["check", "--format", "json", "main.c", "--", "load.c"]).exits(1).stdout;
+    let record: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    let steps = record["witness"]["steps"].as_array().expect("a run has steps");
+    let files: Vec<_> = steps.iter().map(|step| (step["file"].as_str(), step["line"].as_u64())).collect();
+    assert!(files.contains(&(Some("load.c"), Some(7))) && files.contains(&(None, Some(9))), "{files:?}");
+    scratch
+        .run(&["check", "-q", "main.c", "--sarif", "s.sarif", "--html", "p.html", "--", "load.c"])
+        .exits(1);
+    let sarif = scratch.read("s.sarif");
+    assert!(sarif.contains("\"uri\": \"load.c\"") && sarif.contains("\"uri\": \"main.c\""), "{sarif}");
+    let page = scratch.read("p.html");
+    assert!(page.contains("<li class=\"file\">load.c</li>") && page.contains("line load.c:7: "), "{page}");
+}
+
+#[test]
+fn faults_are_reported_in_the_words_of_c() {
+    let scratch = Scratch::new("c_faults");
+    let check = |name: &str, code: &str, expected: &str| {
+        let text = format!("#include <stdlib.h>\n#include <limits.h>\nint a[4], n = 4, *p;\n{code}\n");
+        std::fs::write(scratch.path(name), text).expect("a file can be written");
+        let ran = scratch.run(&["check", "-q", name]);
+        assert_eq!(ran.stdout.trim_end(), format!("{expected}"), "{}", ran.stderr);
+    };
+    check(
+        "null.c",
+        "int main(void) {\n    return *p;\n}",
+        "unsafe  null.c: null pointer dereferenced in main at line 5: return *p",
+    );
+    check(
+        "bounds.c",
+        "int main(void) {\n    return a[n];\n}",
+        "unsafe  bounds.c: access out of bounds, just past the end of `a` (16 bytes) in main at line 5: return a[n]",
+    );
+    check(
+        "freed.c",
+        "int main(void) {\n    p = malloc(4);\n    *p = 1;\n    free(p);\n    return *p;\n}",
+        "unsafe  freed.c: use after free: `heap#1` (allocated at line 5) in main at line 8: return *p",
+    );
+    check(
+        "twice.c",
+        "int main(void) {\n    p = malloc(4);\n    free(p);\n    free(p);\n    return 0;\n}",
+        "unsafe  twice.c: double or invalid free in main at line 7: free(p)",
+    );
+    check(
+        "unset.c",
+        "int main(void) {\n    p = malloc(4);\n    return *p;\n}",
+        "unsafe  unset.c: use of an uninitialised value: `heap#1` in main at line 6: return *p",
+    );
+    check(
+        "overflow.c",
+        "int main(void) {\n    n = INT_MAX;\n    return n + 1;\n}",
+        "unsafe  overflow.c: signed integer overflow in main at line 6: return n + 1",
+    );
+    check(
+        "part.c",
+        "int main(void) {\n    char *c = (char *)&n;\n    return c[1];\n}",
+        "unknown  part.c: an access of 1 byte at byte 1 of `n` that covers part of a variable, or several variables \
+         at line 6: return c[1], which is not followed; access each variable with its own type",
+    );
+}
+
+#[test]
+fn room_grows_and_its_end_is_unknown() {
+    const LIST: &str = "\
+#include <assert.h>
+#include <stdlib.h>
+struct node { struct node *next; };
+static struct node *top;
+int main(void)
+{
+    for (int i = 0; i < COUNT; i++) {
+        struct node *node = malloc(sizeof *node);
+        node->next = top;
+        top = node;
+    }
+    int count = 0;
+    for (; top; top = top->next)
+        count++;
+    assert(count == EXPECTED);
+    return 0;
+}
+";
+    let scratch = Scratch::new("c_room").file("list.c", LIST);
+    let check = |args: &[&str], code: i32, expected: &str| {
+        let ran = scratch.run(&[&["check", "-q", "list.c"], args].concat()).exits(code);
+        assert_eq!(ran.stdout.trim_end(), expected);
+    };
+    check(&["--", "-DCOUNT=6", "-DEXPECTED=6"], 0, "safe  list.c");
+    check(
+        &["--heap", "3", "--", "-DCOUNT=6", "-DEXPECTED=6"],
+        3,
+        "unknown  list.c: a thread can allocate more than 3 objects at line 8: struct node *node = malloc(sizeof \
+         *node); allow more with --heap N (no run within this limit breaks the program)",
+    );
+    check(
+        &["--", "-DCOUNT=6", "-DEXPECTED=5"],
+        1,
+        "unsafe  list.c: assertion failed in main at line 15: assert(count == EXPECTED)",
+    );
+}
+
+#[test]
+fn certificates_and_witnesses_record_the_compiler() {
+    let scratch = Scratch::new("c_recorded").file("main.c", MAIN).file("load.c", LOAD);
+    let args = ["check", "-q", "main.c", "--model", "sc", "--certificate", "proof.json", "--", "load.c"];
+    scratch.run(&args).exits(0);
+    scratch.run(&["certify", "proof.json"]).exits(0).complains("").prints(str![[r#"
+valid  proof.json: main.c is safe under SC with the threads it starts, by [..]
+
+"#]]);
+    scratch.run(&["check", "-q", "main.c", "--witness", "run.json", "--", "load.c"]).exits(1);
+    scratch.run(&["replay", "-q", "run.json"]).exits(0).complains("");
+    // Another version of the compiler, or of a header of the system.
+    let run = scratch.read("run.json");
+    let (start, digest) = run.split_once("\"digest\": \"").expect("a witness of C has a digest");
+    let (_, end) = digest.split_once('"').expect("a text ends");
+    let (first, compiler) = start.split_once("\"compiler\": \"").expect("the compiler is named");
+    let (_, rest) = compiler.split_once('"').expect("a text ends");
+    let other = format!("{first}\"compiler\": \"clang 99\"{rest}\"digest\": \"fnv1a64:0\"{end}");
+    let scratch = scratch.file("other.json", other);
+    scratch.run(&["replay", "-q", "other.json"]).exits(0).complains(str![[r#"
+warning[another-translation]: other.json: [..]clang[..] makes another program of main.c than clang 99 did when the witness was found
+ |
+ = help: name the same compiler in CC, and keep the files that the program includes
+
+"#]]);
+    // The text has changed.
+    let scratch = scratch.file("load.c", LOAD.replace("return", "return  "));
+    let ran = scratch.run(&["certify", "proof.json"]).exits(0);
+    assert!(ran.stderr.contains("warning[program-changed]"), "{}", ran.stderr);
+}
+
+#[test]
+fn other_ways_to_give_a_program() {
+    let scratch = Scratch::new("c_ways")
+        .file("main.c", MAIN)
+        .file("load.c", LOAD)
+        .file(
+            "library.c",
+            MAIN.replace("int main", "void verify(void) { assert(r1 == 1 || r2 == 1); }\nint notmain"),
+        )
+        .file("programs/ok.c", "int main(void) { return 0; }\n")
+        .file("programs/part.c", "int part(void) { return 0; }\n");
+    let words = |args: &[&str]| scratch.run(args).stdout.lines().next().unwrap_or_default().to_owned();
+    let library =
+        ["check", "-q", "library.c", "--thread", "p", "--thread", "q", "--final", "verify", "--", "load.c"];
+    assert_eq!(
+        words(&library),
+        "unsafe  library.c: assertion failed in verify at line 19: assert(r1 == 1 || r2 == 1)"
+    );
+    // LLVM IR, and C from standard input.
+    let clang = std::process::Command::new("clang")
+        .args(["-S", "-emit-llvm", "-O0", "-g", "main.c", "load.c"])
+        .current_dir(scratch.path(""))
+        .status();
+    assert!(clang.expect("clang can be started").success());
+    assert_eq!(
+        words(&["check", "-q", "main.ll", "--", "load.ll"]),
+        "unsafe  main.ll: assertion failed in main at line 26 of main.c: assert(r1 == 1 || r2 == 1)"
+    );
+    let mut command = scratch.command(&["check", "-q", "--input", "c", "-", "--", "load.c"]);
+    let input = std::fs::File::open(scratch.path("main.c")).expect("the file exists");
+    let ran = common::Ran::new(command.stdin(input).output().expect("the command can be started")).exits(1);
+    assert_eq!(
+        ran.stdout.trim_end(),
+        "unsafe  -: assertion failed in main at line 26: assert(r1 == 1 || r2 == 1)"
+    );
+    // In folders, only files with `main` are programs.
+    let ran = scratch.run(&["check", "programs"]).exits(0);
+    assert!(ran.stdout.contains("programs/ok.c") && !ran.stdout.contains("part.c"), "{}", ran.stdout);
+    let fences = ["fences", "main.c", "--write", "fenced.c", "--", "load.c"];
+    let ran = scratch.run(&fences).exits(2);
+    assert!(ran.stderr.contains("error[compiled-language]"), "{}", ran.stderr);
+    let threads = scratch.run(&["check", "main.c", "--threads", "3", "--", "load.c"]).exits(2);
+    assert!(threads.stderr.contains("error[c-option]"), "{}", threads.stderr);
 }

@@ -126,6 +126,8 @@ fn all_output_fits_the_schema() {
         .file("plain.pal", "shared x: 0..1; process P { x = 1; }")
         .file("program.c", PROGRAM)
         .file("process_id.c", PROCESS_ID)
+        .file("main.c", super::c::MAIN)
+        .file("load.c", super::c::LOAD)
         .file("wrong.pal", "shared x: 0..1;\nprocess P { x = ; }\n")
         .file(
             "run.trace",
@@ -182,6 +184,17 @@ fn all_output_fits_the_schema() {
     scratch.run(&["cc", "-o", "process_id", "process_id.c"]).exits(0);
     check(&["run", "--strategy", "exhaustive", "--", "./process_id"]);
     check(&["run", "--", "./missing"]);
+    // Runs that pass through several files.
+    for command in ["check", "robust", "fences", "outcomes"] {
+        check(&[command, "main.c", "--", "load.c"]);
+    }
+    check(&["check", "main.c", "--witness", "c.json", "--", "load.c"]);
+    check(&["replay", "c.json"]);
+    check(&["outcomes", "main.c", "--run", "1", "--", "load.c"]);
+    check(&["robust", "main.c", "--triangular", "--", "load.c"]);
+    check(&["check", "main.c", "--model", "sc", "--certificate", "c_proof.json", "--", "load.c"]);
+    check(&["certify", "c_proof.json"]);
+    check(&["check", "main.c", "--", "-DBROKEN", "load.c"]);
     check(&["translate", "sb.pal", "--rounds", "1", "--to", "c"]);
     check(&["translate", "sb.pal", "--age", "1", "--to", "promela", "-o", "sb.pml"]);
     check(&["translate", "any.pal", "--as-is", "--to", "c"]);

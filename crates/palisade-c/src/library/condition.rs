@@ -1,0 +1,142 @@
+//! Condition variables of POSIX and C11.
+//!
+//! The first word of a condition variable has one bit per thread that waits. A waiting thread sets its bit by a
+//! locked instruction, unlocks the mutex, waits until somebody clears the bit, and locks the mutex again. It may
+//! also go on without a signal, if the options say so. As in glibc, a signal first loads the word, without a fence,
+//! and does nothing if nobody waits. Otherwise it clears the bit of any of the waiting threads.
+
+use crate::expr::Expr;
+use crate::flat::{Access, End, StepKind};
+use crate::inline::{Generator, Refused};
+use palisade_llvm::values::Operand;
+use palisade_program::written::{BinaryOp, Rmw};
+
+/// What a wait returns whose time is over: `ETIMEDOUT`, and `thrd_timedout` of glibc.
+const ETIMEDOUT: i64 = 110;
+const THRD_TIMEDOUT: i64 = 4;
+
+/// How many threads may wait.
+const MAX_WAITING: usize = 62;
+
+impl Generator<'_, '_> {
+    /// `None` if the name is not known here.
+    pub(super) fn condition_function(
+        &mut self,
+        name: &str,
+        operands: &[Operand],
+    ) -> Result<Option<Expr>, Refused> {
+        match name {
+            "pthread_cond_init" | "cnd_init" => {
+                let at = self.word(operands)?;
+                self.step(StepKind::Store { to: at, value: Expr::Int(0) });
+            }
+            "pthread_cond_destroy" | "cnd_destroy" => {}
+            "pthread_cond_signal" | "cnd_signal" => {
+                let at = self.word(operands)?;
+                self.signal(&at);
+            }
+            "pthread_cond_broadcast" | "cnd_broadcast" => {
+                let at = self.word(operands)?;
+                self.broadcast(&at);
+            }
+            "pthread_cond_wait" | "cnd_wait" => {
+                return self.wait(name, operands, None).map(Some);
+            }
+            "pthread_cond_timedwait" | "pthread_cond_clockwait" => {
+                return self.wait(name, operands, Some(ETIMEDOUT)).map(Some);
+            }
+            "cnd_timedwait" => return self.wait(name, operands, Some(THRD_TIMEDOUT)).map(Some),
+            _ => return Ok(None),
+        }
+        Ok(Some(Expr::Int(0)))
+    }
+
+    fn word(&mut self, operands: &[Operand]) -> Result<Access, Refused> {
+        Ok(Access { pointer: self.operand(operands, 0)?, size: 3 })
+    }
+
+    fn wait(&mut self, name: &str, operands: &[Operand], late: Option<i64>) -> Result<Expr, Refused> {
+        let at = self.word(operands)?;
+        let mutex = self.operand(operands, 1)?;
+        let mutex = Access { pointer: mutex, size: if name.starts_with("cnd_") { 3 } else { 2 } };
+        let thread = self.thread;
+        let waiting = &mut self.context.waiting;
+        let bit = waiting.iter().position(|known| *known == thread).unwrap_or_else(|| {
+            waiting.push(thread);
+            waiting.len() - 1
+        });
+        if bit >= MAX_WAITING {
+            return Err(self.refuse(format!("more than {MAX_WAITING} threads that wait for conditions")));
+        }
+        let bit = 1i64 << bit;
+        let old = self.temporary(64);
+        self.step(StepKind::Locked { rmw: Rmw::FetchOr, old, at: at.clone(), operand: Expr::Int(bit) });
+        self.unlock(mutex.clone());
+        let result = self.temporary(32);
+        let (woken, after) = (self.new_block(), self.new_block());
+        let mut ways = vec![woken];
+        let spurious = self.context.options.spurious.then(|| self.new_block());
+        let timeout = late.map(|_| self.new_block());
+        ways.extend(spurious);
+        ways.extend(timeout);
+        self.end(if ways.len() == 1 { End::Goto(woken) } else { End::Choose(ways) });
+        self.go_on(woken);
+        let temporary = self.temporary(64);
+        let mine = self.binary(BinaryOp::BitAnd, Expr::Reg(temporary), Expr::Int(bit));
+        let condition = self.binary(BinaryOp::Eq, mine, Expr::Int(0));
+        self.step(StepKind::AwaitLoad { temporary, from: at.clone(), condition });
+        self.step(StepKind::Assign(result, Expr::Int(0)));
+        self.end(End::Goto(after));
+        for (block, value) in spurious.map(|block| (block, 0)).into_iter().chain(timeout.zip(late)) {
+            self.go_on(block);
+            let old = self.temporary(64);
+            let operand = Expr::Int(!bit);
+            self.step(StepKind::Locked { rmw: Rmw::FetchAnd, old, at: at.clone(), operand });
+            self.step(StepKind::Assign(result, Expr::Int(value)));
+            self.end(End::Goto(after));
+        }
+        self.go_on(after);
+        self.lock(mutex);
+        Ok(Expr::Reg(result))
+    }
+
+    fn signal(&mut self, at: &Access) {
+        let (again, choose, after) = (self.new_block(), self.new_block(), self.new_block());
+        self.end(End::Goto(again));
+        self.go_on(again);
+        let word = self.temporary(64);
+        self.step(StepKind::Load { to: word, from: at.clone(), raw: false });
+        let some = self.binary(BinaryOp::Ne, Expr::Reg(word), Expr::Int(0));
+        self.end(End::Branch(some, choose, after));
+        self.go_on(choose);
+        let index = self.temporary(64);
+        self.step(StepKind::AnyWaiting(index));
+        let bit = Expr::Binary(BinaryOp::WordShl, Box::new(Expr::Int(1)), Box::new(Expr::Reg(index)));
+        let mask = self.temporary(64);
+        self.step(StepKind::Assign(mask, bit));
+        let set = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Reg(mask));
+        let set = self.binary(BinaryOp::Ne, set, Expr::Int(0));
+        self.step(StepKind::Assume(set));
+        let old = self.temporary(64);
+        let operand = self.binary(BinaryOp::BitXor, Expr::Reg(mask), Expr::Int(-1));
+        self.step(StepKind::Locked { rmw: Rmw::FetchAnd, old, at: at.clone(), operand });
+        // Somebody else may have woken the thread in between.
+        let still = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Reg(mask));
+        let still = self.binary(BinaryOp::Ne, still, Expr::Int(0));
+        self.end(End::Branch(still, after, again));
+        self.go_on(after);
+    }
+
+    fn broadcast(&mut self, at: &Access) {
+        let (wake, after) = (self.new_block(), self.new_block());
+        let word = self.temporary(64);
+        self.step(StepKind::Load { to: word, from: at.clone(), raw: false });
+        let some = self.binary(BinaryOp::Ne, Expr::Reg(word), Expr::Int(0));
+        self.end(End::Branch(some, wake, after));
+        self.go_on(wake);
+        let old = self.temporary(64);
+        self.step(StepKind::Locked { rmw: Rmw::Exchange, old, at: at.clone(), operand: Expr::Int(0) });
+        self.end(End::Goto(after));
+        self.go_on(after);
+    }
+}
