@@ -98,7 +98,7 @@ unsafe  p.pal: does not terminate (line 5); in the end, P is blocked at line 3: 
 
 step   process  line  instruction  effect      memory x
    0                  (start)                         0
-   1   P           3  x            read x = 0         0
+   1   P           3  (x)          read x = 0         0
 from here on, forever: no process can move
 
 SC, engine explicit, 2 states, [..] s
