@@ -223,3 +223,32 @@ error[..]
 "#]],
     );
 }
+
+#[test]
+fn robust_programs_are_asked_under_sc() {
+    // The first process stores without end, so its buffer may grow without bound.
+    let endless =
+        "shared x, y: bool;\nprocess P {\n    loop { x = true; }\n}\nprocess Q {\n    w: await x;\n}\n";
+    let scratch = Scratch::new("fair_robust")
+        .file("x.pal", format!("{endless}leaves Q@w;\nlive Q@end;\n"))
+        .file("y.pal", format!("{endless}leaves Q@w;\n").replace("await x", "await y"))
+        .file(
+            "atomic.pal",
+            format!("{endless}leaves Q@w;\n").replace("w: await x;", "w: await x; atomic { skip; }"),
+        );
+    for model in ["tso", "pso"] {
+        scratch.run(&["check", "-q", "x.pal", "--model", model]).exits(0).prints(str![[r#"
+safe  x.pal: all `live` properties hold, all `leaves` properties hold
+
+"#]]);
+        scratch.run(&["check", "-q", "y.pal", "--model", model]).exits(1).prints(str![[r#"
+unsafe  y.pal: Q never leaves w (line 8); forever, P repeats line 3; Q waits at line 6: w: await y (y is 0)
+
+"#]]);
+        // The argument is not about atomic sections.
+        scratch.run(&["check", "-q", "atomic.pal", "--model", model]).exits(3).prints(str![[r#"
+unknown  atomic.pal: no violation of `terminates` or `leaves` with buffers up to 8
+
+"#]]);
+    }
+}
