@@ -8,6 +8,7 @@ mod book;
 mod certify;
 mod check;
 mod diagnostics;
+mod fair;
 mod fences;
 mod folder;
 mod heavy;

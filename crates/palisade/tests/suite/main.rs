@@ -2,6 +2,7 @@
 
 mod agreement;
 mod claims;
+mod fair;
 mod fences;
 mod languages;
 mod layering;
