@@ -8,7 +8,9 @@
 use crate::local::{Hold, Local};
 use palisade_base::{Id, IdVec};
 use palisade_program::Value;
-use palisade_program::running::{CellId, Condition, Location, PropertyKind, RegId, RoleId, System, ThreadId};
+use palisade_program::running::{
+    CellId, Condition, Goal, GoalKind, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId,
+};
 
 /// The parts of states that `forbid` properties look at.
 #[derive(Debug)]
@@ -56,6 +58,21 @@ impl Observer {
             observer.look(system, &property.bad, visible);
         }
         observer
+    }
+
+    /// Collects what the goals of a program look at. They are judged in all states, as `forbid` is.
+    pub fn of_goals(system: &System) -> Observer {
+        let property = |goal: &Goal| match &goal.kind {
+            GoalKind::End => None,
+            GoalKind::Condition { condition, reads_memory } => Some(Property {
+                kind: PropertyKind::Forbid,
+                bad: condition.clone(),
+                reads_memory: *reads_memory,
+                span: goal.span,
+            }),
+        };
+        let properties = system.goals.iter().filter_map(property).collect();
+        Observer::new(&System { properties, ..system.clone() })
     }
 
     fn look(&mut self, system: &System, condition: &Condition, visible: bool) {

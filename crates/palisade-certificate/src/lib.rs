@@ -12,6 +12,7 @@
 //! - For recursion, and for programs that start threads without bound, under SC, proofs are sets that are
 //!   closed under steps; see [`sc`].
 //! - For PSO, proofs are about a single buffer; see [`single`].
+//! - What must stay possible (deadlocks and goals) is proved by a ranking of all states; see [`progress`].
 //! - For TSO and SC, proofs are about the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A
 //!   load-buffer semantics for total store ordering", LMCS 2018). The rest of this header is about these.
 //!
@@ -88,7 +89,7 @@ mod watch;
 
 pub use file::{Certificate, CertificateError, SCHEMA_VERSION};
 pub use missing::Missing;
-pub use progress::{can_reach, verify_progress};
+pub use progress::{can_reach, verify_progress, verify_ranking};
 
 use element::Config;
 use flow::Flow;
@@ -144,6 +145,9 @@ pub enum Refusal {
     /// What must stay reachable does not.
     #[error("the program reaches a state from which one of its `live` properties is out of reach")]
     OutOfReach,
+    /// The ranking of states does not lead to what must stay possible.
+    #[error("its ranking of states is wrong: {0}")]
+    NotRanked(String),
     /// An initial state is missing.
     #[error("an initial state is not in any element")]
     InitialMissing,

@@ -74,11 +74,21 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
     let program = input.source.name();
     let shown = report::visible(&name);
     let text = match common.format {
-        Format::Json => record(&name, program, &hash, &certificate, verdict, &judged),
+        Format::Json => {
+            let mut shown = Vec::new();
+            if is_deadlock_free(&certificate, &input.program) {
+                shown.push("free of deadlocks");
+            }
+            if has_goals(&input.program) {
+                shown.push("all `live` properties hold");
+            }
+            record(&name, program, &hash, &certificate, verdict, &shown, &judged)
+        }
         Format::Text => match &judged {
             Ok(summary) => format!(
-                "valid  {shown}: {} is safe {}, {} [{hash}]\n",
+                "valid  {shown}: {} is {} {}, {} [{hash}]\n",
                 report::visible(program),
+                shown_as(&certificate, &input.program),
                 question(&certificate, &input.program),
                 by(&certificate.proof, summary),
             ),
@@ -87,6 +97,27 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
     };
     output.print(&text);
     exit
+}
+
+/// What the certificate shows the program to be.
+fn shown_as(certificate: &Certificate, program: &Program) -> &'static str {
+    match (is_deadlock_free(certificate, program), has_goals(program)) {
+        (false, false) => "safe",
+        (true, false) => "safe and free of deadlocks",
+        (false, true) => "safe and live",
+        (true, true) => "safe, free of deadlocks and live",
+    }
+}
+
+/// Whether the certificate is about deadlocks.
+fn is_deadlock_free(certificate: &Certificate, program: &Program) -> bool {
+    let stated = |progress: &Progress| progress.kind == ProgressKind::DeadlockFree;
+    certificate.deadlocks || program.progress.iter().any(stated)
+}
+
+/// Whether the program states what must stay reachable.
+fn has_goals(program: &Program) -> bool {
+    program.progress.iter().any(|progress| progress.kind != ProgressKind::DeadlockFree)
 }
 
 /// The question that the certificate answers: model, threads, integers, locked instructions.
@@ -143,6 +174,7 @@ fn record(
     hash: &str,
     certificate: &Certificate,
     verdict: &str,
+    progress: &[&str],
     judged: &Result<Summary, Refusal>,
 ) -> String {
     let interlocked = match interlocked(certificate) {
@@ -169,6 +201,9 @@ fn record(
     }
     match judged {
         Ok(summary) => {
+            if !progress.is_empty() {
+                record["progress"] = progress.into();
+            }
             record["elements"] = summary.elements.into();
             record["predecessors"] = summary.predecessors.into();
         }

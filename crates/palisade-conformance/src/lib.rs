@@ -14,6 +14,7 @@
 //! - [`parameterized`]: the same for programs with any number of threads, by comparison with small numbers of
 //!   them.
 //! - [`progress`]: deadlocks and what stays reachable, by brute force.
+//! - [`coverage`]: which steps runs take, by brute force.
 //! - [`claims`]: whether the bounds that `unknown` answers state are true.
 //! - [`robust`] and [`robust_suite`]: robustness by brute force, and the suite for engines that decide it.
 //! - [`TestEngine`]: an engine whose answers a test decides.
@@ -27,6 +28,7 @@ pub mod brute;
 pub mod build;
 pub mod claims;
 pub mod classics;
+pub mod coverage;
 pub mod generate;
 pub mod parameterized;
 pub mod progress;

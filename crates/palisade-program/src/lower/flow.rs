@@ -7,6 +7,7 @@
 use super::Waits;
 use super::fold;
 use super::globals::Globals;
+use super::outline::{Outline, Point, PointKind};
 use super::resolve::{Binding, Effect, Node, Scope, Target, Tree};
 use super::simplify;
 use crate::Value;
@@ -15,13 +16,13 @@ use crate::written::{ExprKind, Name, Place, PlaceKind, Procedure, Stmt, StmtKind
 use palisade_base::{Id, IdVec, Span, limits};
 use rustc_hash::FxHashMap;
 
-/// The code of a template with values for its parameters.
+/// The code of a template with values for its parameters, and its outline.
 pub(super) fn process_code<'p>(
     globals: &'p Globals<'p>,
     waits: Waits,
     template: &'p Template,
     args: &[Value],
-) -> Code {
+) -> (Code, Outline) {
     let mut body = Body::new(globals, waits, BodyKind::Process);
     for (param, &value) in template.params.iter().zip(args) {
         body.scope.locals.insert(param.name.as_str(), Binding::Constant(value));
@@ -29,8 +30,12 @@ pub(super) fn process_code<'p>(
     body.finish(&template.name, &template.body, 0, None)
 }
 
-/// The code of a procedure.
-pub(super) fn procedure_code<'p>(globals: &'p Globals<'p>, waits: Waits, procedure: &'p Procedure) -> Code {
+/// The code of a procedure, and its outline.
+pub(super) fn procedure_code<'p>(
+    globals: &'p Globals<'p>,
+    waits: Waits,
+    procedure: &'p Procedure,
+) -> (Code, Outline) {
     let mut body = Body::new(globals, waits, BodyKind::Procedure);
     for param in &procedure.params {
         body.declare(&param.name, param.ty);
@@ -83,6 +88,8 @@ pub(super) struct Body<'p> {
     atomic_depth: usize,
     /// Whether the cursor has passed a label, so that control can come here more than once.
     label_passed: bool,
+    /// The statements and labels so far.
+    points: Vec<Point>,
     /// The statement being lowered.
     span: Span,
 }
@@ -107,6 +114,7 @@ impl<'p> Body<'p> {
             loops: Vec::new(),
             atomic_depth: 0,
             label_passed: false,
+            points: Vec::new(),
             span: Span::NONE,
         };
         globals.privates.iter().for_each(|private| body.declare(&private.name, private.ty));
@@ -120,7 +128,13 @@ impl<'p> Body<'p> {
         found
     }
 
-    fn finish(mut self, name: &Name, block: &'p [Stmt], params: usize, result: Option<Type>) -> Code {
+    fn finish(
+        mut self,
+        name: &Name,
+        block: &'p [Stmt],
+        params: usize,
+        result: Option<Type>,
+    ) -> (Code, Outline) {
         let entry = self.here;
         self.collect(block, 0);
         self.block(block);
@@ -130,6 +144,8 @@ impl<'p> Body<'p> {
             BodyKind::Procedure => self.edge(Instr::Return(None), self.exit, Span::NONE),
         }
         let labels = self.labels.iter().map(|(name, target)| (name.to_string(), target.location)).collect();
+        let flow = self.edges.iter().map(|edge| (edge.source, edge.target)).collect();
+        let mut outline = Outline::new(self.points, entry, self.locations, flow);
         let graph = simplify::Graph {
             locations: self.locations,
             entry,
@@ -138,11 +154,11 @@ impl<'p> Body<'p> {
             labels,
             waits: self.waits,
         };
-        let mut code = graph.into_code(name.to_string());
+        let mut code = graph.into_code(name.to_string(), &mut outline);
         code.registers = self.registers;
         code.params = params;
         code.result = result;
-        code
+        (code, outline)
     }
 
     /// Declares the registers and labels of a block before lowering it, because a `goto` can jump forward.
@@ -187,6 +203,19 @@ impl<'p> Body<'p> {
     fn stmt(&mut self, stmt: &'p Stmt) {
         limits::checkpoint();
         self.begin(stmt);
+        let start = self.here;
+        let kind = PointKind::of(&stmt.kind);
+        let point = kind.map(|kind| Point { kind, span: stmt.span(), start, after: start });
+        let index = self.points.len();
+        self.points.extend(point);
+        self.stmt_at(stmt);
+        if PointKind::of(&stmt.kind).is_some() {
+            self.points[index].after = self.here;
+        }
+    }
+
+    /// Lowers a statement at the cursor.
+    fn stmt_at(&mut self, stmt: &'p Stmt) {
         let choice = self.choice.take().filter(|_| stmt.labels.is_empty());
         match &stmt.kind {
             StmtKind::If { condition, then, otherwise } => {
@@ -276,6 +305,10 @@ impl<'p> Body<'p> {
             self.edge(Instr::Nop, target, stmt.span());
             self.here = target;
             self.label_passed = true;
+            for label in &stmt.labels {
+                let (kind, span) = (PointKind::Label(label.clone()), label.span());
+                self.points.push(Point { kind, span, start: target, after: target });
+            }
         }
     }
 

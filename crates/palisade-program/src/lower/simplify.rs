@@ -16,6 +16,7 @@
 //! *Cost.* Linear.
 
 use super::Waits;
+use super::outline::Outline;
 use crate::running::{Code, Edge, EdgeId, Instr, Location};
 use palisade_base::{Id, limits};
 
@@ -31,9 +32,10 @@ pub(super) struct Graph {
     pub(super) waits: Waits,
 }
 
-/// An edge, and whether it belongs to a wait and does not end it.
+/// An edge, its index as emitted, and whether it belongs to a wait and does not end it.
 pub(super) struct Marked {
     edge: Edge,
+    index: usize,
     attempts: bool,
 }
 
@@ -54,13 +56,13 @@ impl std::ops::DerefMut for Marked {
 /// it, in increasing order.
 pub(super) fn marked(edges: Vec<Edge>, attempts: &[usize]) -> Vec<Marked> {
     let mut next = attempts.iter().copied().peekable();
-    let mark = |(index, edge)| Marked { edge, attempts: next.next_if_eq(&index).is_some() };
+    let mark = |(index, edge)| Marked { edge, index, attempts: next.next_if_eq(&index).is_some() };
     edges.into_iter().enumerate().map(mark).collect()
 }
 
 impl Graph {
-    /// The code, without registers yet. Adds the label `end`.
-    pub(super) fn into_code(mut self, name: String) -> Code {
+    /// The code, without registers yet. Adds the label `end`. The outline gets the ids of the edges that remain.
+    pub(super) fn into_code(mut self, name: String, outline: &mut Outline) -> Code {
         self.drop_unreachable();
         self.merge_forward();
         self.merge_choices();
@@ -71,6 +73,9 @@ impl Graph {
         edges.sort_by_key(|marked| marked.source);
         let attempts = edges.iter().enumerate().filter(|(_, marked)| marked.attempts);
         let attempts = attempts.map(|(index, _)| EdgeId::from_index(index)).collect();
+        for (id, marked) in edges.iter().enumerate() {
+            outline.keep(marked.index, EdgeId::from_index(id), marked);
+        }
         let edges = edges.into_iter().map(|marked| marked.edge).collect();
         let mut code = Code::new(name, entry, exit, locations, edges);
         code.labels = labels;

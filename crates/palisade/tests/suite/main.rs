@@ -2,10 +2,12 @@
 
 mod agreement;
 mod claims;
+mod cost;
 mod fences;
 mod languages;
 mod layering;
 mod outcomes;
+mod ranking;
 mod reference;
 mod robustness_engines;
 mod words;
