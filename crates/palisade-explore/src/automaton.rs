@@ -60,7 +60,7 @@ pub(crate) struct Info {
     /// Whether all its next instructions are loads, once the moves are known.
     pub only_loads: bool,
     /// Whether it may wait for good ([`Machine::waits_for_good`]) or has finished, as far as that can be seen
-    /// without looking at memory. Worked out only where local steps are not collapsed.
+    /// without looking at memory. Worked out only for questions about what stays possible.
     ///
     /// [`Machine::waits_for_good`]: palisade_memory::Machine::waits_for_good
     pub may_wait: bool,

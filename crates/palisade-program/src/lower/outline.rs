@@ -73,10 +73,10 @@ impl PointKind {
     pub(super) fn of(kind: &StmtKind) -> Option<PointKind> {
         match kind {
             StmtKind::Block(_) => None,
-            StmtKind::Assert(e) if matches!(e.kind, ExprKind::Bool(false) | ExprKind::Int(0)) => {
+            StmtKind::Assert(e, _) if matches!(e.kind, ExprKind::Bool(false) | ExprKind::Int(0)) => {
                 Some(PointKind::Fail)
             }
-            StmtKind::Assert(_) => Some(PointKind::Assert),
+            StmtKind::Assert(..) => Some(PointKind::Assert),
             StmtKind::Await(_) | StmtKind::Assume(_) => Some(PointKind::Wait),
             StmtKind::While { body, .. } if body.is_empty() => Some(PointKind::Wait),
             _ => Some(PointKind::Other),
