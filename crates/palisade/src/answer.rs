@@ -1,9 +1,12 @@
 //! An answer to a question, with the evidence for it.
 
 use crate::Input;
+use crate::coverage::Reach;
+use crate::progress::Deadlocks;
 use crate::question::{Ask, Confirmed};
 use palisade_base::Source;
 use palisade_certificate::Certificate;
+use palisade_engine::proof::Ranking;
 use palisade_engine::{Certified, Outcome, Proof, Reason, Robustness, Safety, Threads, TriangularRaces};
 use palisade_memory::{Interlocked, Machine, Model, State, Violation};
 use palisade_program::Instantiation;
@@ -33,10 +36,16 @@ pub struct Answer<Q: Ask = Safety> {
     pub peak_memory_bytes: Option<u64>,
     /// The proof of a positive answer, if it was requested and found.
     pub proof: Option<Proved>,
+    /// The proof of what must stay possible, if it was requested and found.
+    pub ranking: Option<Ranking>,
+    /// Whether deadlocks were asked about, whatever the program says.
+    pub deadlocks: Deadlocks,
     /// How the proof was checked, if that was requested.
     pub certified: Option<Certified>,
     /// What is known about progress.
     pub progress: Option<ProgressNote>,
+    /// What runs reach, if that was asked and is known.
+    pub reach: Option<Reach>,
     /// Whether the run is a shortest one, if that was requested: if not known, why.
     pub shortest: Option<Result<(), Reason>>,
     /// Whether the program is unsafe under SC as well, if that was asked and is known.
@@ -108,6 +117,7 @@ impl<Q: Ask> Answer<Q> {
             threads: self.threads_of_any(&input.program),
             certified: self.certified,
             progress: self.progress.as_ref(),
+            coverage: self.reach.as_ref().and_then(|reach| reach.statements.as_ref()),
             shortest: self.shortest.as_ref(),
             also_under_sc: self.also_under_sc,
         }
@@ -174,7 +184,9 @@ impl Answer<Safety> {
             threads: self.threads,
             int_range: input.int_range.map(|range| (range.lo, range.hi)),
             engine: engine.to_owned(),
+            deadlocks: self.deadlocks == Deadlocks::Asked,
             proof,
+            ranking: self.ranking.clone(),
         })
     }
 }

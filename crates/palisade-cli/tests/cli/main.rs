@@ -7,6 +7,7 @@ mod bench;
 mod book;
 mod certify;
 mod check;
+mod coverage;
 mod diagnostics;
 mod fair;
 mod fences;
