@@ -151,6 +151,13 @@ impl<Q: Ask> Answer<Q> {
     }
 }
 
+impl Answer<Safety> {
+    /// Adds to what the answer says besides its verdict.
+    pub(crate) fn add_note(&mut self, note: String) {
+        self.progress.get_or_insert_default().holds.push(note);
+    }
+}
+
 /// The threads that a condition is about in a state.
 fn mentioned(condition: &Condition, state: &State, threads: &mut BTreeSet<ThreadId>) {
     match condition {

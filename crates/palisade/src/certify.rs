@@ -11,6 +11,8 @@ use palisade_program::written::{Program, Progress, ProgressKind};
 /// Checks that a certificate proves the program safe for the question that it records. The code that checks
 /// it shares nothing with the engines. What the program says must stay possible is checked too.
 pub fn certify(program: &Program, certificate: &Certificate, limits: &Limits) -> Result<Summary, Refusal> {
+    // Proofs are not about data races.
+    let program = &program.without_plain();
     if let Err(error) = AskError::check_threads(program, certificate.threads) {
         return Err(Refusal::Unfit(error.to_string()));
     }

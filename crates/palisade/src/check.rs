@@ -7,6 +7,7 @@ use crate::error::AskError;
 use crate::portfolio::{self, PortfolioAnswer};
 use crate::progress::{Deadlocks, with_progress};
 use crate::question::Wanted;
+use crate::races::check_with_races;
 use crate::{engines, prove};
 use palisade_engine::{Analysis, Limits, Options, Safety, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
@@ -90,8 +91,12 @@ impl From<&str> for EngineChoice {
 ///
 /// A run that breaks the program is shortened, and replayed on the trusted machine, before it is returned.
 ///
-/// If the program says what must stay possible, or deadlocks are asked about, the answer is the worst of all.
+/// If the program says what must stay possible, deadlocks are asked about, or there are plain accesses, the answer is
+/// the worst of all.
 pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Result<Answer, AskError> {
+    if program.has_plain() {
+        return check_with_races(program, options, limits);
+    }
     let start = Instant::now();
     let mut analysis = Analysis::new(options.task(program));
     if options.coverage > CoverageWanted::No {

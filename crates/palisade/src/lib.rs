@@ -44,6 +44,7 @@ mod progress;
 mod property;
 mod prove;
 mod question;
+mod races;
 mod read;
 mod robust;
 mod scout;

@@ -98,6 +98,8 @@ pub enum FencesError {
 /// Finds fences that make a program safe or robust.
 pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result<FencesAnswer, FencesError> {
     let start = Instant::now();
+    // Fences do not prevent data races.
+    let input = &Input { program: input.program.without_plain(), ..input.clone() };
     let places = limits.within(|| places(input, options)).map_err(FencesError::Exhausted)??;
     let oracle =
         Engines { goal: options.goal, options: &options.check, undecided: undecided(input, options) };

@@ -8,6 +8,7 @@ mod fences;
 mod languages;
 mod layering;
 mod outcomes;
+mod races;
 mod ranking;
 mod reference;
 mod robustness_engines;

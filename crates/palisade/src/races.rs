@@ -1,0 +1,50 @@
+//! Data races, which only explicit search looks for.
+//!
+//! All other questions are asked about the program without its plain accesses marked as such, which has the same runs.
+//! So every engine can answer them, and proofs are about that program. If it is safe, explicit search looks for races.
+
+use crate::answer::Answer;
+use crate::check::{CheckOptions, CoverageWanted, EngineChoice, check, check_states};
+use crate::error::AskError;
+use palisade_engine::{Limits, Verdict};
+use palisade_program::written::Program;
+use std::time::Instant;
+
+/// The engine that looks for data races.
+const EXPLICIT: &str = "explicit";
+
+/// Checks a program with plain accesses.
+pub(crate) fn check_with_races(
+    program: &Program,
+    options: &CheckOptions,
+    limits: &Limits,
+) -> Result<Answer, AskError> {
+    let start = Instant::now();
+    let mut answer = check(&program.without_plain(), options, limits)?;
+    if answer.outcome.verdict != Verdict::Holds {
+        return Ok(answer);
+    }
+    let looks = match &options.engine {
+        EngineChoice::Auto => true,
+        EngineChoice::Named(name) => name == EXPLICIT,
+    };
+    if !looks {
+        answer.add_note(format!("data races are not looked for by `{}`", answer.outcome.engine));
+        return Ok(answer);
+    }
+    let options = CheckOptions {
+        engine: EngineChoice::Named(EXPLICIT.to_owned()),
+        prove: false,
+        certify: false,
+        coverage: CoverageWanted::No,
+        ..options.clone()
+    };
+    let found = check_states(program, &options, limits)?;
+    match &found.outcome.verdict {
+        Verdict::Violated(_) => return Ok(Answer { seconds: start.elapsed().as_secs_f64(), ..found }),
+        Verdict::Holds => answer.add_note("free of data races".to_owned()),
+        Verdict::Unknown(reason) => answer.add_note(format!("data races are not ruled out: {reason}")),
+    }
+    answer.seconds = start.elapsed().as_secs_f64();
+    Ok(answer)
+}

@@ -1,0 +1,75 @@
+//! Data races, together with everything else that can be wrong.
+
+use palisade::engine::{Limits, Verdict};
+use palisade::memory::{Model, Violation};
+use palisade::{CheckOptions, Input};
+use palisade_base::Source;
+use palisade_syntax::Language;
+
+fn read(text: &str) -> Input {
+    palisade::read(Source::new("p.pal", text), Language::Pal, None)
+        .unwrap_or_else(|refused| panic!("{refused}"))
+}
+
+#[track_caller]
+fn check(text: &str, expected: [Option<&str>; 3]) {
+    let input = read(text);
+    for (model, expected) in Model::ALL.into_iter().zip(expected) {
+        let options = CheckOptions { model, ..CheckOptions::default() };
+        let answer = palisade::check(&input.program, &options, &Limits::unlimited(1)).expect("an answer");
+        let finding = answer.finding(&input, None, None);
+        match (&answer.outcome.verdict, expected) {
+            (Verdict::Holds, None) => {
+                let notes = &finding.progress.expect("there is a note").holds;
+                assert!(notes.iter().any(|note| note == "free of data races"), "{notes:?}");
+            }
+            (Verdict::Violated(_), Some(words)) => {
+                let why = palisade::report::explain(finding.evidence.as_ref().expect("a run"));
+                assert!(why.contains(words), "{why}");
+            }
+            (verdict, _) => panic!("{}: {verdict:?}", model.name()),
+        }
+    }
+}
+
+#[test]
+fn races_and_their_absence() {
+    // Two plain stores at the same time.
+    check("shared x; process P[2] { plain(x) = 1; }", [Some("data race on x"); 3]);
+    // A plain load and an atomic store race; two loads do not.
+    check("shared x; process P { let r = plain(x); } process Q { x = 1; }", [Some("data race on x"); 3]);
+    check("shared x; process P[2] { let r = plain(x); }", [None; 3]);
+    // A lock.
+    let lock = "shared l: 0..1; shared x: 0..2;
+        process P[2] { await cas(l, 0, 1); plain(x) = plain(x) + 1; xchg(l, 0); } final x == 2;";
+    check(lock, [None; 3]);
+    // Dekker's flags without fences protect nothing once there are store buffers.
+    let flags = "shared f[2]: bool; shared x: 0..1;
+        process P(i: 0..1) { f[i] = true; if !f[1 - i] { plain(x) = 1; } }";
+    check(flags, [None, Some("data race on x"), Some("data race on x")]);
+    // What is wrong otherwise comes first.
+    check("shared x; process P[2] { plain(x) = 1; assert(false); }", [Some("assertion failed"); 3]);
+}
+
+#[test]
+fn proofs_are_about_everything_but_races() {
+    let input = read("shared x: 0..1; process P { plain(x) = 1; } process Q { assert(plain(x) < 2); }");
+    let limits = Limits::unlimited(1);
+    let options = CheckOptions { certify: true, ..CheckOptions::default() };
+    let answer = palisade::check(&input.program, &options, &limits).expect("an answer");
+    let Verdict::Violated(_) = answer.outcome.verdict else { panic!("{:?}", answer.outcome.verdict) };
+    let without = Input { program: input.program.without_plain(), ..input.clone() };
+    let answer = palisade::check(&without.program, &options, &limits).expect("an answer");
+    let certificate = answer.certificate(&without).expect("a proof");
+    assert!(palisade::certify(&input.program, &certificate, &limits).is_ok());
+}
+
+#[test]
+fn what_a_race_is_replayed_as() {
+    let input = read("shared x; process P[2] { plain(x) = 1; }");
+    let answer =
+        palisade::check(&input.program, &CheckOptions::default(), &Limits::unlimited(1)).expect("an answer");
+    let finding = answer.finding(&input, None, None);
+    let violation = finding.evidence.expect("a run").replay.violation;
+    assert!(matches!(violation, Some(Violation::Race(..))), "{violation:?}");
+}
