@@ -15,7 +15,7 @@ use crate::output::{Detail, Output};
 use crate::ran_out::{Backstop, Question};
 use palisade::certificate::{Certificate, Refusal, Summary};
 use palisade::engine::{Proof, Threads};
-use palisade::program::written::{Count, Program, Start};
+use palisade::program::written::{Count, Program, Progress, ProgressKind, Start};
 use palisade::trace::text_hash;
 use palisade::{Diagnostic, Interlocked, Limits, Model, report};
 use serde_json::json;
