@@ -117,10 +117,12 @@ fn report_on(
             "program": input.source.name(),
             "language": input.language.name(),
             "model": witness.model,
-            "threads": threads(witness),
             "verdict": verdict,
             "steps": witness.steps.len(),
         });
+        if let Some(threads) = threads(witness) {
+            record["threads"] = threads.into();
+        }
         if let Some(reason) = reason {
             record["reason"] = reason.to_string().into();
         }

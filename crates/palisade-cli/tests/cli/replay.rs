@@ -31,7 +31,7 @@ step   process  line  instruction        effect           buffer P  buffer Q  me
 
 "#]]);
     scratch.run(&["replay", "--format", "json", "w.json"]).exits(0).prints(str![[r#"
-{"command":"replay","file":"w.json","model":"tso","program":"sb.pal","schema_version":1,"steps":6,"verdict":"valid","violation":"at the end, P.r = 0 and Q.r = 0 (line 13: final P.r == 1 || Q.r == 1)"}
+{"command":"replay","file":"w.json","language":"pal","model":"tso","program":"sb.pal","schema_version":1,"steps":6,"verdict":"valid","violation":"at the end, P.r = 0 and Q.r = 0 (line 13: final P.r == 1 || Q.r == 1)"}
 
 "#]]);
 }
