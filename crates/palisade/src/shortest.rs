@@ -1,5 +1,6 @@
 //! `check --shortest`: the run of an `unsafe` answer, replaced by a shortest one.
 
+use crate::Input;
 use crate::answer::Answer;
 use crate::check::CheckOptions;
 use crate::error::{AskError, Bug};
@@ -8,7 +9,6 @@ use palisade_engine::{Limits, Reason, Safety, Verdict};
 use palisade_explore::Shortest;
 use palisade_memory::Violation;
 use palisade_program::lower;
-use palisade_program::written::Program;
 use palisade_trace::replay;
 
 impl Answer<Safety> {
@@ -18,7 +18,7 @@ impl Answer<Safety> {
     /// stay as they are.
     pub fn with_shortest_run(
         mut self,
-        program: &Program,
+        input: &mut Input,
         options: &CheckOptions,
         limits: &Limits,
     ) -> Result<Answer, AskError> {
@@ -29,6 +29,9 @@ impl Answer<Safety> {
             self.shortest = Some(Err(Reason::Observed(why.to_owned())));
             return Ok(self);
         }
+        // Runs of a C program that exceed its room show nothing, however short they are.
+        let within = input.within_limits();
+        let program = &within.as_ref().unwrap_or(input).program;
         let task = options.task(program);
         let system = match limits.within(|| lower(program, witness.instantiation)) {
             Ok(system) => system,
@@ -66,10 +69,17 @@ impl Answer<Safety> {
                     let error = Unconfirmed::Replay(error);
                     return Err(Bug::Unconfirmed { engine: "explicit", word: "unsafe", error }.into());
                 }
+                Ok(Ok(replayed)) if input.is_limit(&replayed) => {
+                    let why = "shorter runs do what is not followed of the program";
+                    self.shortest = Some(Err(Reason::Observed(why.to_owned())));
+                    return Ok(self);
+                }
                 Ok(Ok(replayed)) => {
                     let confirmed = self.confirmed.as_mut().expect("a violation has a replayed run");
-                    confirmed.replay = replayed;
-                    witness.run = run;
+                    (confirmed.replay, witness.run) = (replayed, run);
+                    if let Some(within) = within {
+                        (confirmed.system, *input) = (system, within);
+                    }
                 }
             }
         }

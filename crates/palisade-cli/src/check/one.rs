@@ -69,7 +69,7 @@ fn check_within(found: &InputFile, request: &Request<'_>, limits: &Limits) -> Ch
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
     };
     let answer = match request.args.shortest {
-        true => match answer.with_shortest_run(&input.program, &request.options, limits) {
+        true => match answer.with_shortest_run(&mut input, &request.options, limits) {
             Ok(answer) => answer,
             Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
         },

@@ -11,8 +11,10 @@ use crate::error::AskError;
 use crate::question::Ask;
 use crate::robust::{RobustOptions, robust, triangular};
 use crate::{EngineChoice, Input};
+use palisade_c::Roots;
 use palisade_engine::{Limits, Outcome, Reason, Robustness, Safety, Threads, TriangularRaces, Verdict};
-use palisade_memory::Model;
+use palisade_memory::{Model, Violation};
+use palisade_program::running::ThreadId;
 use palisade_trace::Evidence;
 use std::time::Instant;
 
@@ -24,6 +26,11 @@ pub fn check_input(input: &mut Input, options: &CheckOptions, limits: &Limits) -
     let start = Instant::now();
     loop {
         let answer = check(&input.program, options, limits)?;
+        if after_the_end(&answer, input) {
+            let why = "a thread waits, or was never started, when `main` returns; whether there is another \
+                       deadlock is not known";
+            return Ok(unknown(answer, Reason::Observed(why.to_owned())).about(input, start));
+        }
         let Some((limit, room)) = exceeded(&answer, input) else { return Ok(answer.about(input, start)) };
         // A bug is worth more than more room.
         let mut within = input.clone();
@@ -123,6 +130,16 @@ pub fn settle(
         };
         return Ok(Some(unsettled));
     }
+}
+
+/// Whether the answer is a deadlock after `main` has returned. That ends a C program, whatever its threads do.
+fn after_the_end(answer: &Answer, input: &Input) -> bool {
+    let is_main = input.c.as_ref().is_some_and(|c| c.recipe.options.roots == Roots::Main);
+    let Some(confirmed) = answer.confirmed.as_ref().filter(|_| is_main) else { return false };
+    let last = confirmed.replay.states.last();
+    let main = last.and_then(|state| state.threads.get(ThreadId(0)));
+    confirmed.replay.violation == Some(Violation::Deadlock)
+        && main.is_some_and(|main| main.has_ended(&confirmed.system))
 }
 
 /// The limit that the run of an answer exceeds, if it does.

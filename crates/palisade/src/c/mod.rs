@@ -27,7 +27,7 @@ use palisade_c::{Options, Translation};
 use palisade_llvm::Module;
 use palisade_program::print;
 use palisade_program::written::Program;
-use palisade_trace::{Addresses, BuildRecord, FunctionsRecord, text_hash};
+use palisade_trace::{Addresses, BuildRecord, FunctionsRecord, Replay, text_hash};
 use places::SourcePlaces;
 use std::fmt;
 use std::sync::Arc;
@@ -212,6 +212,20 @@ impl Input {
         let (program, c) = c.recipe.translate(room)?;
         (self.program, self.c) = (program, Some(Box::new(c)));
         Ok(())
+    }
+
+    /// The program without the runs that exceed the room, if it is a C program that has such runs.
+    pub(crate) fn within_limits(&self) -> Option<Input> {
+        self.c.as_ref().filter(|c| !c.build.within_limits)?;
+        let mut within = self.clone();
+        within.leave_out_runs_beyond_limits();
+        Some(within)
+    }
+
+    /// Whether a run exceeds what is followed of a C program.
+    pub(crate) fn is_limit(&self, replay: &Replay) -> bool {
+        let limit = self.c.as_ref().zip(replay.violation);
+        limit.is_some_and(|(c, violation)| limits::Limit::of(violation, &c.words).is_some())
     }
 
     /// Leaves out the runs that exceed the room.

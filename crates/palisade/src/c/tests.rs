@@ -152,3 +152,32 @@ fn limits_become_assumptions_and_nothing_else_does() {
     assert!(text.contains("assert(x < 1) else heap") && text.contains("assume(x < 2)"), "{text}");
     assert!(text.contains("assume(x < 3)"), "{text}");
 }
+
+#[test]
+fn a_shortest_run_stays_within_the_room() {
+    // The shortest way to a failed assertion is through an exhausted heap.
+    const LATER: &str = "shared n: 0..9; process P { choose { assert(HEAP > 9) else heap; } or {
+        n = 1; n = 2; n = 3; assert(n < 3); } }";
+    let limits = Limits::unlimited(1);
+    let mut input = input(LATER, COptions { heap: Some(1), ..COptions::default() });
+    let options = options(Model::Sc);
+    let answer = check_input(&mut input, &options, &limits).expect("there is an answer");
+    let answer = answer.with_shortest_run(&mut input, &options, &limits).expect("there is an answer");
+    let evidence = answer.evidence(&input.source).expect("there is a run");
+    assert!(palisade_report::explain(&evidence).starts_with("assertion failed"));
+    assert_eq!(answer.shortest, Some(Ok(())));
+    assert!(answer.witness_file(&input).expect("there is a run").program.build.expect("C").within_limits);
+}
+
+#[test]
+fn what_threads_do_after_main_is_no_deadlock() {
+    const UNUSED: &str = "shared go: bool; process main { skip; } process f { await go; }";
+    let mut input = input(UNUSED, COptions::default());
+    let options = CheckOptions { deadlocks: crate::Deadlocks::Asked, ..options(Model::Sc) };
+    let answer = check_input(&mut input, &options, &Limits::unlimited(1)).expect("there is an answer");
+    assert!(matches!(answer.outcome.verdict, Verdict::Unknown(_)), "{:?}", answer.outcome.verdict);
+    const STUCK: &str = "shared go: bool; process main { await go; } process f { await go; }";
+    let mut input = self::input(STUCK, COptions::default());
+    let answer = check_input(&mut input, &options, &Limits::unlimited(1)).expect("there is an answer");
+    assert!(answer.outcome.verdict.witness().is_some(), "{:?}", answer.outcome.verdict);
+}
