@@ -120,6 +120,9 @@ impl<'g, 'a> Graph<'g, 'a> {
         let expander = search.expander();
         for state in &states {
             limits::checkpoint();
+            if arrows.len() == arrows.capacity() {
+                limits::room_for(2 * size_of::<Arrow>() as u64 * arrows.len() as u64);
+            }
             arrows_from(search, &expander, visited, state, &mut arrows);
             first.push(arrows.len());
         }
