@@ -11,8 +11,9 @@
 //! 1. There are as many ranks as states. The set of states contains the initial states and is closed under
 //!    steps, because the checker takes them itself.
 //! 2. A state of rank 0 satisfies the goal. For deadlocks: a step that moves leads out of it, or all threads
-//!    have ended. A state with a fault is not judged.
-//! 3. From every other state, a step leads to a state of smaller rank.
+//!    have ended.
+//! 3. From every other state, a step leads to a state of smaller rank. A state with a fault is not judged, and it
+//!    has the largest rank, so that no state leads to a goal by it.
 //!
 //! So from each state, steps with ever smaller ranks lead to one of rank 0.
 //!
@@ -184,11 +185,17 @@ impl Ranks<'_> {
     ) -> Result<(), Refusal> {
         let rank = ranks[index];
         let is_there = match aim {
-            _ if state.fault.is_some() => true,
             Aim::Move => moves || state.threads.iter().all(|thread| thread.has_ended(self.system)),
             Aim::Goal(goal) => self.machine.satisfies(state, goal),
         };
         let closer = || next.iter().any(|&next| ranks[next as usize] < rank);
+        if state.fault.is_some() {
+            // It is not judged, and no other state may lead to it.
+            return match rank {
+                Ranking::NOT_JUDGED => Ok(()),
+                _ => Err(Refusal::NotRanked(format!("state {index} has a fault and a rank"))),
+            };
+        }
         match rank {
             0 if is_there => Ok(()),
             0 => Err(Refusal::NotRanked(format!(

@@ -85,6 +85,11 @@ pub struct Ranking {
     pub goals: Vec<Vec<u32>>,
 }
 
+impl Ranking {
+    /// The rank of states with a fault, which are not judged.
+    pub const NOT_JUDGED: u32 = u32::MAX;
+}
+
 /// A proof that was checked.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Certified {

@@ -5,9 +5,9 @@
 //!
 //! *Guarantee.*
 //! - Every state of the machine is visited, up to registers that are never read again, local steps, and the
-//!   order of interchangeable threads; see below. There are no persistent sets and no chains. What can be
-//!   reached from a state of the search is what can be reached on the machine. A register that is never read
-//!   again changes no step, and no goal mentions it.
+//!   order of interchangeable threads; see below. For goals, what can be reached from a state of the search is
+//!   what can be reached on the machine. A register that is never read again changes no step, and no goal
+//!   mentions it.
 //! - `unsafe` comes with a run.
 //! - Buffers are bounded as in the search for bad states. `safe` is reported only if no thread ever wanted a
 //!   longer buffer. Stuck states are judged by the machine, without any bound on buffers.
@@ -16,7 +16,8 @@
 //!   Otherwise nothing is known with this bound ([`End::Open`]).
 //! - A state with a fault has no successors, and it is not judged. The search for bad states reports it.
 //!
-//! *Reductions*, in programs without atomic sections. In the others every single step is taken.
+//! *Reductions*, in programs without atomic sections. In the others, and if a fault is reachable, every single
+//! step is taken.
 //! 1. *Local steps* are collapsed, and threads that get stuck are kept (`Stuck::Kept`). States in which no
 //!    thread can take another collapsed step are called settled; the search visits these.
 //!    - *Deadlocks.* What follows a stuck state is stuck. From a stuck state, local steps of its threads lead to
@@ -26,6 +27,10 @@
 //!      change what goals see are not collapsed, the others can be taken at once.
 //! 2. *Symmetry.* Threads of one role that no goal names are interchangeable. Exchanging them maps runs to
 //!    runs, stuck states to stuck states, and goals to goals.
+//! 3. *Persistent sets*, only for deadlocks. Let a run w lead from a visited state to a stuck one. By the
+//!    argument in [`crate::coverage`](mod@crate::coverage), the search takes all steps of w, with other steps in
+//!    between that are independent of the rest of w. So these can come after w. They lead from a stuck state to
+//!    a stuck state, which the search visits.
 //!
 //! *Robust programs* without atomic sections are asked under SC instead. Their robustness is that of the
 //! program with retries. Without atomic sections, every pending store can reach memory at any time, and stuck
@@ -51,8 +56,8 @@ use palisade_automata::Hold;
 use palisade_automata::on_demand::LocalId;
 use palisade_base::Id;
 use palisade_engine::{
-    Analysis, DeadlockFreedom, Engine, FairProgress, GoalsReachable, Limits, Outcome, Question, Reason,
-    Reduction, Suitability, Verdict,
+    Analysis, DeadlockFreedom, Engine, FairProgress, GoalsReachable, Limits, Options, Outcome, Question,
+    Reason, Reduction, Stats, Suitability, Verdict,
 };
 use palisade_memory::{Machine, Section, State};
 use palisade_program::running::{Instr, ThreadId};
@@ -111,26 +116,44 @@ fn check<Q: Question>(
     analysis: &Analysis<'_>,
     limits: &Limits,
 ) -> Outcome<Q> {
-    let mut options = analysis.task.options.clone();
     let sections = limits.within(|| {
         let system = analysis.system(1);
         let mut edges = system.codes.iter().flat_map(|code| code.edges());
         edges.any(|edge| edge.instr == Instr::AtomicBegin)
     });
-    options.reduction = match (options.reduction, sections) {
+    let reduction = match (analysis.task.options.reduction, sections) {
         // Fairness is about single steps.
         _ if goal == Goal::Forever => Reduction::None,
         (Reduction::None, _) | (_, Ok(true)) => Reduction::None,
+        (Reduction::Full, Ok(false)) if goal == Goal::Stuck => Reduction::Full,
         (Reduction::Local | Reduction::Full, Ok(false)) => Reduction::Local,
         (_, Err(what)) => return Outcome::unknown(Explicit.name(), Reason::Exhausted(what)),
     };
+    let (mut verdict, mut searched) = search(goal, reduction, analysis, limits);
+    // A fault ends the run of all threads, so it commutes with nothing. A run to a deadlock is one in any case.
+    let is_shown = goal == Goal::Stuck && verdict.witness().is_some();
+    if searched.fault_seen && reduction != Reduction::None && !is_shown {
+        (verdict, searched) = search(goal, Reduction::None, analysis, limits);
+    }
+    Outcome::new(Explicit.name(), in_its_words(verdict, what), searched.stats)
+}
+
+/// What a search leaves behind.
+struct Searched {
+    stats: Stats,
+    fault_seen: bool,
+}
+
+fn search(goal: Goal, reduction: Reduction, analysis: &Analysis<'_>, limits: &Limits) -> (Verdict, Searched) {
+    let options = Options { reduction, ..analysis.task.options.clone() };
     let mut run = Check { analysis, searches: Searches::new(goal, &options, limits) };
     let verdict = if analysis.task.is_parameterized() {
         run.any_number()
     } else {
         run.fixed(1, analysis.task.options.max_buffer)
     };
-    Outcome::new(Explicit.name(), in_its_words(verdict, what), run.searches.stats)
+    let Searches { stats, fault_seen, .. } = run.searches;
+    (verdict, Searched { stats, fault_seen })
 }
 
 /// What was not found is called by its name.
@@ -223,18 +246,20 @@ fn judge_within(search: &Search<'_, '_>, visited: &Visited) -> End {
     for goal in &machine.system.goals {
         let satisfies = |state: &&[u64]| {
             palisade_base::limits::checkpoint();
-            is_over(search, state) || machine.satisfies(&unpacked(search, state), goal)
+            machine.satisfies(&unpacked(search, state), goal)
         };
         let mut leads: Vec<bool> = states.iter().map(satisfies).collect();
         before.close(&mut leads);
-        if leads.iter().all(|&leads| leads) {
+        let over: Vec<bool> = states.iter().map(|state| is_over(search, state)).collect();
+        if leads.iter().zip(&over).all(|(leads, over)| *leads || *over) {
             continue;
         }
         let mut maybe: Vec<bool> =
             states.iter().zip(&leads).map(|(state, leads)| *leads || cut(state)).collect();
         before.close(&mut maybe);
         // The state whose shortest run is the shortest, to be easy to read.
-        let hopeless = (0..states.len()).filter(|&index| !maybe[index]).map(|index| visited.nth(index));
+        let hopeless =
+            (0..states.len()).filter(|&index| !maybe[index] && !over[index]).map(|index| visited.nth(index));
         match hopeless.min_by_key(|&id| visited.path_to(id).len()) {
             Some(id) => return search.bad(visited, id),
             None => open = true,

@@ -19,11 +19,10 @@ pub fn ranking(task: &Task<'_>, deadlocks: bool, limits: &Limits) -> Result<Opti
     let system = limits.within(|| lower_retrying(task.program, task.instantiation(1)))?;
     let machine = task.machine(&system);
     let graph = Graph::new(machine, limits)?;
-    let over = |state: &State| state.fault.is_some();
     let ended = |state: &State| state.threads.iter().all(|thread| thread.has_ended(&system));
     let deadlock = match deadlocks {
         true => {
-            let is_there = |index: usize, state: &State| graph.moves[index] || over(state) || ended(state);
+            let is_there = |index: usize, state: &State| graph.moves[index] || ended(state);
             match graph.distances(is_there) {
                 Some(ranks) => Some(ranks),
                 None => return Ok(None),
@@ -32,7 +31,7 @@ pub fn ranking(task: &Task<'_>, deadlocks: bool, limits: &Limits) -> Result<Opti
         false => None,
     };
     let goals = system.goals.iter();
-    let goals = goals.map(|goal| graph.distances(|_, state| over(state) || machine.satisfies(state, goal)));
+    let goals = goals.map(|goal| graph.distances(|_, state| machine.satisfies(state, goal)));
     let goals: Option<Vec<Vec<u32>>> = limits.within(|| goals.collect())?;
     Ok(goals.map(|goals| Ranking { deadlock, goals }))
 }
@@ -88,7 +87,8 @@ impl Graph {
         number
     }
 
-    /// How many steps lead from each state to one that is there, or `None` if no steps do from some state.
+    /// How many steps lead from each state to one that is there, or `None` if no steps do from some state. States
+    /// with a fault are not judged.
     fn distances(&self, is_there: impl Fn(usize, &State) -> bool) -> Option<Vec<u32>> {
         let mut ranks: Vec<Option<u32>> = self
             .states
@@ -96,7 +96,7 @@ impl Graph {
             .enumerate()
             .map(|(index, state)| {
                 palisade_base::limits::checkpoint();
-                is_there(index, state).then_some(0)
+                (state.fault.is_none() && is_there(index, state)).then_some(0)
             })
             .collect();
         let mut level: Vec<usize> = (0..ranks.len()).filter(|&index| ranks[index].is_some()).collect();
@@ -112,7 +112,10 @@ impl Graph {
             }
             level = next;
         }
-        ranks.into_iter().collect()
+        let ranked = ranks.into_iter().zip(&self.states);
+        ranked
+            .map(|(rank, state)| if state.fault.is_some() { Some(Ranking::NOT_JUDGED) } else { rank })
+            .collect()
     }
 }
 

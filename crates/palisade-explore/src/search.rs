@@ -178,8 +178,13 @@ impl Search<'_, '_> {
             ends: self.ends,
             reduce: self.reduce,
             crowd: self.crowd,
-            follow: if self.reduce { self.tally.payoff.follow() } else { Follow::No },
+            follow: if self.follows_chains() { self.tally.payoff.follow() } else { Follow::No },
         }
+    }
+
+    /// Whether states with one successor are left out. They are judged only as bad or not.
+    fn follows_chains(&self) -> bool {
+        self.reduce && matches!(self.goal, Goal::Bad | Goal::Steps)
     }
 
     pub fn bad(&self, visited: &Visited, id: StateId) -> End {
@@ -187,7 +192,7 @@ impl Search<'_, '_> {
         let mut path: Vec<Vec<u64>> = Vec::new();
         for id in stored {
             let state = visited.state(id);
-            if let Some(before) = path.last().filter(|_| self.reduce) {
+            if let Some(before) = path.last().filter(|_| self.follows_chains()) {
                 let between = self.expander().between(before, state);
                 path.extend(between);
             }

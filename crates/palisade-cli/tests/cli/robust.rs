@@ -179,7 +179,6 @@ not-robust  mp.pal: robust under TSO, not-robust under PSO
 model  verdict     engine   seconds  why
 TSO    robust      [..]
 PSO    not-robust  [..]
-
 `palisade robust mp.pal --model pso` shows the run
 
 "#]]);

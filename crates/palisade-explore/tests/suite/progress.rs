@@ -3,6 +3,7 @@
 use palisade_conformance::brute::{Answer, Scope, reachable};
 use palisade_conformance::generate::generate_waiting;
 use palisade_conformance::progress::Graph;
+use palisade_conformance::random::Random;
 use palisade_conformance::{seeds, shrink};
 use palisade_engine::{
     DeadlockFreedom, Engine, GoalsReachable, Limits, Options, Outcome, Reason, Reduction, Task, Threads,
@@ -134,18 +135,37 @@ fn refuted(machine: Machine<'_>, deadlock: &Verdict, goals: &Verdict) -> Option<
     machine.system.goals.iter().any(is_missed).then(|| "a dead end within the bound".to_owned())
 }
 
+fn check(seed: u64, program: Program) {
+    for model in Model::ALL {
+        if let Some(found) = problem(&program, model) {
+            let fails = |program: &Program| problem(program, model).is_some();
+            let small = shrink(program, &fails);
+            let again = problem(&small, model).unwrap_or_default();
+            panic!("seed {seed}, {}: {found}; smaller: {again}\n{}", model.name(), print::print(&small));
+        }
+    }
+}
+
 #[test]
 fn differential_random_programs() {
     for seed in seeds(60) {
-        let program = generate_waiting(seed);
-        for model in Model::ALL {
-            if let Some(found) = problem(&program, model) {
-                let fails = |program: &Program| problem(program, model).is_some();
-                let small = shrink(program, &fails);
-                let again = problem(&small, model).unwrap_or_default();
-                panic!("seed {seed}, {}: {found}; smaller: {again}\n{}", model.name(), print::print(&small));
-            }
-        }
+        check(seed, generate_waiting(seed));
+    }
+}
+
+/// A fault ends the run of all threads.
+#[test]
+fn differential_random_programs_with_faults() {
+    let source = palisade_base::Source::new("p.pal", "shared x: 0..2; process P { assert(x == 0); }");
+    let parsed = palisade_syntax::parse(palisade_syntax::Language::Pal, &source).expect("valid").program;
+    for seed in seeds(40) {
+        let mut program = generate_waiting(seed);
+        let mut random = Random::new(seed);
+        let template = random.below(program.templates.len());
+        let body = &mut program.templates[template].body;
+        let at = random.below(body.len() + 1);
+        body.insert(at, parsed.templates[0].body[0].clone());
+        check(seed, program);
     }
 }
 

@@ -38,12 +38,12 @@ fn deadlocks_cost_at_most_three_times_as_much() {
         let text = std::fs::read_to_string(&path).expect("it can be read");
         let input = palisade::read(Source::new("p.pal", text), Language::Pal, None).expect("it is valid");
         for model in Model::ALL {
-            let limits = Limits::unlimited(1).with_work(2_000);
+            let limits = Limits::unlimited(1).with_work(1_000);
             let task = Task::new(&input.program, model);
             let plain: Outcome<Safety> = Explicit.check(&task.analysis(), &limits);
             let options = Options { waits: Waits::Retry, ..Options::default() };
             let retrying = Task { options, ..task };
-            let limits = Limits::unlimited(1).with_work(20_000);
+            let limits = Limits::unlimited(1).with_work(5_000);
             let stuck: Outcome<DeadlockFreedom> = Progress.check(&retrying.analysis(), &limits);
             // A search that was cut off counts with what it has visited.
             let holds = |verdict: &Verdict| verdict.reason().is_none_or(|why| why.what_ran_out().is_some());
@@ -60,8 +60,6 @@ fn deadlocks_cost_at_most_three_times_as_much() {
         }
     }
     costly.sort_by(|a, b| b.0.total_cmp(&a.0));
-    costly.iter().take(25).for_each(|(ratio, what)| eprintln!("{ratio:.1} {what}"));
-    eprintln!("{compared} compared: {safety} {deadlocks}");
     assert!(compared > 50, "{compared}");
-    assert!(deadlocks <= 3 * safety, "{deadlocks} states for deadlocks, {safety} for bad states");
+    assert!(deadlocks <= 3 * safety, "{deadlocks} states for deadlocks, {safety} for bad states: {costly:?}");
 }
