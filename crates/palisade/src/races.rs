@@ -4,7 +4,8 @@
 //! So every engine can answer them, and proofs are about that program. If it is safe, explicit search looks for races.
 
 use crate::answer::Answer;
-use crate::check::{CheckOptions, CoverageWanted, EngineChoice, check, check_states};
+use crate::check::{CheckOptions, EngineChoice, check, check_states};
+use crate::coverage::CoverageWanted;
 use crate::error::AskError;
 use palisade_engine::{Limits, Verdict};
 use palisade_program::written::Program;
