@@ -68,6 +68,7 @@ impl Generator<'_, '_> {
                 let by = self.accept(by)?;
                 Val::Scalar(self.binary(BinaryOp::WordAdd, base, by))
             }
+            Op::Binary { op, .. } if op.is_float() => return Err(self.refuse("floating-point numbers")),
             Op::Binary { op, flags, left, right } => {
                 let width = self.operand_width(*left)?;
                 let (a, b) = (self.scalar(*left)?, self.scalar(*right)?);
@@ -295,9 +296,6 @@ impl Generator<'_, '_> {
 
     /// Arithmetic on canonical values of a width.
     fn arithmetic(&mut self, op: Ir, signed: bool, width: u32, a: Expr, b: Expr) -> Result<Expr, Refused> {
-        if op.is_float() {
-            return Err(self.refuse("floating-point numbers"));
-        }
         Ok(match op {
             Ir::Add | Ir::Sub | Ir::Mul => {
                 let word = match op {

@@ -76,7 +76,7 @@ pub(crate) fn resolve(code: &mut Code) {
         let changed = steps.into_iter().filter_map(|Step { kind, span }| match kind {
             StepKind::Uninitialise(register) => seen
                 .contains(&register)
-                .then(|| Step { kind: StepKind::Assign(register, Expr::Int(crate::UNINITIALISED)), span }),
+                .then_some(Step { kind: StepKind::Assign(register, Expr::Int(crate::UNINITIALISED)), span }),
             kind => Some(Step { kind, span }),
         });
         code.block_mut(block).steps = changed.collect();

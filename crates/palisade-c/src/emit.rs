@@ -639,21 +639,17 @@ fn wrapped(width: u32, e: written::Expr) -> written::Expr {
 /// Finds the registers that may hold what was never written.
 fn find_wide(kind: &StepKind, layout: &Layout, wide: &mut FxHashSet<RegId>) {
     match kind {
-        StepKind::Load { to, from: access, .. } | StepKind::Locked { old: to, at: access, .. } => {
-            if layout.may_be_unwritten(access) {
-                wide.insert(*to);
-            }
+        StepKind::Load { to, from: access, .. } | StepKind::Locked { old: to, at: access, .. }
+            if layout.may_be_unwritten(access) =>
+        {
+            wide.insert(*to);
         }
-        StepKind::Cas { old: Some(old), at, .. } => {
-            if layout.may_be_unwritten(at) {
-                wide.insert(*old);
-            }
+        StepKind::Cas { old: Some(old), at, .. } if layout.may_be_unwritten(at) => {
+            wide.insert(*old);
         }
         StepKind::Assign(to, Expr::Int(value)) if *value == UNINITIALISED => _ = wide.insert(*to),
-        StepKind::Assign(to, Expr::Reg(from)) => {
-            if wide.contains(from) {
-                wide.insert(*to);
-            }
+        StepKind::Assign(to, Expr::Reg(from)) if wide.contains(from) => {
+            wide.insert(*to);
         }
         StepKind::Atomic(steps) => steps.iter().for_each(|step| find_wide(&step.kind, layout, wide)),
         StepKind::If(_, then, otherwise) => {

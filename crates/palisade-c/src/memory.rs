@@ -153,11 +153,7 @@ impl<'a> Memory<'a> {
         let symbol = &module.symbols[definition.symbol].name;
         let variable = definition.variables.first().and_then(|&node| module.debug.variable(node));
         let name = variable.as_ref().map_or(&**symbol, |variable| variable.name).to_owned();
-        let (kind, name) = match key.1 {
-            Some(1) => (ObjectKind::Local, format!("main:{name}")),
-            Some(thread) => (ObjectKind::Local, format!("{thread}:{name}")),
-            None => (ObjectKind::Global, name),
-        };
+        let kind = if key.1.is_some() { ObjectKind::Local } else { ObjectKind::Global };
         let debug = variable.and_then(|variable| variable.ty).map(|ty| (global.module, ty));
         let size = module.layouts.size(definition.ty).ok_or("a variable without a size")?;
         let size = i64::try_from(size).map_err(|_| "a variable that is too large".to_owned())?;

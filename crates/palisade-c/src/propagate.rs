@@ -28,7 +28,7 @@ fn facts(code: &Code, liveness: &Liveness) -> Vec<Option<Known>> {
     while let Some(block) = work.pop() {
         let mut here = known[block.0 as usize].clone().expect("blocks in the list were reached");
         let (_, end) = run(code, code.block(block), &mut here);
-        for (to, refined) in successors(&end, &here) {
+        for (to, refined) in successors(code, &end, &here) {
             let live = liveness.live_in(to);
             let mut incoming = refined;
             incoming.retain(|register, _| live.contains(*register));
@@ -74,7 +74,7 @@ pub(crate) fn fold(code: &mut Code) -> bool {
 }
 
 /// The blocks that follow, with what is known there.
-fn successors(end: &End, known: &Known) -> Vec<(BlockId, Known)> {
+fn successors(code: &Code, end: &End, known: &Known) -> Vec<(BlockId, Known)> {
     match end {
         End::Branch(condition, yes, no) => {
             let (mut on_yes, mut on_no) = (known.clone(), known.clone());
@@ -87,6 +87,21 @@ fn successors(end: &End, known: &Known) -> Vec<(BlockId, Known)> {
                 Expr::Binary(BinaryOp::Ne, a, b) => {
                     if let (Expr::Reg(register), true) = (&**a, b.is_constant()) {
                         on_no.insert(*register, (**b).clone());
+                    }
+                }
+                // A truth value.
+                Expr::Reg(register) => {
+                    on_no.insert(*register, Expr::Int(0));
+                    if code.width(*register) == 1 {
+                        on_yes.insert(*register, Expr::Int(1));
+                    }
+                }
+                Expr::Not(a) => {
+                    if let Expr::Reg(register) = **a {
+                        on_yes.insert(register, Expr::Int(0));
+                        if code.width(register) == 1 {
+                            on_no.insert(register, Expr::Int(1));
+                        }
                     }
                 }
                 _ => {}
@@ -155,6 +170,55 @@ fn run(code: &Code, block: &Block, known: &mut Known) -> (Vec<Step>, End) {
     (steps, end)
 }
 
+/// Where a branch that nothing precedes is decided on the way to it, control goes on to where it leads. Returns
+/// whether anything changed.
+pub(crate) fn thread_jumps(code: &mut Code) -> bool {
+    let known = facts(code, &Liveness::new(code));
+    let mut changed = false;
+    for id in code.reachable() {
+        let Some(mut here) = known[id.0 as usize].clone() else { continue };
+        let (steps, end) = run(code, code.block(id), &mut here);
+        // What `fold` has still to change is not touched.
+        if end != code.block(id).end || steps.len() != code.block(id).steps.len() {
+            continue;
+        }
+        let mut moved = Vec::new();
+        for (to, refined) in successors(code, &end, &here) {
+            let target = decided(code, to, &refined);
+            changed |= target != to;
+            moved.push(target);
+        }
+        let mut next = moved.into_iter();
+        code.block_mut(id).end.for_each_successor_mut(|to| {
+            *to = next.next().expect("one target per successor");
+        });
+    }
+    changed
+}
+
+/// Where control ends up from a block on, as far as branches that nothing precedes are decided. A ring of such
+/// branches is left alone.
+fn decided(code: &Code, start: BlockId, known: &Known) -> BlockId {
+    let value = |register: RegId| known.get(&register).cloned();
+    let mut at = start;
+    let mut seen = FxHashSet::default();
+    while seen.insert(at) {
+        let block = code.block(at);
+        let next = match &block.end {
+            _ if !block.steps.is_empty() => return at,
+            End::Goto(to) => *to,
+            End::Branch(condition, yes, no) => match condition.substitute(&value, &code.registers) {
+                Expr::Int(0) => *no,
+                Expr::Int(_) => *yes,
+                _ => return at,
+            },
+            _ => return at,
+        };
+        at = next;
+    }
+    start
+}
+
 /// Unrolls a loop. Returns whether there was one. Blocks of loops that were tried in vain are remembered.
 pub(crate) fn unroll(code: &mut Code, refused: &mut FxHashSet<BlockId>) -> bool {
     for blocks in loops(code) {
@@ -191,7 +255,7 @@ fn copies(code: &Code, wanted: &FxHashSet<BlockId>) -> Option<(Vec<Block>, Vec<B
     copies.insert((BlockId(0), Known::new()), BlockId(0));
     while let Some((block, mut known, id)) = work.pop() {
         let (steps, mut end) = run(code, code.block(block), &mut known);
-        let after = successors(&end, &known);
+        let after = successors(code, &end, &known);
         let mut targets = after.into_iter().map(|(to, mut incoming)| {
             let live = liveness.live_in(to);
             incoming.retain(|register, _| live.contains(*register));

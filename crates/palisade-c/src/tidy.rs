@@ -5,6 +5,7 @@
 use crate::expr::{self, Expr};
 use crate::flat::{BlockId, Code, End, RegId, Step, StepKind};
 use crate::liveness::{Liveness, RegSet, step_before};
+use crate::propagate;
 use palisade_program::written::{BinaryOp, Check};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,7 +17,7 @@ pub(crate) fn tidy(code: &mut Code) -> bool {
     let mut changed = false;
     changed |= skip_empty(code);
     changed |= assertions(code);
-    changed |= thread_jumps(code);
+    changed |= propagate::thread_jumps(code);
     changed |= join(code);
     changed |= substitute(code);
     changed |= coalesce(code);
@@ -31,7 +32,7 @@ pub(crate) fn can_fail(e: &Expr) -> bool {
         Expr::Not(a) | Expr::Wrap(_, a) => can_fail(a),
         Expr::Binary(op, a, b) => {
             let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem | BinaryOp::WordDiv | BinaryOp::WordRem);
-            let here = divides && !b.as_int().is_some_and(|b| b != 0)
+            let here = divides && b.as_int().is_none_or(|b| b == 0)
                 || matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
             here || can_fail(a) || can_fail(b)
         }
@@ -92,42 +93,6 @@ fn assertions(code: &mut Code) -> bool {
         block.end = End::Goto(*to);
     }
     !found.is_empty()
-}
-
-/// A block that assigns a constant and goes on to a branch that depends on it alone goes on to where it leads.
-fn thread_jumps(code: &mut Code) -> bool {
-    let mut moves = Vec::new();
-    for block in code.reachable() {
-        let End::Goto(to) = &code.block(block).end else { continue };
-        if !code.block(*to).steps.is_empty() {
-            continue;
-        }
-        let End::Branch(condition, yes, no) = &code.block(*to).end else { continue };
-        let mut constants: Vec<(RegId, Expr)> = Vec::new();
-        for step in code.block(block).steps.iter().rev() {
-            match &step.kind {
-                StepKind::Assign(register, value) if value.is_constant() => {
-                    if !constants.iter().any(|(known, _)| known == register) {
-                        constants.push((*register, value.clone()));
-                    }
-                }
-                _ => break,
-            }
-        }
-        if constants.is_empty() {
-            continue;
-        }
-        let value = |register: RegId| {
-            constants.iter().find(|(known, _)| *known == register).map(|(_, value)| value.clone())
-        };
-        if let Expr::Int(value) = condition.substitute(&value, &code.registers) {
-            moves.push((block, if value != 0 { *yes } else { *no }));
-        }
-    }
-    for (block, to) in &moves {
-        code.block_mut(*block).end = End::Goto(*to);
-    }
-    !moves.is_empty()
 }
 
 /// Appends a block to its only predecessor.

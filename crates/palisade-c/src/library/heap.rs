@@ -68,10 +68,10 @@ impl Generator<'_, '_> {
                         return Some(*pointee);
                     }
                 }
-                Op::GetElementPtr { source, base, .. } if is_pointer(base) => {
-                    if !matches!(module.types.get(*source), Type::Integer(8)) {
-                        return Some(*source);
-                    }
+                Op::GetElementPtr { source, base, .. }
+                    if is_pointer(base) && !matches!(module.types.get(*source), Type::Integer(8)) =>
+                {
+                    return Some(*source);
                 }
                 Op::Store { value, pointer: Operand::Local(variable), .. } if is_pointer(value) => {
                     if let Some(found) = self.variable_target(*variable) {

@@ -53,7 +53,8 @@ impl Generator<'_, '_> {
                         "`{name}`: too many values to try; use `__VERIFIER_nondet_uchar() % n` for n of them"
                     )));
                 }
-                let register = self.temporary(64);
+                let holds = |width: &u32| width_bounds(*width).0 <= lo && hi <= width_bounds(*width).1;
+                let register = self.temporary([1, 8, 16, 32].into_iter().find(holds).unwrap_or(64));
                 self.step(StepKind::Any { to: register, lo, hi });
                 Ok(Some(Some(self.wrap(width, Expr::Reg(register)))))
             }

@@ -1,0 +1,7 @@
+//! Tests of the translation of C programs.
+
+mod common;
+mod errors;
+mod objects;
+mod programs;
+mod values;
