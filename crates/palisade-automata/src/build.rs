@@ -9,6 +9,7 @@
 //! would write are never written.
 
 use crate::collapse::{Stop, run_on};
+use crate::coverage::Coverage;
 use crate::explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
 use crate::local::{After, Fences, Hold, Local, StepKind, ThreadMachine};
 use crate::observe::Observer;
@@ -72,6 +73,7 @@ impl Automata {
             readers: system.cells.iter().map(|_| FxHashSet::default()).collect(),
             work: VecDeque::new(),
             put_off: BTreeSet::new(),
+            coverage: Coverage::new(system),
             machine,
         };
         builder.initial_values(system)?;
@@ -97,11 +99,13 @@ impl Automata {
             builder.next_round()?;
         }
         let values = builder.values.into_iter().map(|known| known.list.clone()).collect();
-        Ok(Automata {
-            values,
-            initial,
-            automata: builder.roles.into_iter().map(|role| role.automaton).collect(),
-        })
+        let automata: Vec<Automaton> = builder.roles.into_iter().map(|role| role.automaton).collect();
+        let mut coverage = builder.coverage;
+        coverage.ends = automata.iter().all(|automaton| {
+            automaton.population == Population::Any
+                || automaton.states.iter().any(|local| local.thread.has_ended(system))
+        });
+        Ok(Automata { values, initial, automata, coverage })
     }
 }
 
@@ -130,6 +134,7 @@ struct Builder<'a> {
     work: VecDeque<(usize, StateId)>,
     /// Values that may be read only from the next round on, and the thread states that write them.
     put_off: BTreeSet<(CellId, Value, usize, StateId)>,
+    coverage: Coverage,
 }
 
 /// A locked instruction or atomic section in progress: what it has read and written so far.
@@ -231,8 +236,14 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn settle(&self, source: Option<&Local>, after: After) -> Result<Vec<Stop>, Trouble> {
-        let runs = run_on(&self.machine, &self.observer, source, after);
+    /// Notes a step.
+    fn takes(&mut self, source: &Local, action: Action, after: &After) {
+        let system = self.machine.machine.system;
+        self.coverage.step(system, &source.thread, action, &after.local.thread);
+    }
+
+    fn settle(&mut self, source: Option<&Local>, after: After) -> Result<Vec<Stop>, Trouble> {
+        let runs = run_on(&self.machine, &self.observer, source, after, &mut self.coverage);
         if runs.too_deep { Err(Trouble::CallDepth(crate::MAX_CALLS)) } else { Ok(runs.stops) }
     }
 
@@ -271,6 +282,7 @@ impl Builder<'_> {
                     }
                     StepKind::Writes(cell) if local.hold == Hold::Outside => {
                         if let Some(after) = self.machine.step(&local, action, None) {
+                            self.takes(&local, action, &after);
                             let letter = match after.write {
                                 Some((_, written)) => match self.written(cell, written, role, state)? {
                                     Some(value) => Letter::Write(cell, value),
@@ -317,6 +329,7 @@ impl Builder<'_> {
     ) -> Result<(), Trouble> {
         let Some(after) = after else { return Ok(()) };
         let source = self.roles[role].automaton.states[state].clone();
+        self.takes(&source, action, &after);
         for stop in self.settle(Some(&source), after)? {
             let letter = letter(&stop.local);
             let steps = std::iter::once(action).chain(stop.steps).collect();
@@ -406,6 +419,7 @@ impl Builder<'_> {
         let mut open = Vec::new();
         for read in reads {
             let Some(after) = self.machine.step(&transaction.local, action, read) else { continue };
+            self.takes(&transaction.local, action, &after);
             let mut next = transaction.clone();
             if let Some((cell, value)) = read
                 && !next.memory.contains_key(&cell)

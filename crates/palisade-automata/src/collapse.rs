@@ -19,8 +19,13 @@
 //! A thread may get stuck (a false assumption, an endless local loop) without having changed memory, its
 //! buffer or its view. Such a thread can be forgotten, because the others can do the same without that step.
 //! This is what makes `await` a blocking read.
+//!
+//! *What stays possible.* With [`Stuck::Kept`] no thread is forgotten, and no visible step is collapsed. Then
+//! every stop is a state that the thread reaches, and all its steps up to there are local and invisible. So what
+//! the thread and the others can still reach is the same before these steps and after one of their outcomes.
 
-use crate::local::{After, Hold, Local, StepKind, ThreadMachine};
+use crate::coverage::Coverage;
+use crate::local::{After, Hold, Local, StepKind, Stuck, ThreadMachine};
 use crate::observe::Observer;
 use palisade_memory::Action;
 use rustc_hash::FxHashMap;
@@ -81,24 +86,27 @@ pub const MAX_CALLS: usize = 256;
 /// The largest number of frames of a thread: one for each call, and one for its own code.
 pub const MAX_FRAMES: usize = MAX_CALLS + 1;
 
-/// Runs a thread on from `after`, a step of `source` (`None` at the start).
+/// Runs a thread on from `after`, a step of `source` (`None` at the start). All local steps that it takes are
+/// noted in `coverage`, also those that lead nowhere.
 pub fn run_on(
     machine: &ThreadMachine<'_>,
     observer: &Observer,
     source: Option<&Local>,
     after: After,
+    coverage: &mut Coverage,
 ) -> Runs {
     let changed = after.write.is_some() || after.child.is_some();
     let source_view = source.map(|local| observer.view(local));
     // Whether the thread state is indistinguishable from the source.
     let like_source = |local: &Local| {
-        !changed
+        machine.stuck == Stuck::Forgotten
+            && !changed
             && local.fault.is_none()
             && source.is_some_and(|source| source.thread.buffer == local.thread.buffer)
             && source_view.as_ref() == Some(&observer.view(local))
     };
     let runs = Runs { stops: Vec::new(), too_deep: false };
-    let mut search = Search { machine, observer, runs, work: 0 };
+    let mut search = Search { machine, observer, runs, coverage, work: 0 };
     // Depth first, so that reaching a thread state of the current path again reveals an endless loop.
     let mut state = FxHashMap::default();
     let mut path = vec![Visit { local: after.local, next: None, by: None }];
@@ -181,6 +189,7 @@ struct Search<'m, 'a> {
     machine: &'m ThreadMachine<'a>,
     observer: &'m Observer,
     runs: Runs,
+    coverage: &'m mut Coverage,
     work: usize,
 }
 
@@ -222,6 +231,9 @@ impl Search<'_, '_> {
                     steps.push((action, after.local));
                 }
             }
+        }
+        for (action, after) in &steps {
+            self.coverage.step(self.machine.machine.system, &local.thread, *action, &after.thread);
         }
         Ahead::Steps(steps)
     }

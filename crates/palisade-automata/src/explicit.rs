@@ -9,6 +9,7 @@
 //! Nothing here depends on the memory model. The users of the automata define what reads see and what fences
 //! wait for.
 
+use crate::coverage::Coverage;
 use crate::local::Local;
 use palisade_base::{IdVec, define_id};
 use palisade_memory::Action;
@@ -33,6 +34,9 @@ pub struct Automata {
     pub initial: IdVec<CellId, usize>,
     /// One automaton per role that has instances at the start.
     pub automata: Vec<Automaton>,
+    /// What threads do if they may read any value that a cell may hold. Runs do no more than this, under any
+    /// memory model.
+    pub coverage: Coverage,
 }
 
 /// The automaton of one role.

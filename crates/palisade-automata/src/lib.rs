@@ -20,6 +20,7 @@
 mod build;
 mod cells;
 mod collapse;
+mod coverage;
 mod explicit;
 mod local;
 mod merge;
@@ -33,8 +34,9 @@ mod varied;
 pub use build::{MAX_DECLARED, MAX_STATES, MAX_VALUES, Trouble};
 pub use cells::{CellSets, Cells};
 pub use collapse::{MAX_CALLS, MAX_FRAMES, Runs, Schedule, Stop, run_on};
+pub use coverage::Coverage;
 pub use explicit::{Automata, Automaton, Edge, Letter, Population, StateId, ValueId};
-pub use local::{After, Fences, Hold, Local, StepKind, ThreadMachine};
+pub use local::{After, Fences, Hold, Local, StepKind, Stuck, ThreadMachine};
 pub use merge::Merged;
 pub use observe::{Observer, View};
 pub use pointers::Pointers;

@@ -81,6 +81,15 @@ pub enum Fences {
     Letters,
 }
 
+/// What becomes of threads that get stuck without having changed anything; see [`crate::run_on`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stuck {
+    /// They are forgotten: the others can do the same without their last step.
+    Forgotten,
+    /// They are kept, for questions about what stays possible.
+    Kept,
+}
+
 /// The result of one step of a thread.
 #[derive(Clone, Debug)]
 pub struct After {
@@ -103,6 +112,8 @@ pub struct ThreadMachine<'a> {
     pub arming: bool,
     /// How fences are treated.
     pub fences: Fences,
+    /// What becomes of threads that get stuck when local steps are collapsed.
+    pub stuck: Stuck,
     /// The openings of sections that can be left without an access to memory.
     passable: FxHashSet<(CodeId, EdgeId)>,
     /// A memory whose values do not matter, except for the one cell that is set before a read.
@@ -126,6 +137,7 @@ impl<'a> ThreadMachine<'a> {
             bound,
             arming,
             fences: Fences::Wait,
+            stuck: Stuck::Forgotten,
             passable: passable(machine.system),
             scratch,
         }

@@ -31,8 +31,13 @@ pub struct Merged {
 impl Automata {
     /// Merges bisimilar states.
     pub fn merged(&self, system: &System) -> Merged {
-        let Automata { values, initial, automata: _ } = self;
-        let automata = Automata { values: values.clone(), initial: initial.clone(), automata: Vec::new() };
+        let Automata { values, initial, automata: _, coverage } = self;
+        let automata = Automata {
+            values: values.clone(),
+            initial: initial.clone(),
+            automata: Vec::new(),
+            coverage: coverage.clone(),
+        };
         let mut merged = Merged { automata, classes: Vec::new() };
         for automaton in &self.automata {
             let classes = classes(system, automaton);

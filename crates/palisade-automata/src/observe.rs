@@ -14,8 +14,8 @@ use palisade_base::{Id, IdVec};
 use palisade_memory::NextAccess;
 use palisade_program::Value;
 use palisade_program::running::{
-    Address, Addresses, CellId, Code, CodeId, Condition, EdgeId, Instr, Location, PropertyKind, RegId,
-    RoleId, System, ThreadId,
+    Address, Addresses, CellId, Code, CodeId, Condition, EdgeId, Goal, GoalKind, Instr, Location, Property,
+    PropertyKind, RegId, RoleId, System, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -144,6 +144,21 @@ impl Observer {
             observer.look(system, &property.bad, visible);
         }
         observer
+    }
+
+    /// Collects what the goals of a program look at. They are judged in all states, as `forbid` is.
+    pub fn of_goals(system: &System) -> Observer {
+        let property = |goal: &Goal| match &goal.kind {
+            GoalKind::End => None,
+            GoalKind::Condition { condition, reads_memory } => Some(Property {
+                kind: PropertyKind::Forbid,
+                bad: condition.clone(),
+                reads_memory: *reads_memory,
+                span: goal.span,
+            }),
+        };
+        let properties = system.goals.iter().filter_map(property).collect();
+        Observer::new(&System { properties, ..system.clone() })
     }
 
     fn look(&mut self, system: &System, condition: &Condition, visible: bool) {

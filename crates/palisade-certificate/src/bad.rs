@@ -15,8 +15,8 @@ use palisade_automata::{Automata, Hold, Local};
 use palisade_base::{Id, limits};
 use palisade_program::Value;
 use palisade_program::running::{
-    BinaryOp, CellId, Condition, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId, UnaryOp,
-    binary, unary,
+    BinaryOp, CellId, Condition, Fault, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId,
+    UnaryOp, binary, unary,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -262,8 +262,9 @@ impl<'a> Question<'a> {
         let all_named =
             self.property.kind == PropertyKind::Forbid || self.chosen_threads.len() == self.threads.len();
         match self.value(&self.property.bad) {
-            Some(0) => return Ok(()),
-            Some(_) if all_named => return self.covered(),
+            // A condition that faults is false.
+            Some(Ok(0) | Err(_)) => return Ok(()),
+            Some(Ok(_)) if all_named => return self.covered(),
             _ => {}
         }
         let thread = self.threads.keys().find(|thread| !self.chosen_threads.contains_key(thread)).copied();
@@ -323,39 +324,62 @@ impl<'a> Question<'a> {
         self.look.covered(&bad, &places)
     }
 
-    /// The condition's value, if the choices decide it. A condition that faults is false.
-    fn value(&self, condition: &Condition) -> Option<Value> {
+    /// The condition's value, or the fault of its evaluation, if the choices decide it. As on the machine, the
+    /// operands of `&&` and `||` are evaluated from left to right, and only as far as needed.
+    fn value(&self, condition: &Condition) -> Option<Result<Value, Fault>> {
         let looks =
             |thread: &ThreadId| self.chosen_threads.get(thread).map(|&looks| &self.threads[thread][looks].0);
+        let either = |a: &Condition, b: &Condition, decisive: bool| {
+            let decides = |value: Value| (value != 0) == decisive;
+            match self.value(a) {
+                Some(Ok(value)) if decides(value) => Some(Ok(decisive.into())),
+                Some(Ok(_)) => Some(self.value(b)?.map(|value| (value != 0).into())),
+                Some(Err(fault)) => Some(Err(fault)),
+                // The second operand decides only if the evaluation of the first cannot fault.
+                None if always_has_a_value(a) => {
+                    self.value(b)?.ok().filter(|&value| decides(value)).map(|_| Ok(decisive.into()))
+                }
+                None => None,
+            }
+        };
         match condition {
-            Condition::Const(value) => Some(*value),
+            Condition::Const(value) => Some(Ok(*value)),
             Condition::Cell(cell) => {
                 let value = self.chosen_cells.get(cell)?;
-                Some(self.look.automata.values[*cell].as_slice()[*value as usize])
+                Some(Ok(self.look.automata.values[*cell].as_slice()[*value as usize]))
             }
             Condition::Register(thread, register) => {
-                looks(thread)?.1.iter().find(|(held, _)| held == register).map(|&(_, value)| value)
+                looks(thread)?.1.iter().find(|(held, _)| held == register).map(|&(_, value)| Ok(value))
             }
-            Condition::At(thread, location) => Some(looks(thread)?.0.contains(location).into()),
+            Condition::At(thread, location) => Some(Ok(looks(thread)?.0.contains(location).into())),
             Condition::Count(places) => match self.counts.iter().position(|(other, _)| other == places) {
-                Some(count) => self.chosen_counts[count],
+                Some(count) => self.chosen_counts[count].map(Ok),
                 None => {
                     let at = |(thread, location)| Some(Value::from(looks(&thread)?.0.contains(&location)));
-                    self.threads_at(places).into_iter().map(at).sum()
+                    self.threads_at(places).into_iter().map(at).sum::<Option<Value>>().map(Ok)
                 }
             },
-            Condition::Unary(op, a) => Some(unary(*op, self.value(a)?).unwrap_or(0)),
-            Condition::Binary(BinaryOp::And, a, b) => match (self.value(a), self.value(b)) {
-                (Some(0), _) | (_, Some(0)) => Some(0),
-                (a, b) => a.and(b).map(|_| 1),
+            Condition::Unary(op, a) => Some(self.value(a)?.and_then(|a| unary(*op, a))),
+            Condition::Binary(BinaryOp::And, a, b) => either(a, b, false),
+            Condition::Binary(BinaryOp::Or, a, b) => either(a, b, true),
+            Condition::Binary(op, a, b) => match (self.value(a)?, self.value(b)?) {
+                (Ok(a), Ok(b)) => Some(binary(*op, a, b)),
+                (Err(fault), _) | (_, Err(fault)) => Some(Err(fault)),
             },
-            Condition::Binary(BinaryOp::Or, a, b) => match (self.value(a), self.value(b)) {
-                (Some(0), Some(0)) => Some(0),
-                (Some(a), _) | (_, Some(a)) if a != 0 => Some(1),
-                _ => None,
-            },
-            Condition::Binary(op, a, b) => Some(binary(*op, self.value(a)?, self.value(b)?).unwrap_or(0)),
         }
+    }
+}
+
+/// Whether the form of a condition shows that its evaluation never faults.
+fn always_has_a_value(condition: &Condition) -> bool {
+    use BinaryOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
+    match condition {
+        Condition::Unary(UnaryOp::Not, a) => always_has_a_value(a),
+        Condition::Binary(And | Or | Eq | Ne | Lt | Le | Gt | Ge, a, b) => {
+            always_has_a_value(a) && always_has_a_value(b)
+        }
+        Condition::Unary(..) | Condition::Binary(..) => false,
+        _ => true,
     }
 }
 

@@ -5,7 +5,8 @@
 //! - the memory model;
 //! - the number of threads;
 //! - the range of integers;
-//! - what locked instructions wait for.
+//! - what locked instructions wait for;
+//! - whether deadlocks were asked about.
 //!
 //! The digest seals question and proof together. It shows whether the file was damaged or edited. It does not
 //! protect against forgery: that is the task of [`verify`](crate::verify).
@@ -15,7 +16,7 @@
 
 use crate::sc_file::{CrowdsBody, StacksBody};
 use crate::single_file::SingleBody;
-use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Pending, Process, Proof};
+use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Pending, Process, Proof, Ranking};
 use palisade_engine::{ProofKind, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::Value;
@@ -27,6 +28,9 @@ pub const SCHEMA_VERSION: u32 = 2;
 
 /// The maximal number of instances of a process. The command line accepts no more.
 const MAX_INSTANCES: u32 = 4096;
+
+/// The maximal number of ranks: a short file must not take much memory.
+const MAX_RANKS: u64 = 1 << 26;
 
 const OWN_ADDRESS: &str = "own-address";
 
@@ -51,8 +55,12 @@ pub struct Certificate {
     pub int_range: Option<(Value, Value)>,
     /// The engine that found the proof.
     pub engine: String,
+    /// Whether freedom from deadlocks was asked for, whatever the program says.
+    pub deadlocks: bool,
     /// The proof.
     pub proof: Proof,
+    /// The proof of what must stay possible. Without it, the checker searches for itself.
+    pub ranking: Option<Ranking>,
 }
 
 /// Why a file is not a certificate.
@@ -105,9 +113,49 @@ struct File {
     threads: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     int_range: Option<[Value; 2]>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    deadlock_free: bool,
     engine: String,
     digest: String,
     proof: AnyBody,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ranking: Option<RankingBody>,
+}
+
+/// Ranks as `[rank, how many states in a row]`.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RankingBody {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadlock: Option<Vec<(u32, u32)>>,
+    goals: Vec<Vec<(u32, u32)>>,
+}
+
+impl RankingBody {
+    fn of(ranking: &Ranking) -> RankingBody {
+        let runs = |ranks: &Vec<u32>| -> Vec<(u32, u32)> {
+            ranks.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect()
+        };
+        RankingBody {
+            deadlock: ranking.deadlock.as_ref().map(runs),
+            goals: ranking.goals.iter().map(runs).collect(),
+        }
+    }
+
+    fn ranking(self) -> Result<Ranking, CertificateError> {
+        let mut room = MAX_RANKS;
+        let mut ranks = |runs: Vec<(u32, u32)>| -> Result<Vec<u32>, CertificateError> {
+            let count: u64 = runs.iter().map(|(_, count)| u64::from(*count)).sum();
+            if count > room || runs.iter().any(|(_, count)| *count == 0) {
+                return Err(CertificateError::Unknown(format!("ranks of {count} states")));
+            }
+            room -= count;
+            Ok(runs.into_iter().flat_map(|(rank, count)| std::iter::repeat_n(rank, count as usize)).collect())
+        };
+        let deadlock = self.deadlock.map(&mut ranks).transpose()?;
+        let goals = self.goals.into_iter().map(ranks).collect::<Result<_, _>>()?;
+        Ok(Ranking { deadlock, goals })
+    }
 }
 
 /// The proof, by its kind.
@@ -197,9 +245,11 @@ impl Certificate {
             interlocked: (self.interlocked == Interlocked::OwnAddress).then(|| OWN_ADDRESS.to_owned()),
             threads: self.threads_word(),
             int_range: self.int_range.map(|(lo, hi)| [lo, hi]),
+            deadlock_free: self.deadlocks,
             engine: self.engine.clone(),
             digest: String::new(),
             proof: body,
+            ranking: self.ranking.as_ref().map(RankingBody::of),
         };
         file.seal();
         serde_json::to_string(&file).expect("numbers and strings can be written") + "\n"
@@ -264,7 +314,9 @@ impl Certificate {
             threads,
             int_range,
             engine: file.engine,
+            deadlocks: file.deadlock_free,
             proof,
+            ranking: file.ranking.map(RankingBody::ranking).transpose()?,
         })
     }
 }

@@ -12,6 +12,7 @@
 //! - For recursion, and for programs that start threads without bound, under SC, proofs are sets that are
 //!   closed under steps; see [`sc`].
 //! - For PSO, proofs are about a single buffer; see [`single`].
+//! - What must stay possible (deadlocks and goals) is proved by a ranking of all states; see [`progress`].
 //! - For TSO and SC, proofs are about the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A
 //!   load-buffer semantics for total store ordering", LMCS 2018). The rest of this header is about these.
 //!
@@ -90,7 +91,7 @@ mod watch;
 pub use fair::verify_fair;
 pub use file::{Certificate, CertificateError, SCHEMA_VERSION};
 pub use missing::Missing;
-pub use progress::{can_reach, verify_progress};
+pub use progress::{can_reach, verify_progress, verify_ranking};
 
 use element::Config;
 use flow::Flow;
@@ -149,6 +150,9 @@ pub enum Refusal {
     /// A fair run goes on forever and violates a property by that.
     #[error("a fair run violates one of the program's `terminates` or `leaves` properties")]
     Forever,
+    /// The ranking of states does not lead to what must stay possible.
+    #[error("its ranking of states is wrong: {0}")]
+    NotRanked(String),
     /// An initial state is missing.
     #[error("an initial state is not in any element")]
     InitialMissing,

@@ -15,7 +15,7 @@ use crate::output::{Detail, Output};
 use crate::ran_out::{Backstop, Question};
 use palisade::certificate::{Certificate, Refusal, Summary};
 use palisade::engine::{Proof, Threads};
-use palisade::program::written::{Count, Program, Start};
+use palisade::program::written::{Count, Program, ProgressKind, Start};
 use palisade::trace::text_hash;
 use palisade::{Diagnostic, Interlocked, Limits, Model, report};
 use serde_json::json;
@@ -77,11 +77,21 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
     let program = input.source.name();
     let shown = report::visible(&name);
     let text = match common.format {
-        Format::Json => record(&name, program, &hash, &certificate, verdict, &judged),
+        Format::Json => {
+            let mut shown = Vec::new();
+            if is_deadlock_free(&certificate, &input.program) {
+                shown.push("free of deadlocks");
+            }
+            if states(&input.program, ProgressKind::is_goal) {
+                shown.push("all `live` properties hold");
+            }
+            record(&name, program, &hash, &certificate, verdict, &shown, &judged)
+        }
         Format::Text => match &judged {
             Ok(summary) => format!(
-                "valid  {shown}: {} is safe {}, {} [{hash}]\n",
+                "valid  {shown}: {} is {} {}, {} [{hash}]\n",
                 report::visible(program),
+                shown_as(&certificate, &input.program),
                 question(&certificate, &input.program),
                 by(&certificate.proof, summary),
             ),
@@ -90,6 +100,31 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
     };
     output.print(&text);
     exit
+}
+
+/// Whether the program states something of this kind.
+fn states(program: &Program, which: fn(&ProgressKind) -> bool) -> bool {
+    program.progress.iter().any(|progress| which(&progress.kind))
+}
+
+/// Whether the certificate is about deadlocks.
+fn is_deadlock_free(certificate: &Certificate, program: &Program) -> bool {
+    certificate.deadlocks || states(program, |kind| *kind == ProgressKind::DeadlockFree)
+}
+
+/// What the certificate shows the program to be.
+fn shown_as(certificate: &Certificate, program: &Program) -> String {
+    let words = [
+        (true, "safe"),
+        (is_deadlock_free(certificate, program), "free of deadlocks"),
+        (states(program, ProgressKind::is_goal), "live"),
+        (states(program, ProgressKind::is_fair), "without the endless runs that it rules out"),
+    ];
+    let words: Vec<&str> = words.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word).collect();
+    match words.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 /// The question that the certificate answers: model, threads, integers, locked instructions.
@@ -147,6 +182,7 @@ fn record(
     hash: &str,
     certificate: &Certificate,
     verdict: &str,
+    progress: &[&str],
     judged: &Result<Summary, Refusal>,
 ) -> String {
     let interlocked = match interlocked(certificate) {
@@ -159,6 +195,7 @@ fn record(
         "file": name,
         "program": program,
         "program_hash": hash,
+        "language": certificate.language,
         "model": certificate.model.name(),
         "threads": certificate.threads_word(),
         "interlocked": interlocked,
@@ -173,6 +210,9 @@ fn record(
     }
     match judged {
         Ok(summary) => {
+            if !progress.is_empty() {
+                record["progress"] = progress.into();
+            }
             record["elements"] = summary.elements.into();
             record["predecessors"] = summary.predecessors.into();
         }

@@ -14,8 +14,8 @@ use palisade::c::Unsettled;
 use palisade::engine::Exhausted;
 use palisade::report::{self, Standing, html};
 use palisade::{
-    CheckOptions, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions, Goal, Input, Limits,
-    Model, Options, Per, Placement, Reason, Which, WriteError,
+    CheckOptions, Deadlocks, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions, Goal, Input,
+    Limits, Model, Options, Per, Placement, Reason, Which, WriteError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -97,6 +97,7 @@ fn options(args: &FencesArgs) -> FencesOptions {
             threads: args.machine.threads.unwrap_or_default(),
             engine: EngineChoice::from(args.engine.as_str()),
             options: Options { max_buffer: args.max_buffer, ..Options::default() },
+            deadlocks: if args.deadlock { Deadlocks::Asked } else { Deadlocks::IfStated },
             ..CheckOptions::default()
         },
     }

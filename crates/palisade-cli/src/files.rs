@@ -291,6 +291,16 @@ impl Recorded<'_> {
     pub fn read(&self, path: PathBuf) -> Result<Reading, String> {
         let language = InputLanguage::from_name(self.language)
             .ok_or_else(|| format!("unknown input language `{}`", self.language))?;
+        // Whoever wrote this file must not choose how the program is read: the same text can be a program in two
+        // languages.
+        if let Some(by_name) = language_of(&path).filter(|by_name| *by_name != language) {
+            return Err(format!(
+                "it is about {} read as `{}`, but the name of the file says `{}`",
+                path.display(),
+                language.name(),
+                by_name.name()
+            ));
+        }
         let int_range = match self.int_range {
             Some((lo, hi)) if lo > hi => return Err(format!("the range {lo}..{hi} is empty")),
             Some((lo, hi)) => Some(IntRange { lo, hi }),

@@ -172,6 +172,15 @@ impl Output {
         }
     }
 
+    /// Prints some of the warnings about a program that was accepted.
+    pub fn warn_where(&self, input: &Input, is_wanted: impl Fn(&Diagnostic) -> bool) {
+        let wanted: Vec<Diagnostic> =
+            input.warnings.iter().filter(|found| is_wanted(found)).cloned().collect();
+        if !wanted.is_empty() && self.detail != Detail::Quiet {
+            self.complain(&self.diagnostics(&input.source, &wanted));
+        }
+    }
+
     /// Reports a problem that is not in a source text.
     pub fn complain_about(&self, name: &str, diagnostic: Diagnostic) {
         self.complain(&report::diagnostic(&Source::new(name, ""), &diagnostic, self.colour_of_errors));

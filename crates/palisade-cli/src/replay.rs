@@ -84,6 +84,11 @@ fn judge(args: &ReplayArgs, common: &Common, limits: &Limits, backstop: Backstop
     replayed.exit
 }
 
+/// How many threads of each process take part, if that is not what the program declares.
+fn threads(witness: &WitnessFile) -> Option<u32> {
+    witness.instantiation().every
+}
+
 /// The result of a replay.
 struct Replayed {
     text: String,
@@ -110,7 +115,9 @@ fn report_on(
             "command": "replay",
             "file": name,
             "program": input.source.name(),
+            "language": input.language.name(),
             "model": witness.model,
+            "threads": threads(witness),
             "verdict": verdict,
             "steps": witness.steps.len(),
         });
@@ -136,7 +143,11 @@ fn report_on(
             if common.format == Format::Json {
                 return Replayed { text: record("valid", None, Some(&why)), exit: Exit::Fine };
             }
-            let mut text = format!("valid  {}: {why}\n", report::visible(name));
+            let with = threads(witness).map_or_else(String::new, |threads| match threads {
+                1 => "with 1 thread of each process, ".to_owned(),
+                threads => format!("with {threads} threads of each process, "),
+            });
+            let mut text = format!("valid  {}: {with}{why}\n", report::visible(name));
             if output.detail != Detail::Quiet {
                 let all = output.detail == Detail::Verbose;
                 let local = if all { LocalSteps::Shown } else { LocalSteps::Folded };

@@ -1,6 +1,6 @@
 //! `palisade robust`: does the memory model add any behaviour at all? If so, shows a run and its cycle.
 
-use crate::args::{Common, Format, RobustArgs};
+use crate::args::{Common, Format, RobustArgs, WeakModelsArg};
 use crate::exit::Exit;
 use crate::files::{self, InputFile, Reading};
 use crate::html::{Page, subject};
@@ -10,7 +10,7 @@ use crate::output::{Detail, Output};
 use crate::paths::keep_apart;
 use crate::ran_out::{Backstop, Question};
 use palisade::engine::Exhausted;
-use palisade::report::{self, Report, html};
+use palisade::report::{self, ModelRow, Report, html};
 use palisade::trace::WitnessFile;
 use palisade::{
     Answer, Ask, Diagnostic, EngineChoice, Input, Limits, RobustOptions, Robustness, TriangularRaces,
@@ -33,6 +33,17 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
     if let Err(exit) = keep_apart(inputs, &outputs, output) {
         return exit;
     }
+    let files = [
+        ("--dot", args.dot.is_some()),
+        ("--witness", args.witness.is_some()),
+        ("--html", args.html.is_some()),
+    ];
+    if let Some((option, _)) = files.into_iter().find(|(_, given)| *given && args.model == WeakModelsArg::All)
+    {
+        let message = format!("{option} is about one memory model, and `--model all` asks about all");
+        let error = Diagnostic::error("one-model-only", message).help("ask about one model at a time");
+        return output.refuse_about(option, error);
+    }
     let single = found.len() == 1 && !args.paths[0].is_dir();
     if !single && (args.dot.is_some() || args.witness.is_some()) {
         let error =
@@ -45,7 +56,7 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
     for found in &found {
         let question = match args.triangular {
             true => Question::Triangular,
-            false => Question::Robust(args.model.into()),
+            false => Question::Robust(args.model.models()[0]),
         };
         let last_words = output.last_words(&found.path, question);
         let backstop = single.then(|| Backstop::new(&limits, last_words.clone()));
@@ -78,8 +89,13 @@ fn file(
         Reading::Skipped => return Ok(Exit::Fine),
     };
     output.warn(&input);
+    if args.model == WeakModelsArg::All && !args.triangular {
+        let exit = all_models(&input, args, limits, output);
+        drop(backstop);
+        return Ok(exit);
+    }
     let options = RobustOptions {
-        model: args.model.into(),
+        model: args.model.models()[0],
         interlocked: args.machine.interlocked.into(),
         threads: args.machine.threads.unwrap_or_default(),
         engine: EngineChoice::from(args.engine.as_str()),
@@ -100,12 +116,62 @@ fn file(
         Ok(Ok(Answered::Robust(answer))) => print_and_keep(&input, &answer, args, single, output, page),
         Ok(Ok(Answered::Races(answer))) => print(&input, &answer, None, single, output, page),
         Ok(Err(error)) => output.refuse_about(name, Diagnostic::error(error.id(), error.to_string())),
-        Err(_) => {
-            let error = Diagnostic::error("internal-error", "Palisade failed, and there is no verdict");
-            let help = "this is a bug in Palisade: please report it with the program and the lines above";
-            output.refuse_about(name, error.help(help))
-        }
+        Err(_) => output.refuse_about(name, failed()),
     })
+}
+
+/// Asks about one file under all models with store buffers.
+fn all_models(input: &Input, args: &RobustArgs, limits: &Limits, output: &Output) -> Exit {
+    let mut worst = Exit::Fine;
+    let mut rows = Vec::new();
+    for &model in args.model.models() {
+        let options = RobustOptions {
+            model,
+            interlocked: args.machine.interlocked.into(),
+            threads: args.machine.threads.unwrap_or_default(),
+            engine: EngineChoice::from(args.engine.as_str()),
+            ..RobustOptions::default()
+        };
+        let meter = Meter::new(output.detail == Detail::Quiet);
+        let watched = limits.clone().with_progress(meter.progress());
+        let ask = AssertUnwindSafe(|| palisade::robust(&input.program, &options, &watched));
+        let answer = catch_unwind(ask);
+        drop(meter);
+        let name = input.source.name();
+        let answer = match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                return output.refuse_about(name, Diagnostic::error(error.id(), error.to_string()));
+            }
+            Err(_) => return output.refuse_about(name, failed()),
+        };
+        let range = input.int_range.map(|range| format!("with integers in {range}"));
+        let witness = answer.witness_file(input);
+        let finding = answer.finding(input, range.as_deref(), witness.as_ref());
+        worst = worst.worst(Exit::of(&answer.outcome.verdict));
+        match output.format {
+            Format::Json => output.print(&output.rendered(&finding)),
+            Format::Text => rows.push(ModelRow {
+                model,
+                verdict: answer.outcome.word(),
+                standing: finding.standing(),
+                engine: answer.outcome.engine,
+                seconds: answer.seconds,
+                why: finding.why(),
+            }),
+        }
+    }
+    if output.format == Format::Text {
+        let whole = output.detail != Detail::Quiet;
+        output.print(&report::models("robust", input.source.name(), &rows, whole, output.colour));
+    }
+    worst
+}
+
+/// Palisade panicked. The panic's message was printed before.
+fn failed() -> Diagnostic {
+    let error = Diagnostic::error("internal-error", "Palisade failed, and there is no verdict");
+    error.help("this is a bug in Palisade: please report it with the program and the lines above")
 }
 
 /// The question and its answer.

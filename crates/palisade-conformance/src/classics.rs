@@ -81,6 +81,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("coww", include_str!("../classics/coww.pal")),
     ("dekker+fence", include_str!("../classics/dekker+fence.pal")),
     ("dekker", include_str!("../classics/dekker.pal")),
+    ("faulting+property", include_str!("../classics/faulting+property.pal")),
     ("iriw", include_str!("../classics/iriw.pal")),
     ("isa2+sfence", include_str!("../classics/isa2+sfence.pal")),
     ("isa2", include_str!("../classics/isa2.pal")),

@@ -15,6 +15,7 @@
 //!   them.
 //! - [`progress`]: deadlocks and what stays reachable, by brute force.
 //! - [`fair`]: what holds in every fair run, by brute force.
+//! - [`coverage`]: which steps runs take, by brute force.
 //! - [`claims`]: whether the bounds that `unknown` answers state are true.
 //! - [`robust`] and [`robust_suite`]: robustness by brute force, and the suite for engines that decide it.
 //! - [`TestEngine`]: an engine whose answers a test decides.
@@ -28,6 +29,7 @@ pub mod brute;
 pub mod build;
 pub mod claims;
 pub mod classics;
+pub mod coverage;
 pub mod fair;
 pub mod generate;
 pub mod parameterized;

@@ -15,8 +15,8 @@ use palisade_automata::{Automata, Hold, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec, limits};
 use palisade_program::Value;
 use palisade_program::running::{
-    BinaryOp, CellId, Condition, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId, UnaryOp,
-    binary, unary,
+    BinaryOp, CellId, Condition, Fault, Location, Property, PropertyKind, RegId, RoleId, System, ThreadId,
+    UnaryOp, binary, unary,
 };
 use std::collections::BTreeMap;
 
@@ -211,37 +211,42 @@ impl<'a> Chooser<'a> {
         classes
     }
 
-    /// The condition's value, if the choices made so far decide it. Faults count as false.
-    fn decide(&self, condition: &Condition) -> Option<Value> {
-        let fault = |result: Result<Value, _>| Some(result.unwrap_or(0));
+    /// The condition's value, or the fault of its evaluation, if the choices made so far decide it. As on the
+    /// machine, the operands of `&&` and `||` are evaluated from left to right, and only as far as needed.
+    fn decide(&self, condition: &Condition) -> Option<Result<Value, Fault>> {
+        let either = |a: &Condition, b: &Condition, decisive: bool| match self.decide(a) {
+            Some(Err(fault)) => Some(Err(fault)),
+            Some(Ok(value)) if (value != 0) == decisive => Some(Ok(decisive.into())),
+            Some(Ok(_)) => self.decide(b).map(|value| value.map(|value| (value != 0).into())),
+            None => match self.decide(b)? {
+                Ok(value) if (value != 0) == decisive && !can_fault(a) => Some(Ok(decisive.into())),
+                _ => None,
+            },
+        };
         match condition {
-            Condition::Const(value) => Some(*value),
-            Condition::Cell(cell) => self.cells[*cell].map(|value| self.automata.values[*cell][value]),
+            Condition::Const(value) => Some(Ok(*value)),
+            Condition::Cell(cell) => self.cells[*cell].map(|value| Ok(self.automata.values[*cell][value])),
             Condition::Register(thread, register) => {
-                self.class(*thread).map(|class| class.registers[register])
+                self.class(*thread).map(|class| Ok(class.registers[register]))
             }
             Condition::At(thread, location) => {
-                self.class(*thread).map(|class| class.at.contains(location).into())
+                self.class(*thread).map(|class| Ok(class.at.contains(location).into()))
             }
             Condition::Count(places) if self.understood == Counts::WrittenOut => {
                 let at = |(thread, location)| Some(Value::from(self.class(thread)?.at.contains(&location)));
-                self.counted_threads(places).into_iter().map(at).sum()
+                self.counted_threads(places).into_iter().map(at).sum::<Option<Value>>().map(Ok)
             }
             Condition::Count(places) => {
                 let index = self.counts.iter().position(|count| count == places)?;
-                self.counted[index]
+                self.counted[index].map(Ok)
             }
-            Condition::Unary(op, a) => fault(unary(*op, self.decide(a)?)),
-            Condition::Binary(BinaryOp::And, a, b) => match (self.decide(a), self.decide(b)) {
-                (Some(0), _) | (_, Some(0)) => Some(0),
-                (a, b) => Some((a? != 0 && b? != 0).into()),
+            Condition::Unary(op, a) => Some(self.decide(a)?.and_then(|a| unary(*op, a))),
+            Condition::Binary(BinaryOp::And, a, b) => either(a, b, false),
+            Condition::Binary(BinaryOp::Or, a, b) => either(a, b, true),
+            Condition::Binary(op, a, b) => match (self.decide(a)?, self.decide(b)?) {
+                (Ok(a), Ok(b)) => Some(binary(*op, a, b)),
+                (Err(fault), _) | (_, Err(fault)) => Some(Err(fault)),
             },
-            Condition::Binary(BinaryOp::Or, a, b) => match (self.decide(a), self.decide(b)) {
-                (Some(a), _) if a != 0 => Some(1),
-                (_, Some(b)) if b != 0 => Some(1),
-                (a, b) => Some((a? != 0 || b? != 0).into()),
-            },
-            Condition::Binary(op, a, b) => fault(binary(*op, self.decide(a)?, self.decide(b)?)),
         }
     }
 
@@ -251,8 +256,9 @@ impl<'a> Chooser<'a> {
 
     fn choose(&mut self, all: &mut Vec<Bad>) -> Result<(), String> {
         match self.decide(&self.property.bad) {
-            Some(0) => return Ok(()),
-            Some(_) if !self.must_know_more() => return self.give(all),
+            // A condition that faults is false.
+            Some(Ok(0) | Err(_)) => return Ok(()),
+            Some(Ok(_)) if !self.must_know_more() => return self.give(all),
             _ => {}
         }
         let open = self.unknowns.iter().copied().find(|&unknown| self.is_open(unknown));
@@ -300,7 +306,7 @@ impl<'a> Chooser<'a> {
             limits::checkpoint();
             let counts = vector(number);
             self.counted = counts.iter().map(|&count| Some(count)).collect();
-            let bad = self.decide(&self.property.bad).is_some_and(|value| value != 0);
+            let bad = matches!(self.decide(&self.property.bad), Some(Ok(value)) if value != 0);
             let above = least.iter().any(|other| other.iter().zip(&counts).all(|(a, b)| a <= b));
             match (bad, above) {
                 (false, true) => {
@@ -456,5 +462,19 @@ fn constant(condition: &Condition) -> Option<Value> {
         Condition::Unary(op, a) => unary(*op, constant(a)?).ok(),
         Condition::Binary(op, a, b) => binary(*op, constant(a)?, constant(b)?).ok(),
         _ => None,
+    }
+}
+
+/// Whether the evaluation of a condition can fault.
+fn can_fault(condition: &Condition) -> bool {
+    use BinaryOp::{And, BitAnd, BitOr, BitXor, Eq, Ge, Gt, Le, Lt, Ne, Or};
+    match condition {
+        Condition::Unary(UnaryOp::Neg, _) => true,
+        Condition::Unary(_, a) => can_fault(a),
+        Condition::Binary(And | Or | Eq | Ne | Lt | Le | Gt | Ge | BitAnd | BitOr | BitXor, a, b) => {
+            can_fault(a) || can_fault(b)
+        }
+        Condition::Binary(..) => true,
+        _ => false,
     }
 }

@@ -10,7 +10,7 @@
 //! result is kept, and the second is the same.
 
 use crate::{Limits, Reason, Task};
-use palisade_automata::{Automata, MAX_DECLARED, MAX_STATES, MAX_VALUES, Merged, Trouble};
+use palisade_automata::{Automata, Coverage, MAX_DECLARED, MAX_STATES, MAX_VALUES, Merged, Trouble};
 use palisade_memory::{Machine, Model};
 use palisade_program::Instantiation;
 use palisade_program::running::{Liveness, System};
@@ -27,6 +27,8 @@ pub struct Analysis<'p> {
     pub task: Task<'p>,
     computed: Arc<Computed>,
     facts: Arc<Facts>,
+    /// Where an engine leaves what runs do, if that is wanted.
+    coverage: Option<Arc<OnceLock<Coverage>>>,
 }
 
 /// The part that does not depend on the memory model.
@@ -63,7 +65,7 @@ pub struct Facts {
 impl<'p> Analysis<'p> {
     /// An analysis in which nothing is known yet.
     pub fn new(task: Task<'p>) -> Analysis<'p> {
-        Analysis { task, computed: Arc::default(), facts: Arc::default() }
+        Analysis { task, computed: Arc::default(), facts: Arc::default(), coverage: None }
     }
 
     /// The same, for engines that run side by side and drop the question once the program is known to be
@@ -72,10 +74,35 @@ impl<'p> Analysis<'p> {
         Analysis { facts: Arc::new(Facts { uses_robustness: true, ..Facts::default() }), ..self }
     }
 
-    /// The same program under another memory model.
+    /// The same program under another memory model. If the program is robust, runs take the same steps under
+    /// SC, so what they do there is what they do here.
     pub fn under(&self, model: Model) -> Analysis<'p> {
         let task = Task { model, ..self.task.clone() };
-        Analysis { task, computed: self.computed.clone(), facts: Arc::default() }
+        let (computed, coverage) = (self.computed.clone(), self.coverage.clone());
+        Analysis { task, computed, facts: Arc::default(), coverage }
+    }
+
+    /// The same, for engines that also report what runs do.
+    pub fn with_coverage(self) -> Analysis<'p> {
+        Analysis { coverage: Some(Arc::default()), ..self }
+    }
+
+    /// Whether engines report what runs do.
+    pub fn wants_coverage(&self) -> bool {
+        self.coverage.is_some()
+    }
+
+    /// Records what runs do: exactly, by a search that visited everything.
+    pub fn learn_coverage(&self, found: Coverage) {
+        if let Some(coverage) = &self.coverage {
+            // The first result is kept, and a second is the same.
+            let _ = coverage.set(found);
+        }
+    }
+
+    /// What runs do, if an engine found out.
+    pub fn coverage(&self) -> Option<&Coverage> {
+        self.coverage.as_ref()?.get()
     }
 
     /// The facts that engines have learned for each other.
@@ -140,6 +167,11 @@ impl<'p> Analysis<'p> {
         }
         let built = built.map(Arc::new).map_err(|trouble| explain(&system, trouble));
         self.computed.automata.get_or_init(|| built).clone()
+    }
+
+    /// The explicit automata, if some engine has built them.
+    pub fn known_automata(&self) -> Option<Arc<Automata>> {
+        self.computed.automata.get()?.clone().ok()
     }
 
     /// The same with bisimilar states merged.

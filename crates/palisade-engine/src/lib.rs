@@ -28,6 +28,7 @@ pub use analysis::{Analysis, Facts, ONLY_EXPLICIT_FINDS_RACES, Structure};
 pub use engine::{Engine, Proofs, Suitability};
 pub use limits::{Exhausted, Limits};
 pub use memory::{Process, in_use as memory_in_use};
+pub use palisade_automata::Coverage;
 pub use palisade_base::limits::Pace;
 pub use progress::{Note, Progress, Silent};
 pub use proof::{Certified, Proof, ProofKind};

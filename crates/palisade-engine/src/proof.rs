@@ -71,6 +71,20 @@ impl ProofKind {
     }
 }
 
+/// A proof that a program is free of deadlocks and that its goals stay reachable, for finitely many states: how
+/// far each state is from what must stay possible.
+///
+/// States are numbered breadth first, from the initial states in their order, by the steps of the machine in
+/// their order. The program is lowered with retries. So the states themselves need not be listed.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Ranking {
+    /// For each state, an upper bound on the steps before one that moves, or before all threads have ended.
+    /// Present if the program is free of deadlocks.
+    pub deadlock: Option<Vec<u32>>,
+    /// For each goal of the program, in its order: for each state, an upper bound on the steps to the goal.
+    pub goals: Vec<Vec<u32>>,
+}
+
 /// A proof that was checked.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Certified {

@@ -14,8 +14,8 @@ use crate::footprint::{Footprint, Footprints, Reach};
 use palisade_automata::on_demand::{
     self, Access, Arrival, Birth, Identity, LocalId, Offer, OneWay, Policy, Reached, ThreadAutomaton,
 };
-use palisade_automata::{After, Hold, Local, MAX_FRAMES, Observer, Runs, StepKind, Stop, ThreadMachine};
-use palisade_automata::{View, most_varied_register, run_on};
+use palisade_automata::{After, Coverage, Hold, Local, MAX_FRAMES, Observer, Runs, StepKind, Stop, Stuck};
+use palisade_automata::{ThreadMachine, View, most_varied_register, run_on};
 use palisade_base::Id;
 use palisade_memory::Action;
 use palisade_program::running::{CellId, RoleId};
@@ -62,7 +62,7 @@ pub(crate) struct Info {
     /// Whether all its next instructions are loads, once the moves are known.
     pub only_loads: bool,
     /// Whether it may wait for good ([`Machine::waits_for_good`]) or has finished, as far as that can be seen
-    /// without looking at memory. Worked out only where local steps are not collapsed.
+    /// without looking at memory. Worked out only for questions about what stays possible.
     ///
     /// [`Machine::waits_for_good`]: palisade_memory::Machine::waits_for_good
     pub may_wait: bool,
@@ -102,8 +102,8 @@ impl Info {
 pub(crate) struct Exploring {
     pub observer: Observer,
     pub footprints: Footprints,
-    /// Whether local steps are collapsed.
-    collapse: bool,
+    /// How threads run on.
+    steps: Steps,
     /// Roles whose threads leave no trace when they finish.
     vanishing: Vec<bool>,
     /// The numbers that represent stuck threads, with the view that properties have of each.
@@ -112,22 +112,46 @@ pub(crate) struct Exploring {
     pub bound_hit: bool,
     /// Whether some thread called deeper than allowed.
     pub too_deep: bool,
+    /// The steps taken so far.
+    pub coverage: Coverage,
+    /// Whether some thread caused a fault.
+    pub fault_seen: bool,
+}
+
+/// How threads run on after a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Steps {
+    /// Not at all: each step is one of the machine.
+    Single,
+    /// Local steps are collapsed, as it suits questions about states.
+    Collapsed,
+    /// Local steps are collapsed, as it suits questions about what stays possible.
+    Settled,
 }
 
 /// The automaton of a program, without any thread states yet.
-pub(crate) fn automaton(machine: ThreadMachine<'_>, collapse: bool) -> Automaton<'_> {
+pub(crate) fn automaton(mut machine: ThreadMachine<'_>, steps: Steps) -> Automaton<'_> {
     let system = machine.machine.system;
-    let observer = Observer::new(system);
+    let observer = match steps {
+        Steps::Single | Steps::Collapsed => Observer::new(system),
+        Steps::Settled => Observer::of_goals(system),
+    };
+    if steps == Steps::Settled {
+        machine.stuck = Stuck::Kept;
+    }
+    let collapse = steps != Steps::Single;
     let started = |role: RoleId| system.instances.iter().any(|instance| instance.role == role);
     let vanishing = system.roles.ids().map(|role| collapse && !started(role) && !observer.looks_at(role));
     let policy = Exploring {
         vanishing: vanishing.collect(),
         footprints: Footprints::new(system),
         observer,
-        collapse,
+        steps,
         stuck: Vec::new(),
         bound_hit: false,
         too_deep: false,
+        coverage: Coverage::new(system),
+        fault_seen: false,
     };
     ThreadAutomaton::new(machine, policy, &[Info::NO_THREAD])
 }
@@ -218,8 +242,8 @@ impl Policy for Exploring {
     ) -> Vec<Arrival<Look>> {
         let writes_seen = after.write.is_some_and(|(cell, _)| self.observer.cells.contains(&cell));
         let view = source.map(|source| self.observer.view(source));
-        let stops = if self.collapse {
-            let Runs { stops, too_deep } = run_on(machine, &self.observer, source, after);
+        let stops = if self.steps != Steps::Single {
+            let Runs { stops, too_deep } = run_on(machine, &self.observer, source, after, &mut self.coverage);
             self.too_deep |= too_deep;
             stops
         } else if after.local.thread.frames.len() > MAX_FRAMES {
@@ -234,6 +258,11 @@ impl Policy for Exploring {
             Arrival::of_stop(stop, look)
         };
         stops.into_iter().map(arrive).collect()
+    }
+
+    fn takes(&mut self, machine: &ThreadMachine<'_>, source: &Local, action: Action, after: &After) {
+        self.coverage.step(machine.machine.system, &source.thread, action, &after.local.thread);
+        after.child.iter().for_each(|child| self.coverage.start(child.thread.role));
     }
 
     fn birth(&self, parent: &Local) -> Birth {
@@ -251,6 +280,7 @@ impl Policy for Exploring {
         next: LocalId,
         reached: Reached<Info>,
     ) -> Identity<Info> {
+        self.fault_seen |= local.fault.is_some();
         let buffer_empty = local.thread.buffer.is_empty();
         let finished =
             local.fault.is_none() && buffer_empty && local.thread.has_ended(machine.machine.system);
@@ -258,7 +288,7 @@ impl Policy for Exploring {
         if finished && self.vanishing[role.index()] {
             return Identity::SameAs(LocalId::NONE);
         }
-        let stuck = self.collapse && !finished && is_stuck(machine, local);
+        let stuck = self.steps == Steps::Collapsed && !finished && is_stuck(machine, local);
         if stuck {
             let view = self.observer.view(local);
             match self.stuck.iter().find(|(r, v, _)| *r == role && *v == view) {
@@ -277,7 +307,8 @@ impl Policy for Exploring {
             cuts: if reached.cut { reached.from.map_or(0, |from| from.cuts) + 1 } else { 0 },
             finished,
             buffer_empty,
-            may_wait: !self.collapse && (finished || buffer_empty && may_wait(machine, local)),
+            may_wait: self.steps != Steps::Collapsed
+                && (finished || buffer_empty && may_wait(machine, local)),
             future: reach.all,
             children: reach.children,
             ..Info::NO_THREAD

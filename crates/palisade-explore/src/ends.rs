@@ -140,7 +140,7 @@ fn search(machine: Machine<'_>, ends: &Ends<'_>, options: &Options, limits: &Lim
                 }
                 Some(reason) => reached = Some(reason),
             },
-            Bounded::Open => unreachable!("ends are looked for"),
+            Bounded::Open | Bounded::Enough => unreachable!("ends are looked for"),
             Bounded::Unknown(Reason::Exhausted(what)) => {
                 break (None, Some(Reason::exhausted(what, reached)), Cut::Steps);
             }

@@ -21,6 +21,24 @@
 //! - Runs in which buffers, stacks or the number of threads grow forever have no cycle and are not found. The
 //!   search is cut off somewhere then, and the answer is `unknown`.
 //!
+//! *Robust programs* without atomic sections, `blocking` domains and started threads are asked under SC
+//! instead. Their robustness is that of the program with retries. Why the question under SC is exact, if every
+//! run has the happens-before relation of some run under SC:
+//! 1. What SC violates, the model violates (`palisade_memory`, `fair.rs`).
+//! 2. Let a fair run of the model violate a property. If it stops, all buffers are empty there, SC reaches the
+//!    same state, and nothing can move there under SC either.
+//! 3. Otherwise, its happens-before relation has no cycle: a cycle has finitely many events, so it would be
+//!    one of a finite part of the run. Every event has finitely many direct predecessors, because every store
+//!    reaches memory at some time, and only finitely many events come before that. There is no infinite chain
+//!    of predecessors either. It would come back to one of the finitely many threads again and again, and
+//!    once to a later event of it, because an event has finitely many earlier ones in its thread. That is a
+//!    cycle. So every event has finitely many predecessors, and the events can be put in one infinite order.
+//! 4. This order is a run under SC in which each thread takes the same steps and reads the same values. So it
+//!    violates the property. It is fair: a thread that takes finitely many steps has an empty buffer from some
+//!    point on, so whether it can move depends on its registers alone, which are the same. It cannot, or the
+//!    given run would ignore it. A thread that only waits from some point on stores nothing, so its buffer is
+//!    empty from some point on, and it can execute the same instructions in both runs.
+//!
 //! *Cost.* One number, one move and one thread per step. Each component is searched again at most once per
 //! condition.
 

@@ -11,6 +11,7 @@ use palisade_memory::{Fault, NextAccess};
 use palisade_program::Value;
 use palisade_program::running::{BinaryOp, Condition, Property, PropertyKind, System, binary, unary};
 use smallvec::SmallVec;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How a property is judged.
 struct Rule<'a> {
@@ -22,6 +23,8 @@ struct Rule<'a> {
 /// Judges states.
 pub(crate) struct Judge<'a> {
     rules: Vec<Rule<'a>>,
+    /// Whether a state was judged in which all threads have ended and all buffers are empty.
+    ended: AtomicBool,
 }
 
 impl<'a> Judge<'a> {
@@ -30,7 +33,12 @@ impl<'a> Judge<'a> {
             needs_location: property.kind == PropertyKind::Forbid && !may_hold_elsewhere(&property.bad),
             property,
         };
-        Judge { rules: system.properties.iter().map(rule).collect() }
+        Judge { rules: system.properties.iter().map(rule).collect(), ended: AtomicBool::new(false) }
+    }
+
+    /// Whether a state was judged in which all threads have ended and all buffers are empty.
+    pub fn has_seen_end(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// Whether the state is bad.
@@ -47,6 +55,9 @@ impl<'a> Judge<'a> {
             at_seen |= info.at_seen;
             drained &= info.buffer_empty;
             finished &= info.finished;
+        }
+        if finished && !faulted {
+            self.ended.store(true, Ordering::Relaxed);
         }
         faulted
             || judged && self.is_race(automaton, layout, state)

@@ -29,12 +29,15 @@
 //! | `palisade-search`, [`search`] | breadth first, in batches, on all cores; same answer for any job count |
 //! | [`progress`] | deadlocks, and what stays reachable |
 //! | [`fair`], [`strong`] | fair runs that go on forever |
+//! | [`ranking`](mod@ranking) | proofs for deadlocks and for what stays reachable |
 //! | [`witness`] | back to a run of the store-buffer machine |
+//! | [`coverage`](mod@coverage) | which steps runs take, by the same search |
 //! | [`ends`] | all outcomes of a program, by the same search |
 //! | [`shortest`](mod@shortest) | a shortest run, by the same search without reductions |
 
 mod automaton;
 mod chain;
+mod coverage;
 mod ends;
 mod expand;
 mod fair;
@@ -43,20 +46,23 @@ mod judge;
 mod layout;
 mod progress;
 mod pump;
+mod ranking;
 mod search;
 mod shortest;
 mod strong;
 mod witness;
 
+pub use coverage::{Covered, coverage};
 pub use ends::{Outcomes, outcomes, run_to_end};
+pub use ranking::ranking;
 pub use shortest::{Shortest, shortest};
 
-use automaton::{Automaton, automaton, varied_register};
+use automaton::{Automaton, Steps, automaton, varied_register};
 use ends::Ends;
 use expand::Crowd;
 use judge::Judge;
 use layout::Layout;
-use palisade_automata::{MAX_CALLS, ThreadMachine};
+use palisade_automata::{Coverage, MAX_CALLS, ThreadMachine};
 use palisade_engine::{
     Analysis, Engine, Exhausted, Limits, Options, Outcome, Proof, Proofs, Reachability, Reached, Reason,
     Reduction, Stats, Suitability, Verdict, Witness,
@@ -100,13 +106,20 @@ impl Engine for Explicit {
     }
 
     fn check(&self, analysis: &Analysis<'_>, limits: &Limits) -> Outcome {
-        let searches = Searches::new(Goal::Bad, &analysis.task.options, limits);
+        let mut searches = Searches::new(Goal::Bad, &analysis.task.options, limits);
+        if analysis.wants_coverage() {
+            searches.coverage = limits.within(|| Coverage::new(&analysis.system(1))).ok();
+        }
         let mut run = Check { analysis, searches };
         let verdict = if analysis.task.is_parameterized() {
             run.any_number()
         } else {
             run.fixed(1, analysis.task.options.max_buffer)
         };
+        if let (Verdict::Holds, Some(coverage)) = (&verdict, run.searches.coverage) {
+            // Nothing is bad, so there was no fault, and the reductions keep all steps.
+            analysis.learn_coverage(coverage);
+        }
         Outcome::new(self.name(), verdict, run.searches.stats)
     }
 
@@ -137,7 +150,7 @@ impl Reachability for Explicit {
                 Some(reason) => Reached::Unknown(reason),
             },
             Bounded::Unknown(reason) => Reached::Unknown(reason),
-            Bounded::Open => unreachable!("bad states are looked for"),
+            Bounded::Open | Bounded::Enough => unreachable!("bad states are looked for"),
         }
     }
 }
@@ -156,6 +169,12 @@ struct Searches<'c> {
     pool: Option<rayon::ThreadPool>,
     /// If present, what is searched for: the ends of runs, not bad states.
     ends: Option<&'c Ends<'c>>,
+    /// The steps that all searches have seen, if they are wanted.
+    coverage: Option<Coverage>,
+    /// Whether these steps are enough.
+    enough: Option<&'c (dyn Fn(&Coverage) -> bool + Sync)>,
+    /// Whether some thread caused a fault.
+    fault_seen: bool,
 }
 
 impl Check<'_> {
@@ -210,6 +229,7 @@ impl Check<'_> {
                     return Verdict::Unknown(Reason::exhausted(what, reached));
                 }
                 Bounded::Unknown(reason) => return Verdict::Unknown(reason),
+                Bounded::Enough => return Verdict::Holds,
                 Bounded::Open if bound == limit => return Verdict::Unknown(progress::open(bound)),
                 Bounded::Open => {}
             }
@@ -220,14 +240,30 @@ impl Check<'_> {
 
 impl<'c> Searches<'c> {
     fn new(goal: Goal, options: &'c Options, limits: &'c Limits) -> Searches<'c> {
-        Searches { goal, options, limits, stats: Stats::new(), pool: pool(limits), ends: None }
+        Searches {
+            goal,
+            options,
+            limits,
+            stats: Stats::new(),
+            pool: pool(limits),
+            ends: None,
+            coverage: None,
+            enough: None,
+            fault_seen: false,
+        }
     }
 
     /// Searches with buffers up to a bound. Where threads are started without bound, several numbers of them
     /// are tried in turn.
     fn bounded(&mut self, machine: Machine<'_>, liveness: &Arc<Liveness>, bound: usize) -> Bounded {
         let collapse = self.options.reduction != Reduction::None;
-        let prepare = || automaton(ThreadMachine::new(machine, liveness.clone(), bound, collapse), collapse);
+        let steps = match self.goal {
+            _ if !collapse => Steps::Single,
+            Goal::Bad | Goal::Steps => Steps::Collapsed,
+            Goal::Stuck | Goal::OutOfReach => Steps::Settled,
+            Goal::Forever => unreachable!("fair runs are searched without reductions"),
+        };
+        let prepare = || automaton(ThreadMachine::new(machine, liveness.clone(), bound, collapse), steps);
         let mut automaton = match self.limits.within(prepare) {
             Ok(automaton) => automaton,
             Err(what) => return Bounded::Unknown(Reason::Exhausted(what)),
@@ -278,6 +314,11 @@ impl<'c> Searches<'c> {
     /// One search, with room for this many started threads.
     fn search(&mut self, automaton: &mut Automaton<'_>, room: usize, crowd: Crowd, limits: &Limits) -> End {
         let reduce = self.options.reduction == Reduction::Full;
+        let symmetry = match self.goal {
+            Goal::Bad | Goal::Steps => reduce,
+            Goal::Stuck | Goal::OutOfReach => self.options.reduction != Reduction::None,
+            Goal::Forever => false,
+        };
         let machine = automaton.machine.machine;
         let bound = automaton.machine.bound;
         let judge = match limits.within(|| Judge::new(machine.system)) {
@@ -285,8 +326,11 @@ impl<'c> Searches<'c> {
             Err(what) => return End::Exhausted(what),
         };
         let shown = if bound == usize::MAX { None } else { Some(bound) };
+        if let Some(known) = &self.coverage {
+            automaton.policy.coverage.add(known);
+        }
         loop {
-            let layout = Layout::new(automaton, room, reduce);
+            let layout = Layout::new(automaton, room, symmetry);
             let doing = describe(machine, shown);
             let limits = self.limits;
             let report = move |counters: &Counters| limits.report(&doing, &stats(counters, shown, 0));
@@ -296,6 +340,7 @@ impl<'c> Searches<'c> {
                 judge: &judge,
                 goal: self.goal,
                 ends: self.ends,
+                enough: self.enough,
                 reduce,
                 crowd,
                 tally: Tally::default(),
@@ -308,6 +353,11 @@ impl<'c> Searches<'c> {
                 automaton.check_invariants();
             }
             self.stats = stats(&counters, shown, automaton.len() as u64);
+            self.fault_seen |= automaton.policy.fault_seen;
+            if let Some(coverage) = &mut self.coverage {
+                coverage.add(&automaton.policy.coverage);
+                coverage.ends |= judge.has_seen_end();
+            }
             match end {
                 End::Outgrown => {}
                 End::Bad(path) if self.goal == Goal::Bad => {
@@ -324,6 +374,7 @@ impl<'c> Searches<'c> {
         match end {
             End::Run(run) => Bounded::Bad(run),
             End::Open => Bounded::Open,
+            End::Enough => Bounded::Enough,
             End::Clean { left_out } => Bounded::Clean(Cuts {
                 buffers: automaton.policy.bound_hit,
                 calls: automaton.policy.too_deep,
@@ -354,6 +405,8 @@ enum Bounded {
     Clean(Cuts),
     /// See [`End::Open`].
     Open,
+    /// See [`End::Enough`].
+    Enough,
     Unknown(Reason),
 }
 

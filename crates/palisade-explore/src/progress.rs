@@ -4,10 +4,10 @@
 //! goal of the program is out of reach?
 //!
 //! *Guarantee.*
-//! - Every state of the machine is visited, up to registers that are never read again and thread numbers of
-//!   started threads. There is no reduction: local steps are not collapsed, and there are no persistent sets,
-//!   chains or symmetry. So what can be reached from a state of the search is what can be reached on the
-//!   machine. A register that is never read again changes no step, and no goal mentions it.
+//! - Every state of the machine is visited, up to registers that are never read again, local steps, and the
+//!   order of interchangeable threads; see below. There are no persistent sets and no chains. What can be
+//!   reached from a state of the search is what can be reached on the machine. A register that is never read
+//!   again changes no step, and no goal mentions it.
 //! - `unsafe` comes with a run.
 //! - Buffers are bounded as in the search for bad states. `safe` is reported only if no thread ever wanted a
 //!   longer buffer. Stuck states are judged by the machine, without any bound on buffers.
@@ -15,6 +15,17 @@
 //!   If every state leads to every goal, that holds whatever was cut off: "no dead end with buffers up to N".
 //!   Otherwise nothing is known with this bound ([`End::Open`]).
 //! - A state with a fault has no successors, and it is not judged. The search for bad states reports it.
+//!
+//! *Reductions*, in programs without atomic sections. In the others every single step is taken.
+//! 1. *Local steps* are collapsed, and threads that get stuck are kept (`Stuck::Kept`). States in which no
+//!    thread can take another collapsed step are called settled; the search visits these.
+//!    - *Deadlocks.* What follows a stuck state is stuck. From a stuck state, local steps of its threads lead to
+//!      a settled one. Local steps commute with those of other threads, so the search reaches it.
+//!    - *Goals.* What follows a state from which a goal is out of reach is such a state. So if there is one,
+//!      there is a settled one. From a settled state, the search reaches a goal if the machine does: steps that
+//!      change what goals see are not collapsed, the others can be taken at once.
+//! 2. *Symmetry.* Threads of one role that no goal names are interchangeable. Exchanging them maps runs to
+//!    runs, stuck states to stuck states, and goals to goals.
 //!
 //! *Robust programs* without atomic sections are asked under SC instead. Their robustness is that of the
 //! program with retries. Without atomic sections, every pending store can reach memory at any time, and stuck
@@ -44,7 +55,7 @@ use palisade_engine::{
     Reduction, Suitability, Verdict,
 };
 use palisade_memory::{Machine, Section, State};
-use palisade_program::running::ThreadId;
+use palisade_program::running::{Instr, ThreadId};
 use palisade_search::{Successors, Visited, Wanted};
 
 /// Explicit-state search for deadlocks, for goals that are out of reach, and for fair runs that go on forever
@@ -101,7 +112,18 @@ fn check<Q: Question>(
     limits: &Limits,
 ) -> Outcome<Q> {
     let mut options = analysis.task.options.clone();
-    options.reduction = Reduction::None;
+    let sections = limits.within(|| {
+        let system = analysis.system(1);
+        let mut edges = system.codes.iter().flat_map(|code| code.edges());
+        edges.any(|edge| edge.instr == Instr::AtomicBegin)
+    });
+    options.reduction = match (options.reduction, sections) {
+        // Fairness is about single steps.
+        _ if goal == Goal::Forever => Reduction::None,
+        (Reduction::None, _) | (_, Ok(true)) => Reduction::None,
+        (Reduction::Local | Reduction::Full, Ok(false)) => Reduction::Local,
+        (_, Err(what)) => return Outcome::unknown(Explicit.name(), Reason::Exhausted(what)),
+    };
     let mut run = Check { analysis, searches: Searches::new(goal, &options, limits) };
     let verdict = if analysis.task.is_parameterized() {
         run.any_number()

@@ -11,6 +11,7 @@ use crate::fair;
 use crate::judge::Judge;
 use crate::layout::Layout;
 use crate::progress;
+use palisade_automata::Coverage;
 use palisade_automata::on_demand::LocalId;
 use palisade_engine::{Exhausted, Limits};
 use palisade_search::{Effort, Expand, Expansion, Finds, Shards, StateId, Successors, Visited, Wanted};
@@ -34,6 +35,8 @@ pub(crate) enum Goal {
     OutOfReach,
     /// A fair run that goes on forever and violates a property by that.
     Forever,
+    /// Nothing. All states are visited, to see which steps runs take.
+    Steps,
 }
 
 /// How a search ended.
@@ -45,6 +48,8 @@ pub(crate) enum End {
     },
     /// From some states, a goal of the program can be reached only with longer buffers, if at all.
     Open,
+    /// Enough steps were seen.
+    Enough,
     /// The states of a run to a bad state, packed.
     Bad(Vec<Vec<u64>>),
     /// The same, unpacked.
@@ -80,6 +85,8 @@ pub(crate) struct Search<'s, 'a> {
     pub goal: Goal,
     /// If present, the search does not stop at bad states. It records the ends of runs.
     pub ends: Option<&'s Ends<'s>>,
+    /// Whether the steps seen so far are enough.
+    pub enough: Option<&'s (dyn Fn(&Coverage) -> bool + Sync)>,
     pub reduce: bool,
     pub crowd: Crowd,
     pub tally: Tally,
@@ -100,6 +107,8 @@ pub(crate) enum Halt {
     CellGrows(palisade_program::running::CellId),
     /// The number of thread states keeps growing.
     ThreadStatesGrow,
+    /// Enough steps were seen.
+    Enough,
 }
 
 impl From<Halt> for End {
@@ -109,6 +118,7 @@ impl From<Halt> for End {
             Halt::TooManyThreads => End::TooManyThreads,
             Halt::CellGrows(cell) => End::CellGrows(cell),
             Halt::ThreadStatesGrow => End::ThreadStatesGrow,
+            Halt::Enough => End::Enough,
         }
     }
 }
@@ -271,6 +281,11 @@ impl Expand for Search<'_, '_> {
             Goal::Bad => self.judge.is_bad(self.automaton, self.layout, state),
             Goal::Stuck => progress::is_stuck(self, state),
             Goal::OutOfReach | Goal::Forever => false,
+            Goal::Steps => {
+                // What matters is whether this is the end of a run.
+                self.judge.is_bad(self.automaton, self.layout, state);
+                false
+            }
         }
     }
 
@@ -288,6 +303,13 @@ impl Expand for Search<'_, '_> {
     }
 
     fn check(&self) -> Result<(), Halt> {
+        if let Some(enough) = self.enough {
+            let mut coverage = self.automaton.policy.coverage.clone();
+            coverage.ends |= self.judge.has_seen_end();
+            if enough(&coverage) {
+                return Err(Halt::Enough);
+            }
+        }
         if let Some(cell) = self.automaton.values.most_varied(GROWING + 1) {
             return Err(Halt::CellGrows(cell));
         }

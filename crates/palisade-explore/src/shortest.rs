@@ -53,7 +53,7 @@ pub fn shortest(machine: Machine<'_>, options: &Options, limits: &Limits) -> Sho
                 bound = run.steps.len();
                 found = Some(run);
             }
-            (Bounded::Open, _) => unreachable!("bad states are looked for"),
+            (Bounded::Open | Bounded::Enough, _) => unreachable!("bad states are looked for"),
             (Bounded::Unknown(reason), Some(run)) => return Shortest::Perhaps(run, reason),
             (Bounded::Unknown(reason), None) => return Shortest::Unknown(reason),
             (Bounded::Clean(_), Some(_)) => panic!("a run with short buffers is one with longer buffers"),

@@ -16,7 +16,7 @@
 
 use palisade_base::{Span, define_id, limits};
 use palisade_program::written::{
-    Block, Expr, ExprKind, Name, Observation, Place, PlaceKind, Program, Stmt, StmtKind,
+    Block, Expr, ExprKind, Name, Observation, Place, PlaceKind, Program, ProgressKind, Stmt, StmtKind,
 };
 use rustc_hash::FxHashSet;
 
@@ -344,6 +344,11 @@ fn observed(program: &Program) -> FxHashSet<(String, String)> {
     }
     let mut found = FxHashSet::default();
     program.properties.iter().for_each(|property| collect(&property.condition, &mut found));
+    for progress in &program.progress {
+        if let ProgressKind::Live(condition) = &progress.kind {
+            collect(condition, &mut found);
+        }
+    }
     found
 }
 

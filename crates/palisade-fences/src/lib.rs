@@ -6,7 +6,14 @@
 //!
 //! What is absent: engines and text. The oracle decides what "correct" means. It may mean that no run breaks
 //! a property, or that every run is equivalent to a sequentially consistent one. The only requirement is that
-//! a correct program stays correct when fences are added.
+//! a run that shows an error still shows it with other fences, as long as it is possible.
+//!
+//! What must stay possible meets this requirement as follows:
+//! - *Deadlocks.* In a stuck state every thread waits, and waits contain no fences. So a run to a stuck state
+//!   leads to a stuck state with any fences that do not forbid the run.
+//! - *Goals.* Fences take runs away, so they may put a goal out of reach. A run counts only if the goal is out
+//!   of reach of its last state without any fences. Then it is with all fences. If that is not the case, the
+//!   set of fences is left undecided.
 
 mod demand;
 mod gaps;
@@ -23,8 +30,9 @@ pub use palisade_syntax::edit::{FenceAt, FenceKind, Side};
 pub use places::{FencePlace, Fencing, Marks, Per, PlaceId, Placement, Places, Wanted};
 pub use search::{End, Fence, FenceSet, Findings, Which, find};
 
-use palisade_engine::{Limits, Stats, Verdict};
+use palisade_engine::{Exhausted, Limits, Stats, Verdict};
 use palisade_memory::{Machine, State};
+use palisade_program::Instantiation;
 use palisade_program::running::System;
 use palisade_program::written::Program;
 use palisade_trace::{Run, replay, violating};
@@ -43,6 +51,17 @@ pub trait Oracle {
 
     /// What makes a program correct.
     fn goal(&self) -> Goal;
+
+    /// Whether a goal of the program, by its index, is out of reach of a state.
+    fn is_out_of_reach(
+        &self,
+        _machine: Machine<'_>,
+        _state: &State,
+        _goal: usize,
+        _limits: &Limits,
+    ) -> Result<bool, Exhausted> {
+        Ok(false)
+    }
 }
 
 /// What fences are for.
@@ -79,6 +98,31 @@ impl Goal {
     }
 }
 
+/// What the run of a wrong program shows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Shown {
+    /// That the [`Goal`] is missed.
+    #[default]
+    Missed,
+    /// A deadlock. The program is lowered with retries.
+    Deadlock,
+    /// A state from which the goal of the program with this index is out of reach. The program is lowered with
+    /// retries.
+    OutOfReach(usize),
+}
+
+impl Shown {
+    /// Lowers a program for runs that show this.
+    pub fn lower(self, program: &Program, instantiation: Instantiation) -> System {
+        match self {
+            Shown::Missed => palisade_program::lower(program, instantiation),
+            Shown::Deadlock | Shown::OutOfReach(_) => {
+                palisade_program::lower_retrying(program, instantiation)
+            }
+        }
+    }
+}
+
 /// The answer of an oracle about a program.
 #[derive(Clone, Debug)]
 pub struct Judgement {
@@ -88,4 +132,6 @@ pub struct Judgement {
     pub engine: &'static str,
     /// The engine's statistics.
     pub stats: Stats,
+    /// What the run of a violation shows.
+    pub shown: Shown,
 }

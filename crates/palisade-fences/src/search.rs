@@ -28,12 +28,13 @@ use crate::demand::{Demand, demand};
 use crate::hitting::{Cost, cheapest, cost, meets, minimal, weaker};
 use crate::places::{Fencing, Marks, PlaceId, Places};
 use crate::reorder::with_fewer_waits;
-use crate::{Judgement, Oracle};
-use palisade_engine::{Limits, Progress, Reason, Stats, Verdict, Witness};
-use palisade_memory::{Machine, State};
-use palisade_program::lower;
+use crate::{Judgement, Oracle, Shown};
+use palisade_engine::{Exhausted, Limits, Progress, Reason, Stats, Verdict, Witness};
+use palisade_memory::{Action, Machine, State, Step};
+use palisade_program::Instantiation;
+use palisade_program::running::System;
 use palisade_syntax::edit::FenceKind;
-use palisade_trace::{Priority, Run, settle, take, transfer};
+use palisade_trace::{Priority, Run, replay_to_deadlock, settle, take, transfer};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub struct Fence {
     pub kind: FenceKind,
     /// A run that breaks the program with the fences of [`Fence::without`].
     pub run: Witness,
+    /// What the run shows.
+    pub shown: Shown,
     /// The other fences of the set, with this one replaced by the next weaker kind, or removed if there is
     /// none.
     pub without: Fencing,
@@ -91,6 +94,8 @@ pub struct Findings {
     pub sets: Vec<FenceSet>,
     /// How the search ended.
     pub end: End,
+    /// What the run of [`End::Hopeless`] shows.
+    pub hopeless: Shown,
     /// A lower bound on the cost of any set that makes the program correct.
     pub least: Cost,
     /// A lower bound on the number of its fences.
@@ -119,6 +124,7 @@ pub fn find<O: Oracle>(
         runs: Vec::new(),
         right: Vec::new(),
         undecided: Vec::new(),
+        hopeless: Shown::Missed,
         engine: "none",
         calls: 0,
         counted: Stats::new(),
@@ -147,6 +153,7 @@ pub fn find<O: Oracle>(
     Ok(Findings {
         sets,
         end,
+        hopeless: search.hopeless,
         least: least.map_or(Cost::default(), |fencing| cost(&fencing, search.weight)),
         fewest: fewest.map_or(0, |fencing| fencing.iter().flatten().count()),
         stats: search.stats(),
@@ -160,12 +167,13 @@ struct Search<'a, O> {
     weight: &'a dyn Fn(PlaceId) -> u64,
     none: Fencing,
     demands: Vec<Demand>,
-    /// For each demand its run, in the marked program without fences.
-    runs: Vec<Witness>,
+    /// For each demand its run, in the marked program without fences, and what it shows.
+    runs: Vec<(Witness, Shown)>,
     /// Candidates that make the program correct.
     right: Vec<Fencing>,
     /// Candidates that could not be decided, and why.
     undecided: Vec<(Fencing, Reason)>,
+    hopeless: Shown,
     engine: &'static str,
     calls: u64,
     counted: Stats,
@@ -187,7 +195,7 @@ impl<O: Oracle> Search<'_, O> {
                 Ok(program) => program,
                 Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
             };
-            let Judgement { verdict, engine, stats } = self.oracle.judge(&program, &watched)?;
+            let Judgement { verdict, engine, stats, shown } = self.oracle.judge(&program, &watched)?;
             self.calls += 1;
             self.engine = engine;
             stats.iter().for_each(|(name, value)| self.counted.add(name, value));
@@ -199,15 +207,22 @@ impl<O: Oracle> Search<'_, O> {
                     }
                 }
                 Verdict::Violated(witness) => {
-                    let (demand, witness) = match limits.within(|| self.learn(&candidate, &witness)) {
-                        Ok(learned) => learned,
+                    let learned = limits.within(|| self.learn(&candidate, &witness, shown, limits));
+                    let (demand, witness) = match learned.and_then(|learned| learned) {
+                        Ok(Some(learned)) => learned,
+                        Ok(None) => {
+                            let why = "something is out of reach that is not without these fences";
+                            self.undecided.push((candidate, Reason::Observed(why.to_owned())));
+                            continue;
+                        }
                         Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
                     };
                     if demand.is_empty() {
+                        self.hopeless = shown;
                         return Ok(End::Hopeless(witness));
                     }
                     self.demands.push(demand);
-                    self.runs.push(witness);
+                    self.runs.push((witness, shown));
                 }
                 Verdict::Unknown(reason) => {
                     let over = reason.what_ran_out().is_some();
@@ -250,30 +265,69 @@ impl<O: Oracle> Search<'_, O> {
         }
     }
 
-    /// The demand of a run that breaks a candidate, and the run in the marked program without fences.
+    /// The demand of a run that breaks a candidate, and the run in the marked program without fences. `None`
+    /// if the run shows nothing there.
     ///
     /// # Panics
     /// If the candidate meets the demand, or the run is not a run of the program without fences. In both
     /// cases the argument in [`mod@crate::demand`] is wrong.
-    fn learn(&self, candidate: &Fencing, witness: &Witness) -> (Demand, Witness) {
-        let system = lower(&self.places.marked(candidate), witness.instantiation);
+    fn learn(
+        &self,
+        candidate: &Fencing,
+        witness: &Witness,
+        shown: Shown,
+        limits: &Limits,
+    ) -> Result<Option<(Demand, Witness)>, Exhausted> {
+        let system = self.lower(candidate, witness.instantiation, shown);
         let machine = self.oracle.machine(&system);
         let marks = self.places.marks(&system);
-        let still = |run: &Run| self.oracle.goal().is_missed_by(machine, run);
+        let found = match shown {
+            Shown::Missed | Shown::Deadlock => witness.run.clone(),
+            // What is out of reach stays out of reach when stores reach memory.
+            Shown::OutOfReach(_) => drained(machine, witness.run.clone()),
+        };
+        let last = take(machine, &found).expect("the oracle's run can be replayed").states.pop();
+        let bad = |state: &State| match shown {
+            Shown::Missed => self.oracle.goal().is_missed_in(machine, state),
+            Shown::Deadlock => machine.is_stuck(state),
+            Shown::OutOfReach(_) => Some(state) == last.as_ref(),
+        };
+        let still = |run: &Run| match shown {
+            Shown::Missed => self.oracle.goal().is_missed_by(machine, run),
+            Shown::Deadlock => replay_to_deadlock(machine, run).is_ok(),
+            Shown::OutOfReach(_) => {
+                take(machine, run).is_ok_and(|replay| replay.states.last() == last.as_ref())
+            }
+        };
         let tried = [Priority::First, Priority::Last].map(|priority| {
-            let run = settle(machine, witness.run.clone(), priority, &still);
+            let run = settle(machine, found.clone(), priority, &still);
             let replay = take(machine, &run).expect("the oracle's run can be replayed");
             (demand(self.places, &marks, &run, &replay), run)
         });
         let [first, last] = tried;
         let (mut demand, mut run) = if last.0.len() < first.0.len() { last } else { first };
-        if let Some((smaller, reordered)) = self.reordered(machine, &marks, &run, &demand) {
+        if let Some((smaller, reordered)) = self.reordered(machine, &marks, &run, &demand, &bad, &still) {
             (demand, run) = (smaller, reordered);
         }
         assert!(!meets(candidate, &demand), "a run of a program demands no fence that the program has");
-        let plain = lower(&self.places.marked(&self.none), witness.instantiation);
-        let run = transfer(machine, self.oracle.machine(&plain), &run).expect("fences add no runs");
-        (demand, Witness { instantiation: witness.instantiation, run })
+        let plain = self.lower(&self.none, witness.instantiation, shown);
+        let plain = self.oracle.machine(&plain);
+        let run = transfer(machine, plain, &run).expect("fences add no runs");
+        let shows = match shown {
+            Shown::Missed => true,
+            Shown::Deadlock => replay_to_deadlock(plain, &run).is_ok(),
+            Shown::OutOfReach(goal) => {
+                let replay = take(plain, &run).expect("the run was just taken");
+                let last = replay.states.last().expect("a run has a first state");
+                self.oracle.is_out_of_reach(plain, last, goal, limits)?
+            }
+        };
+        Ok(shows.then_some((demand, Witness { instantiation: witness.instantiation, run })))
+    }
+
+    /// The running form of the marked program with some fences.
+    fn lower(&self, fencing: &Fencing, instantiation: Instantiation, shown: Shown) -> System {
+        shown.lower(&self.places.marked(fencing), instantiation)
     }
 
     /// The instructions of a run in an order with a smaller demand, if one is found. With several kinds of
@@ -284,16 +338,17 @@ impl<O: Oracle> Search<'_, O> {
         marks: &Marks,
         run: &Run,
         old: &Demand,
+        bad: &dyn Fn(&State) -> bool,
+        still: &dyn Fn(&Run) -> bool,
     ) -> Option<(Demand, Run)> {
         if self.places.places().iter().any(|place| place.store_fence) {
             return None;
         }
         let demanded: BTreeSet<PlaceId> = old.iter().map(|&(place, _)| place).collect();
-        let bad = |state: &State| self.oracle.goal().is_missed_in(machine, state);
-        let run = with_fewer_waits(machine, marks, run, &demanded, &bad)?;
-        let run = settle(machine, run, Priority::First, &|run| self.oracle.goal().is_missed_by(machine, run));
+        let run = with_fewer_waits(machine, marks, run, &demanded, bad)?;
+        let run = settle(machine, run, Priority::First, still);
         let demand = demand(self.places, marks, &run, &take(machine, &run).ok()?);
-        (self.oracle.goal().is_missed_by(machine, &run) && demand.len() < old.len()).then_some((demand, run))
+        (still(&run) && demand.len() < old.len()).then_some((demand, run))
     }
 
     /// A candidate that makes the program correct, with a run for each of its fences.
@@ -305,17 +360,21 @@ impl<O: Oracle> Search<'_, O> {
             without[place] = weaker(kind).filter(is_choice);
             let missed = self.demands.iter().position(|demand| !meets(&without, demand));
             let missed = missed.expect("a candidate is a minimal way to meet the demands");
-            let Witness { instantiation, run } = &self.runs[missed];
-            let plain = lower(&self.places.marked(&self.none), *instantiation);
-            let fenced = lower(&self.places.marked(&without), *instantiation);
+            let (Witness { instantiation, run }, shown) = &self.runs[missed];
+            let plain = self.lower(&self.none, *instantiation, *shown);
+            let fenced = self.lower(&without, *instantiation, *shown);
             let run = transfer(self.oracle.machine(&plain), self.oracle.machine(&fenced), run);
             let run = run.expect("a run stays possible with fences that do not meet its demand");
             let machine = self.oracle.machine(&fenced);
-            assert!(
-                self.oracle.goal().is_missed_by(machine, &run),
-                "with other fences the run shows the same error"
-            );
-            Some(Fence { place, kind, run: Witness { instantiation: *instantiation, run }, without })
+            let shows = match shown {
+                Shown::Missed => self.oracle.goal().is_missed_by(machine, &run),
+                Shown::Deadlock => replay_to_deadlock(machine, &run).is_ok(),
+                // It is out of reach without any fences.
+                Shown::OutOfReach(_) => take(machine, &run).is_ok(),
+            };
+            assert!(shows, "with other fences the run shows the same error");
+            let run = Witness { instantiation: *instantiation, run };
+            Some(Fence { place, kind, run, shown: *shown, without })
         });
         FenceSet { fences: fences.collect(), fencing: fencing.clone(), cost: cost(fencing, self.weight) }
     }
@@ -340,6 +399,20 @@ impl<O: Oracle> Search<'_, O> {
         let plural = if fences == 1 { "" } else { "s" };
         format!("candidate {} with {fences} fence{plural} for {demands}{best}", self.calls + 1)
     }
+}
+
+/// The run, extended by the stores that have not reached memory, as far as that is possible.
+fn drained(machine: Machine<'_>, mut run: Run) -> Run {
+    let Ok(replay) = take(machine, &run) else { return run };
+    let mut state = replay.states.last().expect("a run has a first state").clone();
+    while let Some((step, next)) = state.threads.ids().find_map(|thread| {
+        let step = Step { thread, action: Action::Update { position: 0 } };
+        machine.step(&state, step).ok().map(|(next, _)| (step, next))
+    }) {
+        run.steps.push(step);
+        state = next;
+    }
+    run
 }
 
 /// Reports the progress of the search and, in the lanes below it, of the engines.

@@ -114,7 +114,7 @@ void pal_text(enum text what, const char *text, size_t length)
 void pal_stop(enum reason reason, const char *message)
 {
     if (!pal.is_served) {
-        const char *what = reason == R_DEADLOCK ? "deadlock: no thread can make progress" : message;
+        const char *what = reason == R_DEADLOCK ? "deadlock: no thread can ever move again" : message;
         write_all(2, "palisade: ", 10);
         write_all(2, what, pal_length(what));
         write_all(2, "\n", 1);

@@ -538,11 +538,11 @@ fn name_failure(
         Failure::ExitCode { code } => format!("the program ended with exit code {code}"),
         Failure::Deadlock { threads: left } => {
             threads(symbols, left, "waits here");
-            "deadlock: no thread can make progress".to_owned()
+            "deadlock: no thread can ever move again".to_owned()
         }
         Failure::Spins { threads: left } => {
             threads(symbols, left, "spins here");
-            "every thread that can still run waits in a loop for something that never happens".to_owned()
+            "endless loop: every thread that can still run waits in a loop for a change that no thread will make".to_owned()
         }
         Failure::Endless => "the execution was ended at its step limit".to_owned(),
         Failure::Stalled { call: Some(call), place } => {

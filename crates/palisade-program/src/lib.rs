@@ -21,7 +21,10 @@ pub mod running;
 pub mod validate;
 pub mod written;
 
-pub use lower::{Instantiation, Waits, lower, lower_retrying, lower_with};
+pub use lower::{
+    Instantiation, Outline, Point, PointKind, Waits, lower, lower_retrying, lower_with, mentions_more_than,
+    outlines,
+};
 pub use validate::validate;
 
 /// The values of variables and registers. As in C, 0 is false and anything else is true. Comparisons and

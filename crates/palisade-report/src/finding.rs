@@ -3,7 +3,7 @@
 use crate::account::{account, grouped, reached, reached_in_brief};
 use crate::json::{SCHEMA_VERSION, counters, diagnostics_json};
 use crate::report::{Detail, Layout, Report, Standing};
-use crate::{LocalSteps, ProgressNote, witness};
+use crate::{CoverageNote, LocalSteps, ProgressNote, witness};
 use palisade_base::{Diagnostic, Source};
 use palisade_engine::{Certified, Outcome, Question, Reason, Safety, Stats, Verdict};
 use palisade_memory::Model;
@@ -71,6 +71,8 @@ pub struct Finding<'a, Q: Explain = Safety> {
     pub certified: Option<Certified>,
     /// What is known about progress.
     pub progress: Option<&'a ProgressNote>,
+    /// Which statements runs reach, if that was requested.
+    pub coverage: Option<&'a CoverageNote>,
     /// Whether the run is a shortest one, if that was requested: if not known, why.
     pub shortest: Option<&'a Result<(), Reason>>,
     /// Whether the program breaks under SC as well, if that is known.
@@ -104,6 +106,7 @@ impl<'a, Q: Explain> Finding<'a, Q> {
             threads: None,
             certified: None,
             progress: None,
+            coverage: None,
             shortest: None,
             also_under_sc: None,
         }
@@ -217,6 +220,9 @@ impl<Q: Explain> Report for Finding<'_, Q> {
         if self.progress.is_some_and(|progress| progress.stuck_state_seen) {
             text.push_str("a stuck state was seen; --deadlock shows it\n");
         }
+        if let Some(coverage) = self.coverage {
+            text.push_str(&coverage.text(self.source));
+        }
         text.push_str(&self.length());
         text.push_str(match self.also_under_sc {
             Some(true) => "it breaks even without store buffers\n",
@@ -244,6 +250,7 @@ impl<Q: Explain> Report for Finding<'_, Q> {
             threads: self.threads,
             progress: self.progress.map(|progress| progress.holds.as_slice()).unwrap_or_default(),
             stuck_state_seen: self.progress.is_some_and(|progress| progress.stuck_state_seen),
+            coverage: self.coverage.map(|coverage| coverage.json(self.source)),
             shortest: self.shortest.map(Result::is_ok),
             also_under_sc: self.also_under_sc,
             seconds: self.seconds,
@@ -287,6 +294,8 @@ struct Record<'a> {
     progress: &'a [String],
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stuck_state_seen: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coverage: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     shortest: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@
 //! What is absent: nothing here prints, reads the environment, or decides anything.
 
 mod account;
+mod coverage;
 mod cycle;
 mod diagnostics;
 mod explain;
@@ -35,6 +36,7 @@ mod visible;
 mod witness;
 
 pub use account::{counter, mebibytes};
+pub use coverage::CoverageNote;
 pub use cycle::{cycle, cycle_dot, explain_cycle};
 pub use diagnostics::{diagnostic, diagnostics};
 pub use explain::{explain, last_fault, last_place};

@@ -22,9 +22,9 @@ pub struct ModelRow {
     pub why: Option<String>,
 }
 
-/// The answers for one program: a line for scripts, with the worst verdict first, and unless only that is
+/// The answers to a command for one program: a line for scripts, with the worst verdict first, and unless only that is
 /// wanted, a table.
-pub fn models(file: &str, rows: &[ModelRow], whole: bool, colour: Colour) -> String {
+pub fn models(command: &str, file: &str, rows: &[ModelRow], whole: bool, colour: Colour) -> String {
     let rank = |row: &&ModelRow| match row.standing {
         Standing::Good => 0,
         Standing::Open => 1,
@@ -56,7 +56,7 @@ pub fn models(file: &str, rows: &[ModelRow], whole: bool, colour: Colour) -> Str
     }
     if let Some(bad) = rows.iter().find(|row| row.standing == Standing::Bad) {
         let (file, model) = (visible(file), bad.model.name());
-        text.push_str(&format!("`palisade check {file} --model {model}` shows the run\n"));
+        text.push_str(&format!("`palisade {command} {file} --model {model}` shows the run\n"));
     }
     text
 }
@@ -92,12 +92,12 @@ mod tests {
         };
         let check = |verdicts: [&'static str; 3], word: &str, blamed: Option<&str>| {
             let rows: Vec<ModelRow> = Model::ALL.into_iter().zip(verdicts).map(row).collect();
-            let text = models("a.pal", &rows, true, Colour::Never);
+            let text = models("check", "a.pal", &rows, true, Colour::Never);
             let [sc, tso, pso] = verdicts;
             let first = format!("{word}  a.pal: {sc} under SC, {tso} under TSO, {pso} under PSO");
             assert_eq!(text.lines().next(), Some(first.as_str()));
             assert_eq!(buffers(&rows), blamed, "{text}");
-            assert_eq!(models("a.pal", &rows, false, Colour::Never), first + "\n");
+            assert_eq!(models("check", "a.pal", &rows, false, Colour::Never), first + "\n");
         };
         let only = Some("it breaks only with store buffers");
         check(["safe", "safe", "safe"], "safe", None);

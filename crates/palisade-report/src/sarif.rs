@@ -46,16 +46,19 @@ pub enum Problem {
     Unknown,
     /// The file is not a valid program.
     Refused,
+    /// No run reaches some part of a safe program.
+    Unreached,
 }
 
 impl Problem {
-    const ALL: [Problem; 3] = [Problem::Unsafe, Problem::Unknown, Problem::Refused];
+    const ALL: [Problem; 4] = [Problem::Unsafe, Problem::Unknown, Problem::Refused, Problem::Unreached];
 
     fn id(self) -> &'static str {
         match self {
             Problem::Unsafe => "unsafe",
             Problem::Unknown => "unknown",
             Problem::Refused => "refused",
+            Problem::Unreached => "never-reached",
         }
     }
 
@@ -63,6 +66,7 @@ impl Problem {
         match self {
             Problem::Unsafe | Problem::Refused => "error",
             Problem::Unknown => "note",
+            Problem::Unreached => "warning",
         }
     }
 
@@ -71,11 +75,12 @@ impl Problem {
             Problem::Unsafe => "A run of the program under the memory model reaches a bad state.",
             Problem::Unknown => "It is not known whether the program can reach a bad state.",
             Problem::Refused => "The file is not a program that can be checked.",
+            Problem::Unreached => "The program is safe, but no run reaches this part of it.",
         }
     }
 }
 
-/// The answers of `check` that are not `safe`.
+/// The answers of `check` that are not `safe`, and what no run of a safe program reaches.
 pub fn check_sarif(scanned: &[Scanned], version: &str) -> String {
     let rules = Problem::ALL.map(|problem| {
         json!({

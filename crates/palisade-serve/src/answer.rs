@@ -3,7 +3,7 @@
 use crate::question::{Command, Question};
 use palisade::report::Finding;
 use palisade::report::html::{self, Subject};
-use palisade::{Answer, Ask, Input, Limits};
+use palisade::{Answer, Ask, CheckOptions, CoverageWanted, Diagnostic, Input, Limits};
 use serde_json::{Value, json};
 
 /// The answer to a question, ready to be sent.
@@ -41,15 +41,16 @@ fn find_answer(question: &Question, limits: &Limits) -> Result<Value, String> {
             return Ok(json!({ "event": "done", "word": entry.word, "html": html, "errors": places }));
         }
     };
-    let warnings = match input.warnings.as_slice() {
-        [] => String::new(),
-        warnings => html::diagnostics(&input.source, warnings),
-    };
+    let mut warnings = input.warnings.clone();
     let entry = match question.command {
-        Command::Check => check(question, &input, limits)?,
+        Command::Check => check(question, &input, limits, &mut warnings)?,
         Command::Robust => robust(question, &input, limits)?,
         Command::Fences => fences(question, &input, limits)?,
         Command::Step => return crate::steps::steps(question, &input),
+    };
+    let warnings = match warnings.as_slice() {
+        [] => String::new(),
+        warnings => html::diagnostics(&input.source, warnings),
     };
     Ok(json!({ "event": "done", "word": entry.word, "html": entry.fragment() + &warnings }))
 }
@@ -58,9 +59,16 @@ fn subject(input: &Input) -> Subject<'_> {
     Subject { source: &input.source, language: input.language.name() }
 }
 
-fn check(question: &Question, input: &Input, limits: &Limits) -> Result<html::Entry, String> {
-    let options = question.check()?;
+/// The answer to `check`. Adds warnings about what no run reaches.
+fn check(
+    question: &Question,
+    input: &Input,
+    limits: &Limits,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<html::Entry, String> {
+    let options = CheckOptions { coverage: CoverageWanted::IfCheap, ..question.check()? };
     let answer = palisade::check(&input.program, &options, limits).map_err(|error| error.to_string())?;
+    warnings.extend(answer.vacuity(input));
     Ok(html::answer(subject(input), &finding(&answer, input), &[], 0))
 }
 
@@ -70,9 +78,10 @@ fn robust(question: &Question, input: &Input, limits: &Limits) -> Result<html::E
     Ok(html::answer(subject(input), &finding(&answer, input), &[], 0))
 }
 
-/// The answer without details that differ between machines.
+/// The answer without details that differ between machines, and without warnings, which are shown for all
+/// commands.
 fn finding<'a, Q: Ask>(answer: &'a Answer<Q>, input: &'a Input) -> Finding<'a, Q> {
-    Finding { peak_memory_bytes: None, ..answer.finding(input, None, None) }
+    Finding { peak_memory_bytes: None, warnings: &[], ..answer.finding(input, None, None) }
 }
 
 fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<html::Entry, String> {

@@ -106,11 +106,14 @@ impl Display for Failure {
                 write!(f, "{thread} panicked{place}: {message}")
             }
             Failure::Deadlock(threads) => {
-                write!(f, "deadlock: no thread can make progress")?;
+                write!(f, "deadlock: no thread can ever move again")?;
                 list(f, threads)
             }
             Failure::Spin(threads) => {
-                write!(f, "endless loop: these threads wait for a change that no thread will make")?;
+                write!(
+                    f,
+                    "endless loop: every thread that can still run waits in a loop for a change that no thread will make"
+                )?;
                 list(f, threads)
             }
             Failure::Leak(threads) => {

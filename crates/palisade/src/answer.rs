@@ -1,12 +1,16 @@
 //! An answer to a question, with the evidence for it.
 
 use crate::Input;
+use crate::coverage::Reach;
+use crate::progress::Deadlocks;
 use crate::question::{Ask, Confirmed};
 use palisade_base::Source;
 use palisade_certificate::Certificate;
+use palisade_engine::proof::Ranking;
 use palisade_engine::{Certified, Outcome, Proof, Reason, Robustness, Safety, Threads, TriangularRaces};
-use palisade_memory::{Interlocked, Machine, Model};
+use palisade_memory::{Interlocked, Machine, Model, State, Violation};
 use palisade_program::Instantiation;
+use palisade_program::running::{Condition, ThreadId};
 use palisade_program::written::{Count, Program, Start};
 use palisade_report::{Finding, ProgressNote};
 use palisade_trace::{Addresses, Cycle, Evidence, HappensBefore, Origin, Triangle, WitnessFile, text_hash};
@@ -32,10 +36,16 @@ pub struct Answer<Q: Ask = Safety> {
     pub peak_memory_bytes: Option<u64>,
     /// The proof of a positive answer, if it was requested and found.
     pub proof: Option<Proved>,
+    /// The proof of what must stay possible, if it was requested and found.
+    pub ranking: Option<Ranking>,
+    /// Whether deadlocks were asked about, whatever the program says.
+    pub deadlocks: Deadlocks,
     /// How the proof was checked, if that was requested.
     pub certified: Option<Certified>,
     /// What is known about progress.
     pub progress: Option<ProgressNote>,
+    /// What runs reach, if that was asked and is known.
+    pub reach: Option<Reach>,
     /// Whether the run is a shortest one, if that was requested: if not known, why.
     pub shortest: Option<Result<(), Reason>>,
     /// Whether the program is unsafe under SC as well, if that was asked and is known.
@@ -107,6 +117,7 @@ impl<Q: Ask> Answer<Q> {
             threads: self.threads_of_any(&input.program),
             certified: self.certified,
             progress: self.progress.as_ref(),
+            coverage: self.reach.as_ref().and_then(|reach| reach.statements.as_ref()),
             shortest: self.shortest.as_ref(),
             also_under_sc: self.also_under_sc,
         }
@@ -117,7 +128,8 @@ impl<Q: Ask> Answer<Q> {
         Some(self.outcome.verdict.witness()?.instantiation)
     }
 
-    /// How many threads take part in the run that shows a violation, if the number of threads is not fixed.
+    /// How many threads take part in the run that shows a violation, or are mentioned by the violated property, if
+    /// the number of threads is not fixed.
     pub fn threads_of_any(&self, program: &Program) -> Option<usize> {
         let starts = program.templates.iter().filter(|template| template.start == Start::Initially);
         let any = match self.threads {
@@ -126,9 +138,35 @@ impl<Q: Ask> Answer<Q> {
             Threads::Each(_) => false,
         };
         let run = &self.outcome.verdict.witness().filter(|_| any)?.run;
-        let threads = run.steps.iter().map(|step| step.thread).collect::<BTreeSet<_>>().len();
+        let mut threads: BTreeSet<ThreadId> = run.steps.iter().map(|step| step.thread).collect();
+        if let Some(confirmed) = &self.confirmed
+            && let Some(Violation::Property(index)) = confirmed.replay.violation
+        {
+            let property = &confirmed.system.properties[index];
+            mentioned(&property.bad, confirmed.replay.states.last()?, &mut threads);
+        }
+        let threads = threads.len();
         // If the initial state is bad, no thread has to take a step.
         Some(threads).filter(|&threads| threads > 0)
+    }
+}
+
+/// The threads that a condition is about in a state.
+fn mentioned(condition: &Condition, state: &State, threads: &mut BTreeSet<ThreadId>) {
+    match condition {
+        Condition::Const(_) | Condition::Cell(_) => {}
+        Condition::At(thread, _) | Condition::Register(thread, _) => _ = threads.insert(*thread),
+        Condition::Count(places) => {
+            threads.extend(state.threads.iter_enumerated().filter_map(|(id, thread)| {
+                let there = |&(role, location)| thread.role == role && thread.is_at(location);
+                places.iter().any(there).then_some(id)
+            }));
+        }
+        Condition::Unary(_, a) => mentioned(a, state, threads),
+        Condition::Binary(_, a, b) => {
+            mentioned(a, state, threads);
+            mentioned(b, state, threads);
+        }
     }
 }
 
@@ -146,7 +184,9 @@ impl Answer<Safety> {
             threads: self.threads,
             int_range: input.int_range.map(|range| (range.lo, range.hi)),
             engine: engine.to_owned(),
+            deadlocks: self.deadlocks == Deadlocks::Asked,
             proof,
+            ranking: self.ranking.clone(),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::answer::Answer;
 use crate::error::{AskError, Bug};
+use crate::progress::Deadlocks;
 use crate::prove;
 use crate::question::{Ask, Confirmed, Wanted};
 use palisade_base::limits;
@@ -38,8 +39,11 @@ impl<Q: Ask> EngineAnswer<Q> {
             seconds: start.elapsed().as_secs_f64(),
             peak_memory_bytes: peak_memory_bytes(),
             proof: None,
+            ranking: None,
+            deadlocks: Deadlocks::IfStated,
             certified: self.certified,
             progress: None,
+            reach: None,
             shortest: None,
             also_under_sc: None,
             addresses: None,

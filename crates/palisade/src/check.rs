@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Proved};
 use crate::ask::EngineAnswer;
+use crate::coverage::{CoverageWanted, Reach};
 use crate::error::AskError;
 use crate::portfolio::{self, PortfolioAnswer};
 use crate::progress::{Deadlocks, with_progress};
@@ -32,6 +33,8 @@ pub struct CheckOptions {
     pub certify: bool,
     /// Whether deadlocks are looked for.
     pub deadlocks: Deadlocks,
+    /// Whether it is wanted what runs reach.
+    pub coverage: CoverageWanted,
 }
 
 impl Default for CheckOptions {
@@ -45,6 +48,7 @@ impl Default for CheckOptions {
             prove: false,
             certify: false,
             deadlocks: Deadlocks::default(),
+            coverage: CoverageWanted::default(),
         }
     }
 }
@@ -89,8 +93,19 @@ impl From<&str> for EngineChoice {
 /// If the program says what must stay possible, or deadlocks are asked about, the answer is the worst of all.
 pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Result<Answer, AskError> {
     let start = Instant::now();
-    let answer = check_states(program, options, limits)?;
-    with_progress(program, options, answer, start, limits)
+    let mut analysis = Analysis::new(options.task(program));
+    if options.coverage > CoverageWanted::No {
+        analysis = analysis.with_coverage();
+    }
+    let answer = check_analysis(&analysis, options, limits)?;
+    let wanted = match (options.coverage, &answer.outcome.verdict) {
+        // Warnings are about what `safe` does not say.
+        (CoverageWanted::IfCheap, Verdict::Violated(_) | Verdict::Unknown(_)) => CoverageWanted::No,
+        (wanted, _) => wanted,
+    };
+    let answer = with_progress(program, options, answer, start, limits)?;
+    let reach = Reach::after(&analysis, wanted, limits);
+    Ok(Answer { reach, ..answer })
 }
 
 /// Checks within limits whether a run reaches a bad state.
@@ -99,8 +114,17 @@ pub(crate) fn check_states(
     options: &CheckOptions,
     limits: &Limits,
 ) -> Result<Answer, AskError> {
+    check_analysis(&Analysis::new(options.task(program)), options, limits)
+}
+
+/// The same, with what is known about the program.
+fn check_analysis(
+    analysis: &Analysis<'_>,
+    options: &CheckOptions,
+    limits: &Limits,
+) -> Result<Answer, AskError> {
+    AskError::check_threads(analysis.task.program, options.threads)?;
     let start = Instant::now();
-    let analysis = Analysis::new(options.task(program));
     let wanted = match (options.certify, options.prove) {
         (true, _) => Wanted::Checked,
         (false, true) => Wanted::Proof,
@@ -111,11 +135,11 @@ pub(crate) fn check_states(
         Some(engine) => vec![engine],
         None => engines::suited(analysis, wanted),
     };
-    let PortfolioAnswer { mut answer, others } = portfolio::ask_all(&suited, &analysis, limits, wanted)?;
+    let PortfolioAnswer { mut answer, others } = portfolio::ask_all(&suited, analysis, limits, wanted)?;
     let mut proof = answer.proof.take().map(|proof| Proved { engine: answer.outcome.engine, proof });
     if wanted > Wanted::Answer && answer.outcome.verdict == Verdict::Holds && proof.is_none() {
         let EngineAnswer { outcome, certified, .. } = &mut answer;
-        (proof, *certified) = prove::by_another(&analysis, outcome, options, limits, wanted)?;
+        (proof, *certified) = prove::by_another(analysis, outcome, options, limits, wanted)?;
     }
     Ok(Answer { proof, ..answer.answer(others, &analysis.task, start) })
 }

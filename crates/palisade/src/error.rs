@@ -2,6 +2,9 @@
 
 use crate::question::Unconfirmed;
 use palisade_certificate::Refusal;
+use palisade_engine::Threads;
+use palisade_program::mentions_more_than;
+use palisade_program::written::Program;
 
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -16,16 +19,37 @@ pub enum AskError {
         /// The existing names.
         known: Vec<&'static str>,
     },
+    /// The number of threads is smaller than what the properties mention.
+    #[error("a property mentions `{name}[{}]`, so at least {needed} threads of each process are needed, not {threads}", needed - 1)]
+    TooFewThreads {
+        /// The process.
+        name: String,
+        /// How many copies the properties need.
+        needed: u32,
+        /// How many there are to be.
+        threads: u32,
+    },
     /// Palisade has a bug, and there is no verdict.
     #[error("{0}. This is a bug in Palisade, and there is no verdict; please report it with the program")]
     Bug(#[from] Bug),
 }
 
 impl AskError {
+    /// Refuses a number of threads that is smaller than what the properties mention. Otherwise the answer would be
+    /// about more threads than it says.
+    pub(crate) fn check_threads(program: &Program, threads: Threads) -> Result<(), AskError> {
+        let Threads::Each(threads) = threads else { return Ok(()) };
+        match mentions_more_than(program, threads) {
+            Some((name, needed)) => Err(AskError::TooFewThreads { name: name.to_owned(), needed, threads }),
+            None => Ok(()),
+        }
+    }
+
     /// A stable name for diagnostics.
     pub fn id(&self) -> &'static str {
         match self {
             AskError::NoSuchEngine { .. } => "no-such-engine",
+            AskError::TooFewThreads { .. } => "too-few-threads",
             AskError::Bug(_) => "internal-error",
         }
     }

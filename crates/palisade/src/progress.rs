@@ -10,7 +10,8 @@ use crate::engines;
 use crate::error::{AskError, Bug};
 use crate::portfolio::{self, PortfolioAnswer};
 use crate::question::{Ask, Confirmed, Wanted};
-use palisade_certificate::{Refusal, Summary, verify_fair, verify_progress};
+use palisade_certificate::{Refusal, Summary, verify_fair, verify_ranking};
+use palisade_engine::proof::Ranking;
 use palisade_engine::{
     Analysis, DeadlockFreedom, FairProgress, GoalsReachable, Limits, Outcome, Reason, Safety, Task, Verdict,
 };
@@ -70,8 +71,8 @@ pub(crate) fn with_progress(
         let holds: Vec<&str> = terminates.into_iter().chain(leaves).collect();
         asking.ask::<FairProgress>(&holds.join(", "))?;
     }
-    if (deadlocks || goals) && options.certify {
-        asking.certify("that nothing gets stuck", |task, limits| verify_progress(task, deadlocks, limits))?;
+    if (deadlocks || goals) && (options.certify || options.prove) {
+        asking.prove(deadlocks)?;
     }
     if fair && options.certify {
         asking.certify("what holds in every fair run", verify_fair)?;
@@ -80,9 +81,8 @@ pub(crate) fn with_progress(
         asking.look_for_stuck_state()?;
     }
     let Asking { mut answer, note, .. } = asking;
-    if options.deadlocks == Deadlocks::Asked && !stated(|kind| *kind == ProgressKind::DeadlockFree) {
-        // The proof is only about what the program states.
-        answer.proof = None;
+    if !stated(|kind| *kind == ProgressKind::DeadlockFree) {
+        answer.deadlocks = options.deadlocks;
     }
     answer.progress = (note != ProgressNote::default()).then_some(note);
     Ok(answer)
@@ -149,12 +149,68 @@ impl Asking<'_> {
             seconds: found.seconds,
             peak_memory_bytes: found.peak_memory_bytes,
             proof: None,
+            ranking: None,
+            deadlocks: Deadlocks::IfStated,
             certified: None,
             progress: None,
+            reach: None,
             shortest: None,
             also_under_sc: None,
             addresses: None,
         }
+    }
+
+    /// Finds a proof of a positive answer and, if that is wanted, checks it with the code that checks
+    /// certificates.
+    fn prove(&mut self, deadlocks: bool) -> Result<(), AskError> {
+        if self.answer.outcome.verdict != Verdict::Holds {
+            return Ok(());
+        }
+        let engine = self.answer.outcome.engine;
+        let limits = self.limits;
+        let found = match self.task.is_parameterized() {
+            true => Err(Refusal::Unsuited("any number of processes has no end of states".to_owned())),
+            false => match palisade_explore::ranking(self.task, deadlocks, limits) {
+                Ok(Some(ranking)) => Ok(ranking),
+                Ok(None) => {
+                    let what = "all of them lead to what must stay possible, but not in the proof".to_owned();
+                    return Err(Bug::Contradiction { engine, what }.into());
+                }
+                Err(what) => Err(Refusal::Exhausted(what)),
+            },
+        };
+        if !self.options.certify {
+            // Without the ranking there is nothing to be kept.
+            match found {
+                Ok(ranking) => self.answer.ranking = Some(ranking),
+                Err(_) => self.answer.proof = None,
+            }
+            return Ok(());
+        }
+        let verify = |ranking: Ranking| {
+            let checked = limits.within(|| verify_ranking(self.task, deadlocks, &ranking, limits));
+            checked.unwrap_or_else(|what| Err(Refusal::Exhausted(what))).map(|_| ranking)
+        };
+        let checked = found.and_then(verify);
+        let unchecked = |what: &str| {
+            Reason::Observed(format!("engine `{engine}` says `safe`, but {what} that nothing gets stuck"))
+        };
+        let why = match checked {
+            Ok(ranking) => {
+                self.answer.ranking = Some(ranking);
+                return Ok(());
+            }
+            Err(Refusal::Exhausted(what)) => {
+                Reason::exhausted(what, Some(unchecked("it was not checked to the end")))
+            }
+            Err(Refusal::Unsuited(_)) => unchecked("it cannot be checked"),
+            Err(refusal) => {
+                return Err(Bug::ProofRefused { engine, refusal: Box::new(refusal) }.into());
+            }
+        };
+        self.answer.outcome.verdict = Verdict::Unknown(why);
+        (self.answer.proof, self.answer.certified) = (None, None);
+        Ok(())
     }
 
     /// Checks a positive answer with the code that checks certificates.
@@ -208,7 +264,7 @@ impl Asking<'_> {
 ///    read at the beginning of an alternative of `either`. The choice is made before the condition is known.
 ///
 /// In both cases a run that stops there need not be a run that gets stuck.
-fn undecided(program: &Program) -> Option<Reason> {
+pub(crate) fn undecided(program: &Program) -> Option<Reason> {
     let mut blocks = bodies(program);
     let blocking = blocks.iter().any(|body| any(body, declares_blocking))
         || program.shared.iter().any(|shared| shared.ty.outside == Outside::Block);

@@ -8,7 +8,7 @@ use palisade_engine::{
     Suitability, TriangularRaces, Witness,
 };
 use palisade_memory::{Machine, Model, Violation};
-use palisade_program::running::{Instr, System};
+use palisade_program::running::{Instr, Outside, Structure, System, Type};
 use palisade_program::{lower, lower_retrying};
 use palisade_report::Explain;
 use palisade_trace::{
@@ -199,6 +199,7 @@ impl Ask for GoalsReachable {
 }
 
 impl Ask for FairProgress {
+    const USES_ROBUSTNESS: bool = true;
     const PURPOSE: &'static str = " for `terminates` and `leaves`";
 
     fn engines() -> &'static [&'static dyn Engine<FairProgress>] {
@@ -217,6 +218,19 @@ impl Ask for FairProgress {
             (system, replayed)
         })?;
         Ok(replayed.map_err(Unconfirmed::Replay).map(|replay| Confirmed { system, replay, shows: () }))
+    }
+
+    /// The argument in `palisade-explore` also asks that no memory value blocks a thread, and that no threads
+    /// are started.
+    fn scout(analysis: &Analysis<'_>) -> Option<&'static dyn Engine<FairProgress>> {
+        let system = analysis.system(1);
+        let blocks = |ty: &Type| ty.outside == Outside::Block;
+        let mut registers = system.codes.iter().flat_map(|code| &code.registers);
+        let blocking = registers.any(|register| blocks(&register.ty))
+            || system.cells.iter().any(|cell| blocks(&cell.ty))
+            || system.codes.iter().filter_map(|code| code.result.as_ref()).any(blocks);
+        let fits = !blocking && !Structure::new(&system).spawns;
+        (fits && may_need_sc::<FairProgress>(analysis)).then_some(&Scout)
     }
 }
 

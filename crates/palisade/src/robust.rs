@@ -73,6 +73,7 @@ pub fn triangular(
 }
 
 fn answer<Q: Ask>(task: &Task<'_>, engine: &EngineChoice, limits: &Limits) -> Result<Answer<Q>, AskError> {
+    AskError::check_threads(task.program, task.threads)?;
     let start = Instant::now();
     let named = engines::chosen::<Q>(engine)?;
     let suited = |analysis: &Analysis<'_>| match named {

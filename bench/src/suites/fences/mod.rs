@@ -24,7 +24,9 @@ use crate::watch::{say, stop};
 use anyhow::{Context, Result, anyhow};
 use palisade::{CheckOptions, Input, Language, RobustOptions, Source};
 use palisade_engine::Limits;
-use palisade_fences::{End, Findings, Goal, Judgement, Oracle, Per, Placement, Places, Wanted, Which, find};
+use palisade_fences::{
+    End, Findings, Goal, Judgement, Oracle, Per, Placement, Places, Shown, Wanted, Which, find,
+};
 use palisade_memory::{Machine, Model};
 use palisade_program::running::System;
 use palisade_program::written::Program;
@@ -71,11 +73,21 @@ impl Oracle for TimedOracle {
         let judgement = match self.goal {
             Goal::Safety => {
                 let outcome = palisade::check(program, &CheckOptions::default(), limits)?.outcome;
-                Judgement { verdict: outcome.verdict, engine: outcome.engine, stats: outcome.stats }
+                Judgement {
+                    verdict: outcome.verdict,
+                    engine: outcome.engine,
+                    stats: outcome.stats,
+                    shown: Shown::Missed,
+                }
             }
             Goal::Robustness => {
                 let outcome = palisade::robust(program, &RobustOptions::default(), limits)?.outcome;
-                Judgement { verdict: outcome.verdict, engine: outcome.engine, stats: outcome.stats }
+                Judgement {
+                    verdict: outcome.verdict,
+                    engine: outcome.engine,
+                    stats: outcome.stats,
+                    shown: Shown::Missed,
+                }
             }
         };
         self.seconds.set(self.seconds.get() + start.elapsed().as_secs_f64());

@@ -277,7 +277,9 @@ impl<'a, P: Policy> ThreadAutomaton<'a, P> {
 
     /// Fills in the outcome of a move of `source`.
     fn fill(&mut self, number: u32, code: u32, way: P::Way, source: &Local, after: After) {
-        let from = *self.states.note(self.moves.numbered(number).local);
+        let mv = self.moves.numbered(number);
+        self.policy.takes(&self.machine, source, mv.action, &after);
+        let from = *self.states.note(mv.local);
         let write = after.write.map(|(cell, value)| self.values.code(cell, value));
         let birth = self.policy.birth(&after.local);
         let children = match &after.child {

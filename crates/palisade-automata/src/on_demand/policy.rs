@@ -70,6 +70,10 @@ pub trait Policy: Sized {
         self.run_on(machine, None, after, Self::Way::FIRST)
     }
 
+    /// A thread takes the first step of a move. The tables are filled in once, so this is called once for each
+    /// value read.
+    fn takes(&mut self, _machine: &ThreadMachine<'_>, _source: &Local, _action: Action, _after: &After) {}
+
     /// What happens to a thread that is started by a step to `parent`.
     fn birth(&self, parent: &Local) -> Birth;
 

@@ -282,6 +282,8 @@ fn files_contain_the_proof_and_detect_changes() {
         threads: Threads::Each(2),
         int_range: Some((-1, 4)),
         engine: "dual".into(),
+        deadlocks: false,
+        ranking: None,
         proof,
     };
     let text = certificate.to_json();
@@ -326,6 +328,8 @@ fn files_with_other_forms_of_a_question_are_rejected() {
         threads: Threads::Each(2),
         int_range: Some((-1, 4)),
         engine: "dual".into(),
+        deadlocks: false,
+        ranking: None,
         proof: Proof::LoadBuffers(LoadBuffers {
             parts: vec![Part {
                 tracked: Some(vec![1]),
@@ -405,6 +409,8 @@ fn a_file_that_is_sealed_again_is_read() {
         threads: Threads::Declared,
         int_range: None,
         engine: "dual".into(),
+        deadlocks: false,
+        ranking: None,
         proof,
     }
     .to_json();

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod crowds;
+mod fair;
 mod forge;
 mod rules;
 mod sc;

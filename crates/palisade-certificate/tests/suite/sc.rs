@@ -51,6 +51,8 @@ fn from_file(proof: Proof) -> Proof {
         threads: Threads::Declared,
         int_range: None,
         engine: "pushdown".into(),
+        deadlocks: false,
+        ranking: None,
         proof,
     };
     let again = Certificate::from_json(&certificate.to_json()).expect("it is a certificate");

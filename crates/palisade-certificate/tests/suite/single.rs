@@ -264,6 +264,8 @@ fn files_contain_the_proof() {
         threads: Threads::Declared,
         int_range: None,
         engine: "sb".into(),
+        deadlocks: false,
+        ranking: None,
         proof: Proof::SingleBuffer(prove(&task)),
     };
     let text = certificate.to_json();

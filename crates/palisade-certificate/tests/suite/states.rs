@@ -189,6 +189,8 @@ fn they_can_be_written_to_files_and_read_back() {
         threads: Threads::Declared,
         int_range: None,
         engine: "explicit".into(),
+        deadlocks: false,
+        ranking: None,
         proof: Proof::AllStates,
     };
     let text = certificate.to_json();

@@ -56,6 +56,9 @@ pub struct CheckArgs {
     /// Also look for deadlocks: states in which some process waits and no process can ever move again
     #[arg(long)]
     pub deadlock: bool,
+    /// List the statements that no run reaches
+    #[arg(long)]
+    pub coverage: bool,
     /// Write the run that breaks the program to a file, for palisade replay
     #[arg(long, value_name = "FILE")]
     pub witness: Option<PathBuf>,

@@ -67,6 +67,9 @@ pub struct FencesArgs {
     /// Processes, and their locked instructions.
     #[command(flatten)]
     pub machine: MachineArgs,
+    /// Also find fences against deadlocks, whatever the program says
+    #[arg(long)]
+    pub deadlock: bool,
     /// How programs are read.
     #[command(flatten)]
     pub reading: ReadingArgs,

@@ -28,7 +28,7 @@ pub use fences::{FencesArgs, GoalArg, PerArg, PlacementArg};
 pub use monitor::MonitorArgs;
 pub use outcomes::OutcomesArgs;
 pub use replay::ReplayArgs;
-pub use robust::RobustArgs;
+pub use robust::{RobustArgs, WeakModelsArg};
 pub use run::{RunArgs, SchedulingArg, StrategyArg};
 pub use serve::ServeArgs;
 pub use shell::{CompletionsArgs, ManArgs};

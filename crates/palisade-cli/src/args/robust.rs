@@ -6,6 +6,7 @@ const ROBUST_EXAMPLES: &str = "\
 Examples:
   palisade robust mcs.pal                       robust under TSO, or a run unlike any SC run
   palisade robust mcs.pal --model pso           under PSO
+  palisade robust mcs.pal --model all           TSO and PSO in one table
   palisade robust dekker.txt --dot cycle.dot    the cycle as a graph for Graphviz
 
 The first word of each line is the verdict: robust, not-robust or unknown.
@@ -18,9 +19,9 @@ pub struct RobustArgs {
     /// Programs, or folders with programs (- for standard input)
     #[arg(required = true, value_name = "FILE|DIR")]
     pub paths: Vec<PathBuf>,
-    /// Memory model
+    /// Memory model, or both in one table
     #[arg(long, value_name = "MODEL", default_value = "tso")]
-    pub model: WeakModelArg,
+    pub model: WeakModelsArg,
     /// Engine to use; auto runs all that suit the program, and the first answer wins
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = robustness_engines())]
     pub engine: String,
@@ -42,6 +43,28 @@ pub struct RobustArgs {
     /// Write the answers to a file as a web page, with runs to step through
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+}
+
+/// One memory model with store buffers, or all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum WeakModelsArg {
+    /// Total store order
+    Tso,
+    /// Partial store order
+    Pso,
+    /// TSO and PSO, one by one
+    All,
+}
+
+impl WeakModelsArg {
+    /// The models, strongest first.
+    pub fn models(self) -> &'static [Model] {
+        match self {
+            WeakModelsArg::Tso => &[Model::Tso],
+            WeakModelsArg::Pso => &[Model::Pso],
+            WeakModelsArg::All => &[Model::Tso, Model::Pso],
+        }
+    }
 }
 
 fn robustness_engines() -> PossibleValuesParser {

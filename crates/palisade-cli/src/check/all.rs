@@ -56,7 +56,7 @@ pub(super) fn run(found: &[InputFile], request: &Request<'_>, output: &Output) -
         if output.format == Format::Text && rows.len() == Model::ALL.len() {
             let whole = output.detail != Detail::Quiet;
             let name = file.path.display().to_string();
-            output.print(&report::models(&name, &rows, whole, output.colour));
+            output.print(&report::models("check", &name, &rows, whole, output.colour));
         }
     }
     worst
@@ -81,9 +81,12 @@ fn one_model(
     let name = found.path.display().to_string();
     match checked.unwrap_or_else(|_| Checked::Panicked(name.clone())) {
         Checked::Answered(answered) => {
-            if model == Model::ALL[0] {
-                output.warn(&answered.input);
-            }
+            // What no run reaches is printed for the weakest model: no run reaches it under the others either.
+            let last = Model::ALL[Model::ALL.len() - 1];
+            output.warn_where(&answered.input, |warning| match answered.vacuity.contains(warning) {
+                true => model == last,
+                false => model == Model::ALL[0],
+            });
             if output.format == Format::Json {
                 let text = answered.rendered(Portion::Everything, &limits, output);
                 drop(backstop);

@@ -17,6 +17,8 @@ pub(super) struct Remark {
     story: String,
     place: Option<ScannedPlace>,
     run: Vec<(Option<ScannedPlace>, String)>,
+    /// What no run reaches: where it is, and the warning.
+    unreached: Vec<(Option<ScannedPlace>, String)>,
 }
 
 /// An entry of these outputs: a file, how long it took, its result, and the expectation for it.
@@ -55,6 +57,7 @@ impl Remark {
                 story: String::new(),
                 place: None,
                 run: Vec::new(),
+                unreached: Vec::new(),
             }),
             Checked::Failed(name, error) => {
                 Some(Remark::refused(&Source::new(name.as_str(), ""), &[failure(error)]))
@@ -66,7 +69,14 @@ impl Remark {
     /// A file that was expected but does not exist.
     pub(super) fn missing() -> Remark {
         let message = "there is no such file".to_owned();
-        Remark { verdict: FileVerdict::Missing, message, story: String::new(), place: None, run: Vec::new() }
+        Remark {
+            verdict: FileVerdict::Missing,
+            message,
+            story: String::new(),
+            place: None,
+            run: Vec::new(),
+            unreached: Vec::new(),
+        }
     }
 
     fn answered(answered: &Answered) -> Remark {
@@ -75,11 +85,28 @@ impl Remark {
             Verdict::Unknown(reason) => reason.to_string(),
             _ => answered.violation().unwrap_or_default(),
         };
+        let unreached = answered.vacuity.iter().map(|warning| {
+            let source = &answered.input.source;
+            let place = source.position(warning.span()).map(|position| ScannedPlace {
+                file: source.other_file(warning.span()).map(str::to_owned),
+                line: position.line,
+                column: position.column,
+            });
+            (place, warning.message.clone())
+        });
+        let unreached = unreached.collect();
         let at = |file: &Option<String>, line: Option<u32>, column: Option<u32>| {
             Some(ScannedPlace { file: file.clone(), line: line?, column: column.unwrap_or(1) })
         };
         let Some(witness) = answered.witness() else {
-            return Remark { verdict, message, story: String::new(), place: None, run: Vec::new() };
+            return Remark {
+                verdict,
+                message,
+                story: String::new(),
+                place: None,
+                run: Vec::new(),
+                unreached,
+            };
         };
         let steps = witness.steps.iter().map(|step| {
             let text = format!("{}: {} ({})", step.process, step.text, step.effect);
@@ -92,6 +119,7 @@ impl Remark {
             story: answered.story(),
             place: at(&witness.violation.file, witness.violation.line, None).or(last),
             run: steps.collect(),
+            unreached,
         }
     }
 
@@ -108,6 +136,7 @@ impl Remark {
             story: String::new(),
             place,
             run: Vec::new(),
+            unreached: Vec::new(),
         }
     }
 
@@ -128,20 +157,28 @@ impl Remark {
         }
     }
 
-    fn scanned(&self, file: &str) -> Option<Scanned> {
+    fn scanned(&self, file: &str) -> Vec<Scanned> {
         let problem = match self.verdict {
-            FileVerdict::Safe | FileVerdict::Missing => return None,
-            FileVerdict::Unsafe => Problem::Unsafe,
-            FileVerdict::Unknown => Problem::Unknown,
-            FileVerdict::Error => Problem::Refused,
+            FileVerdict::Safe | FileVerdict::Missing => None,
+            FileVerdict::Unsafe => Some(Problem::Unsafe),
+            FileVerdict::Unknown => Some(Problem::Unknown),
+            FileVerdict::Error => Some(Problem::Refused),
         };
-        Some(Scanned {
+        let verdict = problem.map(|problem| Scanned {
             file: file.to_owned(),
             problem,
             message: self.message.clone(),
             place: self.place.clone(),
             run: self.run.clone(),
-        })
+        });
+        let unreached = self.unreached.iter().map(|(place, message)| Scanned {
+            file: file.to_owned(),
+            problem: Problem::Unreached,
+            message: message.clone(),
+            place: place.clone(),
+            run: Vec::new(),
+        });
+        verdict.into_iter().chain(unreached).collect()
     }
 }
 
@@ -158,7 +195,7 @@ pub(super) fn write(args: &CheckArgs, entries: &[Entry<'_>], seconds: f64, outpu
         args.junit.as_deref().is_none_or(|path| keep(path, junit(entries, super::model(args), seconds)));
     let sarif = args.sarif.as_deref().is_none_or(|path| {
         let scanned: Vec<Scanned> =
-            entries.iter().filter_map(|entry| entry.remark.scanned(entry.file)).collect();
+            entries.iter().flat_map(|entry| entry.remark.scanned(entry.file)).collect();
         keep(path, report::check_sarif(&scanned, env!("CARGO_PKG_VERSION")))
     });
     junit && sarif

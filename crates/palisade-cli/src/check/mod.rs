@@ -12,7 +12,9 @@ use crate::files;
 use crate::limits::UserLimits;
 use crate::output::Output;
 use crate::paths::keep_apart;
-use palisade::{CheckOptions, Deadlocks, Diagnostic, EngineChoice, Model, Options, Refused, Source};
+use palisade::{
+    CheckOptions, CoverageWanted, Deadlocks, Diagnostic, EngineChoice, Model, Options, Refused, Source,
+};
 use std::path::Path;
 
 /// Runs the command.
@@ -88,6 +90,7 @@ fn options(args: &CheckArgs) -> CheckOptions {
             ..Options::default()
         },
         deadlocks: if args.deadlock { Deadlocks::Asked } else { Deadlocks::IfStated },
+        coverage: if args.coverage { CoverageWanted::Yes } else { CoverageWanted::IfCheap },
     }
 }
 

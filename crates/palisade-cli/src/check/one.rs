@@ -41,6 +41,8 @@ pub(super) struct Answered {
     /// Whether the program states a property, as far as that matters for the answer. Without one, only faults
     /// can go wrong.
     pub(super) has_property: bool,
+    /// Warnings about what no run reaches. They are among those of the input, too.
+    pub(super) vacuity: Vec<Diagnostic>,
     witness: Option<WitnessFile>,
     limits: Option<String>,
 }
@@ -83,9 +85,11 @@ fn check_within(found: &InputFile, request: &Request<'_>, limits: &Limits) -> Ch
     };
     let has_property = no_property.is_none();
     input.warnings.extend(no_property);
+    let vacuity = answer.vacuity(&input);
+    input.warnings.extend(vacuity.iter().cloned());
     let witness = graced.within(|| answer.witness_file(&input)).unwrap_or(None);
     let limits = input.int_range.map(|range| format!("with integers in {range}"));
-    Checked::Answered(Box::new(Answered { input, answer, has_property, witness, limits }))
+    Checked::Answered(Box::new(Answered { input, answer, has_property, vacuity, witness, limits }))
 }
 
 /// How much is printed about a file on standard output.

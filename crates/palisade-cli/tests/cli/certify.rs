@@ -20,7 +20,7 @@ valid  proof.json: sb.pal is safe under TSO with the threads it declares, by loa
 
 "#]]);
     scratch.run(&["certify", "--format", "json", "proof.json"]).exits(0).prints(str![[r#"
-{"command":"certify","elements":[..],"file":"proof.json","interlocked":"whole-buffer","kind":"load-buffers","model":"tso","predecessors":[..],"program":"sb.pal","program_hash":"fnv1a64:[..]","schema_version":1,"threads":"declared","verdict":"valid"}
+{"command":"certify","elements":[..],"file":"proof.json","interlocked":"whole-buffer","kind":"load-buffers","language":"pal","model":"tso","predecessors":[..],"program":"sb.pal","program_hash":"fnv1a64:[..]","schema_version":1,"threads":"declared","verdict":"valid"}
 
 "#]]);
     std::fs::rename(scratch.path("sb.pal"), scratch.path("moved.pal")).expect("the program can be moved");
@@ -231,4 +231,53 @@ error[certificate-of-many]: --certificate: --certificate takes the proof of one 
 "#
     ]]);
     scratch.run(&["certify", "nothing.json"]).exits(2);
+}
+
+/// A text that is a program in two languages: unsafe in one, safe in the other.
+const TWO_LANGUAGES: &str = "\
+/* /* /* */ forbidden */*/
+shared x: 0..1;
+process T { x = 1; assert(x == 0); }
+// */ BAD data x = 0 : [0:1] process text write: x := 1 process text write: x := 1; goto END; BAD: nop; END: nop
+";
+
+#[test]
+fn the_certificate_does_not_choose_the_language() {
+    let scratch = Scratch::new("certify_language").file("two.pal", TWO_LANGUAGES);
+    scratch.run(&["check", "-q", "two.pal"]).exits(1);
+    let as_rmm = ["check", "-q", "two.pal", "--input", "rmm", "--certificate", "proof.json"];
+    scratch.run(&as_rmm).exits(0);
+    scratch.run(&["certify", "proof.json"]).exits(2).complains(str![[r#"
+error[bad-certificate]: proof.json: it is about two.pal read as `rmm`, but the name of the file says `pal`
+
+"#]]);
+    scratch.run(&["certify", "--program", "two.pal", "proof.json"]).exits(2);
+}
+
+#[test]
+fn properties_that_mention_more_threads_than_there_are() {
+    let text = "shared x: 0..3; process P[2] { fetch_add(x, 1); } forbid P[1]@end && x == 3; final x == 2;";
+    let scratch = Scratch::new("certify_mentioned").file("p.pal", text);
+    scratch.run(&["check", "-q", "p.pal", "--certificate", "proof.json"]).exits(0);
+    scratch.run(&["check", "-q", "p.pal", "--threads", "1"]).exits(2);
+    scratch.run(&["check", "-q", "p.pal", "--threads", "2"]).exits(0);
+    // The number of processes of a numbered `live` property counts too.
+    let text = "process P[2] { assume(false); cs: skip; } process Q { loop { cs: skip; } } live P[1]@cs;";
+    let scratch = Scratch::new("certify_mentioned_live").file("p.pal", text);
+    scratch.run(&["check", "-q", "p.pal"]).exits(1);
+    scratch.run(&["check", "-q", "p.pal", "--threads", "1"]).exits(2);
+    scratch.run(&["check", "-q", "p.pal", "--threads", "3"]).exits(1);
+}
+
+#[test]
+fn a_run_states_how_many_threads_it_has() {
+    let text = "shared x: 0..1; process W[*] { cs: skip; x = 1; } forbid W[0]@cs && W[1]@cs && x == 1;";
+    let scratch = Scratch::new("certify_states_threads").file("w.pal", text);
+    let printed = scratch.run(&["check", "-q", "w.pal"]).exits(1).stdout;
+    assert!(printed.contains("with 3 threads, "), "{printed}");
+    let declared = "shared x: 0..3; process P[1] { fetch_add(x, 1); } forbid x == 3;";
+    let scratch = Scratch::new("certify_replay_threads").file("p.pal", declared);
+    scratch.run(&["check", "-q", "p.pal", "--threads", "3", "--witness", "run.json"]).exits(1);
+    let printed = scratch.run(&["replay", "-q", "run.json"]).exits(0).stdout;
+    assert!(printed.contains("with 3 threads of each process, "), "{printed}");
 }

@@ -169,3 +169,26 @@ TSO, engine lazy, [..] states, [..] chain steps, 3 sc queries, 1 extension, [..]
 
 "#]]);
 }
+
+#[test]
+fn all_models_in_one_table() {
+    let scratch = scratch("robust_all");
+    scratch.run(&["robust", "mp.pal", "--model", "all"]).exits(1).prints(str![[r#"
+not-robust  mp.pal: robust under TSO, not-robust under PSO
+
+model  verdict     engine   seconds  why
+TSO    robust      [..]
+PSO    not-robust  [..]
+
+`palisade robust mp.pal --model pso` shows the run
+
+"#]]);
+    scratch.run(&["robust", "fenced.pal", "--model", "all", "-q"]).exits(0).prints(str![[r#"
+robust  fenced.pal: robust under TSO, robust under PSO
+
+"#]]);
+    let ran = scratch.run(&["robust", "mp.pal", "--model", "all", "--format", "json"]).exits(1);
+    assert_eq!(ran.stdout.lines().count(), 2, "{}", ran.stdout);
+    let ran = scratch.run(&["robust", "mp.pal", "--model", "all", "--dot", "cycle.dot"]).exits(2);
+    assert!(ran.stderr.contains("one-model-only"), "{}", ran.stderr);
+}

@@ -203,7 +203,8 @@ fn a_lost_wake_up_needs_a_store_buffer() {
 fn laws() {
     let (mut endless, mut differ, mut stays) = (0, 0, 0);
     let generators = [generate_waiting, generate_waking];
-    for (seed, generate) in seeds(60).into_iter().flat_map(|seed| generators.map(|generate| (seed, generate)))
+    let seeds = seeds(60);
+    for (seed, generate) in (&seeds).into_iter().flat_map(|seed| generators.map(|generate| (seed, generate)))
     {
         let program = generate(seed);
         let system = lowered(&program);
@@ -236,14 +237,15 @@ fn laws() {
         differ += usize::from(kinds.contains(&true) && kinds.contains(&false));
     }
     eprintln!("{endless} violations of `terminates`, {differ} not under all models, {stays} of `leaves`");
-    assert!(endless > 0 && differ > 0 && stays > 0);
+    assert!(endless > 0 && differ > 0 && stays > 0 || !seeds.suffice());
 }
 
 /// No walk at random finds a fair cycle that the judge says does not exist.
 #[test]
 fn oracle_random_cycles() {
     let mut fair = 0;
-    for seed in seeds(60) {
+    let seeds = seeds(60);
+    for seed in &seeds {
         let program = generate_waiting(seed);
         let system = lowered(&program);
         let mut random = Random::new(seed ^ 0x6c61_7373_6f73);
@@ -264,7 +266,7 @@ fn oracle_random_cycles() {
             }
         }
     }
-    assert!(fair > 0);
+    assert!(fair > 0 || !seeds.suffice());
 }
 
 /// A walk from a random state until it comes to a state again, and on for a while.

@@ -90,11 +90,52 @@ fn differential_programs_that_mostly_end() {
     seeds(60).into_iter().for_each(|seed| differential(generate_waking, seed));
 }
 
+fn program(text: &str) -> Program {
+    let source = Source::new("p.pal", text);
+    let parsed = palisade_syntax::parse(palisade_syntax::Language::Pal, &source);
+    parsed.unwrap_or_else(|errors| panic!("{text}: {errors:?}")).program
+}
+
+/// Programs in which one detail of the definition decides.
+#[test]
+fn details() {
+    let check = |text: &str, holds: bool| {
+        for model in Model::ALL {
+            let program = program(text);
+            assert_eq!(problem(&program, model), None, "{}: {text}", model.name());
+            let found = verdict(&program, model, 1);
+            assert_eq!(found == Verdict::Holds, holds, "{}: {text}: {found:?}", model.name());
+        }
+    };
+    // What is inside a statement.
+    check("shared x: 0..1 = 1; process P { loop { w: await x == 1; } } leaves P@w;", true);
+    check("shared x: 0..1 = 1; process P { w: loop { await x == 1; } } leaves P@w;", false);
+    check("process P { a: loop { b: loop { break; } } } leaves P@b;", true);
+    check("process P { a: skip; goto a; } leaves P@a;", true);
+    check("proc f() { skip; } process P { loop { a: f(); } } leaves P@a;", true);
+    check("proc f() { loop {} } process P { a: f(); } leaves P@a;", false);
+    check("proc f() { loop {} } process P { a: skip; f(); } leaves P@a;", true);
+    // A section is one step, unless it stays open. Here it can be closed again and again, or stay open.
+    let sections = |inside: &str| {
+        format!("process P {{ loop {{ atomic {{ {inside} }} }} }} process Q {{ w: skip; }} leaves Q@w;")
+    };
+    check(&sections("skip;"), true);
+    check(&sections("loop { choose { break; } or { skip; } }"), false);
+    // Who waits looks at all alternatives.
+    let choice = "shared x, y: 0..1; process P { choose { await x == 1; } or { await y == 1; } }
+                  process Q { y = 1; loop {} } leaves P@w;";
+    check(&choice.replace("{ choose", "{ w: choose"), true);
+    check("process P { w: loop { choose { skip; } or { break; } } } leaves P@w;", false);
+    // Registers that are never read again.
+    let dead =
+        "shared x: 0..1; process P { let r: 0..1; loop { r = x; x = 1; fence; x = 0; fence; } } terminates;";
+    check(dead, false);
+}
+
 #[test]
 fn bounds_are_stated() {
     let check = |text: &str, model: Model, expected: &str| {
-        let source = Source::new("p.pal", text);
-        let program = palisade_syntax::parse(palisade_syntax::Language::Pal, &source).expect("valid").program;
+        let program = program(text);
         let word = match verdict(&program, model, 1) {
             Verdict::Holds => "holds".to_owned(),
             Verdict::Violated(_) => "violated".to_owned(),
@@ -115,6 +156,8 @@ fn bounds_are_stated() {
     Model::ALL.into_iter().for_each(|model| check(forever, model, "violated"));
     // A stack without bound has no cycle.
     let deep = "proc f() { f(); } process P { f(); } terminates;";
+    check(deep, Model::Sc, &without("with up to 256 nested calls"));
+    let deep = "proc f() { f(); } process P { l: f(); } process Q { loop {} } leaves P@l;";
     check(deep, Model::Sc, &without("with up to 256 nested calls"));
     let starts = "process P { loop { spawn Q; } } process Q on spawn { skip; } terminates;";
     check(starts, Model::Sc, "too many processes are started to tell whether every run ends");

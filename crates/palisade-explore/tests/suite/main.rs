@@ -4,6 +4,7 @@ mod chains;
 mod claims;
 mod conformance;
 mod counting;
+mod coverage;
 mod fair;
 mod outcomes;
 mod progress;

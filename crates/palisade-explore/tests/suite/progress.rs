@@ -5,8 +5,8 @@ use palisade_conformance::generate::generate_waiting;
 use palisade_conformance::progress::Graph;
 use palisade_conformance::{seeds, shrink};
 use palisade_engine::{
-    DeadlockFreedom, Engine, GoalsReachable, Limits, Options, Outcome, Reason, Task, Threads, Verdict,
-    Witness,
+    DeadlockFreedom, Engine, GoalsReachable, Limits, Options, Outcome, Reason, Reduction, Task, Threads,
+    Verdict, Witness,
 };
 use palisade_explore::Progress;
 use palisade_memory::{Interlocked, Machine, Model, State};
@@ -19,7 +19,11 @@ use std::collections::HashMap;
 const SCOPE: Scope = Scope { states: 3_000, buffer: None };
 
 fn verdicts(program: &Program, model: Model, jobs: usize) -> (Verdict, Verdict) {
-    let options = Options { waits: Waits::Retry, max_buffer: 2, ..Options::default() };
+    reduced(program, model, jobs, Reduction::Full)
+}
+
+fn reduced(program: &Program, model: Model, jobs: usize, reduction: Reduction) -> (Verdict, Verdict) {
+    let options = Options { waits: Waits::Retry, max_buffer: 2, reduction, ..Options::default() };
     let (threads, interlocked) = (Threads::Declared, Interlocked::default());
     let task = Task { program, threads, model, interlocked, options };
     let (analysis, limits) = (task.analysis(), Limits::unlimited(jobs).with_work(20_000));
@@ -36,6 +40,18 @@ fn problem(program: &Program, model: Model) -> Option<String> {
     let again = verdicts(program, model, 2);
     if (&deadlock, &goals) != (&again.0, &again.1) {
         return Some("two jobs answer otherwise".to_owned());
+    }
+    let whole = reduced(program, model, 1, Reduction::None);
+    let word = |verdict: &Verdict| match verdict {
+        Verdict::Holds => "holds".to_owned(),
+        Verdict::Violated(_) => "violated".to_owned(),
+        Verdict::Unknown(reason) => reason.to_string(),
+    };
+    let ran_out = |verdict: &Verdict| verdict.reason().is_some_and(|reason| reason.what_ran_out().is_some());
+    for (whole, verdict) in [(&whole.0, &deadlock), (&whole.1, &goals)] {
+        if word(whole) != word(verdict) && !ran_out(whole) && !ran_out(verdict) {
+            return Some(format!("without reductions: {}, with: {}", word(whole), word(verdict)));
+        }
     }
     if let Verdict::Violated(Witness { run, .. }) = &deadlock
         && let Err(error) = replay_to_deadlock(machine, run)

@@ -7,6 +7,7 @@
 use super::Waits;
 use super::fold;
 use super::globals::Globals;
+use super::outline::{Outline, Point, PointKind};
 use super::resolve::{Binding, Effect, Node, Scope, Target, Tree};
 use super::simplify;
 use crate::Value;
@@ -15,14 +16,14 @@ use crate::written::{ExprKind, Name, Place, PlaceKind, Procedure, Stmt, StmtKind
 use palisade_base::{Id, IdVec, Span, limits};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The code of a template with values for its parameters.
+/// The code of a template with values for its parameters, and its outline.
 pub(super) fn process_code<'p>(
     globals: &'p Globals<'p>,
     waits: Waits,
     template: &'p Template,
     args: &[Value],
     left: &'p [&'p str],
-) -> Code {
+) -> (Code, Outline) {
     let mut body = Body::new(globals, waits, BodyKind::Process);
     body.left = left;
     for (param, &value) in template.params.iter().zip(args) {
@@ -31,8 +32,12 @@ pub(super) fn process_code<'p>(
     body.finish(&template.name, &template.body, 0, None)
 }
 
-/// The code of a procedure.
-pub(super) fn procedure_code<'p>(globals: &'p Globals<'p>, waits: Waits, procedure: &'p Procedure) -> Code {
+/// The code of a procedure, and its outline.
+pub(super) fn procedure_code<'p>(
+    globals: &'p Globals<'p>,
+    waits: Waits,
+    procedure: &'p Procedure,
+) -> (Code, Outline) {
     let mut body = Body::new(globals, waits, BodyKind::Procedure);
     for param in &procedure.params {
         body.declare(&param.name, param.ty);
@@ -87,6 +92,8 @@ pub(super) struct Body<'p> {
     atomic_depth: usize,
     /// Whether the cursor has passed a label, so that control can come here more than once.
     label_passed: bool,
+    /// The statements and labels so far.
+    points: Vec<Point>,
     /// The statement being lowered.
     span: Span,
     /// The labels whose statements a `leaves` mentions.
@@ -116,6 +123,7 @@ impl<'p> Body<'p> {
             loops: Vec::new(),
             atomic_depth: 0,
             label_passed: false,
+            points: Vec::new(),
             span: Span::NONE,
             left: &[],
             stays: Vec::new(),
@@ -131,7 +139,13 @@ impl<'p> Body<'p> {
         found
     }
 
-    fn finish(mut self, name: &Name, block: &'p [Stmt], params: usize, result: Option<Type>) -> Code {
+    fn finish(
+        mut self,
+        name: &Name,
+        block: &'p [Stmt],
+        params: usize,
+        result: Option<Type>,
+    ) -> (Code, Outline) {
         let entry = self.here;
         self.collect(block, 0);
         self.block(block);
@@ -141,6 +155,8 @@ impl<'p> Body<'p> {
             BodyKind::Procedure => self.edge(Instr::Return(None), self.exit, Span::NONE),
         }
         let labels = self.labels.iter().map(|(name, target)| (name.to_string(), target.location)).collect();
+        let flow = self.edges.iter().map(|edge| (edge.source, edge.target)).collect();
+        let mut outline = Outline::new(self.points, entry, self.locations, flow);
         let graph = simplify::Graph {
             locations: self.locations,
             entry,
@@ -150,11 +166,11 @@ impl<'p> Body<'p> {
             stays: self.stays,
             waits: self.waits,
         };
-        let mut code = graph.into_code(name.to_string());
+        let mut code = graph.into_code(name.to_string(), &mut outline);
         code.registers = self.registers;
         code.params = params;
         code.result = result;
-        code
+        (code, outline)
     }
 
     /// Declares the registers and labels of a block before lowering it, because a `goto` can jump forward.
@@ -199,8 +215,15 @@ impl<'p> Body<'p> {
     fn stmt(&mut self, stmt: &'p Stmt) {
         limits::checkpoint();
         self.begin(stmt);
-        let first = self.edges.len();
-        self.inner(stmt);
+        let (start, first) = (self.here, self.edges.len());
+        let kind = PointKind::of(&stmt.kind);
+        let point = kind.map(|kind| Point { kind, span: stmt.span(), start, after: start });
+        let index = self.points.len();
+        self.points.extend(point);
+        self.stmt_at(stmt);
+        if PointKind::of(&stmt.kind).is_some() {
+            self.points[index].after = self.here;
+        }
         if stmt.labels.iter().any(|label| self.left.contains(&label.as_str())) {
             self.inside(stmt, first);
         }
@@ -228,7 +251,8 @@ impl<'p> Body<'p> {
         }
     }
 
-    fn inner(&mut self, stmt: &'p Stmt) {
+    /// Lowers a statement at the cursor.
+    fn stmt_at(&mut self, stmt: &'p Stmt) {
         let choice = self.choice.take().filter(|_| stmt.labels.is_empty());
         match &stmt.kind {
             StmtKind::If { condition, then, otherwise } => {
@@ -318,6 +342,10 @@ impl<'p> Body<'p> {
             self.edge(Instr::Nop, target, stmt.span());
             self.here = target;
             self.label_passed = true;
+            for label in &stmt.labels {
+                let (kind, span) = (PointKind::Label(label.clone()), label.span());
+                self.points.push(Point { kind, span, start: target, after: target });
+            }
         }
     }
 

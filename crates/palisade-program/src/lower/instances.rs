@@ -65,22 +65,7 @@ pub(super) fn place<'p>(program: &'p Program, system: &mut System, wanted: Insta
     let mut placement = Placement { templates, first: FxHashMap::default() };
 
     // Copies that a property refers to always exist, whatever number was requested.
-    let mut mentioned: FxHashMap<TemplateId, u32> = FxHashMap::default();
-    let mut mention = |process: &ProcessRef| {
-        let (role, copy) = placement.resolve(system, process);
-        let least = mentioned.entry(system.roles[role].template).or_default();
-        *least = (*least).max(copy + 1);
-    };
-    for property in &program.properties {
-        processes(&property.condition, &mut mention);
-    }
-    for progress in &program.progress {
-        match &progress.kind {
-            ProgressKind::Live(condition) => processes(condition, &mut mention),
-            ProgressKind::Leaves { process, .. } => mention(process),
-            ProgressKind::DeadlockFree | ProgressKind::LiveEnd | ProgressKind::Terminates => {}
-        }
-    }
+    let mentioned = mentioned(program);
     for (template, id) in program.templates.iter().zip(system.templates.ids()) {
         if template.start == Start::OnSpawn {
             continue;
@@ -89,7 +74,8 @@ pub(super) fn place<'p>(program: &'p Program, system: &mut System, wanted: Insta
             Count::Fixed(count) => count,
             Count::Any => wanted.any,
         };
-        let copies = wanted.every.unwrap_or(declared).max(mentioned.get(&id).copied().unwrap_or(0));
+        let copies =
+            wanted.every.unwrap_or(declared).max(mentioned.get(template.name.as_str()).copied().unwrap_or(0));
         let numbered = copies > 1 || template.count != Count::Fixed(1);
         for &role in &system.templates[id].roles {
             placement.first.insert(role, ThreadId::from_index(system.instances.len()));
@@ -102,6 +88,41 @@ pub(super) fn place<'p>(program: &'p Program, system: &mut System, wanted: Insta
         }
     }
     placement
+}
+
+/// How many copies of each template the properties refer to by number, at least.
+fn mentioned(program: &Program) -> FxHashMap<&str, u32> {
+    let mut mentioned: FxHashMap<&str, u32> = FxHashMap::default();
+    let mut mention = |process: &ProcessRef| {
+        let template = program.templates.iter().find(|template| template.name == process.template);
+        let Some(template) = template else { return };
+        let copy = match (&process.select, template.count) {
+            (Select::Index(index), Count::Fixed(copies)) => index % copies,
+            (Select::Index(index), Count::Any) => *index,
+            (Select::Only | Select::Args(_), _) => 0,
+        };
+        let least = mentioned.entry(template.name.as_str()).or_default();
+        *least = (*least).max(copy + 1);
+    };
+    for property in &program.properties {
+        processes(&property.condition, &mut mention);
+    }
+    for progress in &program.progress {
+        match &progress.kind {
+            ProgressKind::Live(condition) => processes(condition, &mut mention),
+            ProgressKind::Leaves { process, .. } => mention(process),
+            ProgressKind::DeadlockFree | ProgressKind::LiveEnd | ProgressKind::Terminates => {}
+        }
+    }
+    mentioned
+}
+
+/// A process, with its number of copies, of which the properties mention more than `every` copies.
+pub fn mentions_more_than(program: &Program, every: u32) -> Option<(&str, u32)> {
+    let mentioned = mentioned(program);
+    let names = program.templates.iter().map(|template| template.name.as_str());
+    let needed = names.filter_map(|name| Some((name, *mentioned.get(name)?)));
+    needed.into_iter().find(|&(_, copies)| copies > every)
 }
 
 impl Placement<'_> {

@@ -21,10 +21,14 @@ mod flow;
 mod fold;
 pub(crate) mod globals;
 mod instances;
+mod outline;
 mod property;
 mod resolve;
 mod simplify;
 mod values;
+
+pub use instances::mentions_more_than;
+pub use outline::{Outline, Point, PointKind, outlines};
 
 use crate::running::{Role, System, TemplateInfo};
 use crate::written::Program;
@@ -101,7 +105,7 @@ pub fn lower_with(program: &Program, instantiation: Instantiation, waits: Waits)
         let left = property::left_labels(program, template, waits);
         for args in instances::combinations(&template.params) {
             limits::checkpoint();
-            let code = system.codes.push(flow::process_code(&globals, waits, template, &args, &left));
+            let code = system.codes.push(flow::process_code(&globals, waits, template, &args, &left).0);
             let name = instances::role_name(&template.name, &args);
             let role = system.roles.push(Role { template: id, args, code, name });
             system.templates[id].roles.push(role);
@@ -109,7 +113,7 @@ pub fn lower_with(program: &Program, instantiation: Instantiation, waits: Waits)
     }
     assert_eq!(system.codes.len(), globals.first_procedure().index(), "the codes of the roles come first");
     for procedure in &program.procedures {
-        system.codes.push(flow::procedure_code(&globals, waits, procedure));
+        system.codes.push(flow::procedure_code(&globals, waits, procedure).0);
     }
     let placement = instances::place(program, &mut system, instantiation);
     system.properties = property::lower(&globals, &system, &placement, &program.properties);

@@ -16,6 +16,7 @@
 //! *Cost.* Linear.
 
 use super::Waits;
+use super::outline::Outline;
 use crate::running::{Code, Edge, EdgeId, Instr, Location, Stay};
 use palisade_base::{Id, limits};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -48,6 +49,8 @@ pub(super) struct Inside {
 /// An edge and its marks.
 pub(super) struct Marked {
     edge: Edge,
+    /// Its index as emitted.
+    index: usize,
     /// Whether it belongs to a wait and does not end it.
     attempts: bool,
     /// Whether it is a plain access.
@@ -80,14 +83,14 @@ pub(super) fn marked(edges: Vec<Edge>, attempts: &[usize], plain: &[usize], stay
             stays.filter(|(_, stay)| stay.edges.contains(&index) && stay.locations.contains(&edge.target));
         let stays = stays.map(|(stay, _)| stay).collect();
         let (attempts, plain) = (attempts.next_if_eq(&index).is_some(), plain.next_if_eq(&index).is_some());
-        Marked { edge, attempts, plain, stays }
+        Marked { edge, index, attempts, plain, stays }
     };
     edges.into_iter().enumerate().map(mark).collect()
 }
 
 impl Graph {
-    /// The code, without registers yet. Adds the label `end`.
-    pub(super) fn into_code(mut self, name: String) -> Code {
+    /// The code, without registers yet. Adds the label `end`. The outline gets the ids of the edges that remain.
+    pub(super) fn into_code(mut self, name: String, outline: &mut Outline) -> Code {
         self.drop_unreachable();
         self.merge_forward();
         self.merge_choices();
@@ -109,6 +112,9 @@ impl Graph {
             Stay { label: inside.label, locations, edges }
         });
         let stays = stays.collect();
+        for (id, marked) in edges.iter().enumerate() {
+            outline.keep(marked.index, EdgeId::from_index(id), marked);
+        }
         let edges = edges.into_iter().map(|marked| marked.edge).collect();
         let mut code = Code::new(name, entry, exit, locations, edges);
         code.labels = labels;

@@ -5,4 +5,5 @@ mod differential;
 mod drawing;
 mod lowering;
 mod meaning;
+mod outline;
 mod validation;

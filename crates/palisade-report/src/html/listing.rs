@@ -13,6 +13,8 @@ pub(super) struct Marks {
     pub(super) passed: BTreeSet<u32>,
     /// Rows of the property that is broken.
     pub(super) broken: BTreeSet<u32>,
+    /// Lines with statements that no run reaches.
+    pub(super) unreached: BTreeSet<u32>,
     /// Text to insert, by the offset of the byte that it goes in front of.
     pub(super) inserted: BTreeMap<usize, String>,
 }
@@ -58,6 +60,10 @@ pub(super) fn listing(source: &Source, language: &str, marks: &Marks) -> String 
         if marks.broken.contains(&number) {
             class.push_str(" broken");
             note.push_str("<span class=\"sr\">(broken property) </span>");
+        }
+        if marks.unreached.contains(&number) {
+            class.push_str(" unreached");
+            note.push_str("<span class=\"sr\">(never reached) </span>");
         }
         write!(
             html,

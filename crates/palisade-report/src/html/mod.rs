@@ -13,7 +13,7 @@ mod text;
 mod timeline;
 
 use crate::account::{account, grouped, mebibytes};
-use crate::{Explain, FencesFinding, Finding, Report, explain, visible};
+use crate::{CoverageNote, Explain, FencesFinding, Finding, Report, explain, visible};
 use listing::{Marks, lines_of, listing};
 use palisade_base::{Diagnostic, Severity, Source};
 use palisade_engine::{Note, Stats};
@@ -61,8 +61,16 @@ pub fn answer<Q: Explain>(
     let why = finding.why().unwrap_or_default();
     let mut body = match &finding.evidence {
         Some(evidence) => run::run(subject, evidence, &why, &name(number)),
-        None => program(subject),
+        None => program(subject, finding.coverage),
     };
+    if let Some(coverage) = finding.coverage {
+        let text = escape(&coverage.text(subject.source));
+        write!(body, "<section class=\"coverage\"><h3>Coverage</h3>\n<pre>{text}</pre></section>\n")
+            .expect("writing to a string");
+    }
+    if !finding.warnings.is_empty() {
+        body.push_str(&diagnostics(subject.source, finding.warnings));
+    }
     let details = Details {
         model: finding.model,
         engine: finding.outcome.engine,
@@ -266,8 +274,9 @@ fn name(number: usize) -> String {
     format!("f{number}")
 }
 
-fn program(subject: Subject<'_>) -> String {
-    listing(subject.source, subject.language, &Marks::default())
+fn program(subject: Subject<'_>, coverage: Option<&CoverageNote>) -> String {
+    let unreached = coverage.map(|coverage| coverage.never_lines(subject.source)).unwrap_or_default();
+    listing(subject.source, subject.language, &Marks { unreached, ..Marks::default() })
 }
 
 /// How an answer was found.

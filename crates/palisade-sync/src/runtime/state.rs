@@ -133,7 +133,7 @@ pub enum Failure {
         /// The position in the source, if known.
         place: Option<String>,
     },
-    /// No thread can make progress: each waiting thread with its call site.
+    /// No thread can ever move again: each waiting thread with its call site.
     Deadlock(Vec<(String, CallSite)>),
     /// Threads loop forever: each with the call site of its loop.
     Spin(Vec<(String, CallSite)>),

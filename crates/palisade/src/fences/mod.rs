@@ -9,17 +9,16 @@ pub use palisade_fences::Goal;
 pub use spot::Spot;
 pub use write::WriteError;
 
-use crate::check::check_states;
-use crate::{Answer, AskError, CheckOptions, Input};
+use crate::{Answer, AskError, CheckOptions, Deadlocks, Input, check};
 use oracle::Engines;
 use palisade_base::Source;
-use palisade_engine::{Exhausted, Limits, Verdict, Witness, peak_memory_bytes};
+use palisade_engine::{Exhausted, Limits, Reason, Verdict, Witness, peak_memory_bytes};
 use palisade_fences::{
-    End, FencePlace, FenceSet, Fencing, Findings, Per, PlaceId, Placement, Places, Wanted, Which, find,
+    End, FencePlace, FenceSet, Fencing, Findings, Per, PlaceId, Placement, Places, Shown, Wanted, Which, find,
 };
-use palisade_memory::{Machine, Model};
-use palisade_program::lower;
+use palisade_memory::{Machine, Model, Violation};
 use palisade_program::running::System;
+use palisade_program::written::{Block, StmtKind};
 use palisade_report::{FencesEnd, FencesFinding, ReportedFence, Standing};
 use palisade_syntax::edit::FenceAt;
 use palisade_trace::{Addresses, Evidence, Replay, Run, take};
@@ -100,7 +99,8 @@ pub enum FencesError {
 pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result<FencesAnswer, FencesError> {
     let start = Instant::now();
     let places = limits.within(|| places(input, options)).map_err(FencesError::Exhausted)??;
-    let oracle = Engines { goal: options.goal, options: &options.check };
+    let oracle =
+        Engines { goal: options.goal, options: &options.check, undecided: undecided(input, options) };
     let weight = |place: PlaceId| {
         let place = &places.places()[place];
         let given = options.weights.iter().rev().find(|(spot, _)| spot.contains(place, &input.source));
@@ -108,23 +108,27 @@ pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result
         given.map(|(_, weight)| *weight).or(in_loop).unwrap_or(1)
     };
     let findings = find(&places, options.which, &weight, &oracle, limits)?;
-    let taken = |fencing: &Fencing, witness: &Witness| {
-        let system = lower(&places.marked(fencing), witness.instantiation);
+    let taken = |fencing: &Fencing, witness: &Witness, shown: Shown| {
+        let system = shown.lower(&places.marked(fencing), witness.instantiation);
         let machine =
             Machine { system: &system, model: options.check.model, interlocked: options.check.interlocked };
         let mut replay = take(machine, &witness.run).expect("the search took this run itself");
-        if options.goal == Goal::Robustness {
+        match shown {
             // The run is not about a violation in its last state.
-            replay.violation = None;
+            Shown::Missed if options.goal == Goal::Robustness => replay.violation = None,
+            Shown::Missed => {}
+            Shown::Deadlock => replay.violation = Some(Violation::Deadlock),
+            Shown::OutOfReach(goal) => replay.violation = Some(Violation::Unreachable(goal)),
         }
         ShownRun { system, run: witness.run.clone(), replay }
     };
     let all_taken = || {
-        let of_set =
-            |set: &FenceSet| set.fences.iter().map(|fence| taken(&fence.without, &fence.run)).collect();
+        let of_set = |set: &FenceSet| {
+            set.fences.iter().map(|fence| taken(&fence.without, &fence.run, fence.shown)).collect()
+        };
         let needed: Vec<Vec<ShownRun>> = findings.sets.iter().map(of_set).collect();
         let hopeless = match &findings.end {
-            End::Hopeless(witness) => Some(taken(&places.no_fences(), witness)),
+            End::Hopeless(witness) => Some(taken(&places.no_fences(), witness, findings.hopeless)),
             End::Complete | End::Unknown(_) => None,
         };
         (needed, hopeless)
@@ -134,7 +138,7 @@ pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result
         (Some(_), Goal::Safety) => {
             let options = CheckOptions { model: Model::Sc, ..options.check.clone() };
             let named_engine_may_not_know = CheckOptions { engine: crate::EngineChoice::Auto, ..options };
-            Some(check_states(&input.program, &named_engine_may_not_know, limits)?)
+            Some(check(&input.program, &named_engine_may_not_know, limits)?)
         }
         _ => None,
     };
@@ -149,6 +153,46 @@ pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result
         hopeless,
         places,
     })
+}
+
+/// Why fences for what must stay possible are not looked for, if they are not. Fences are tried at labels, and
+/// a label changes what some waits mean.
+fn undecided(input: &Input, options: &FencesOptions) -> Option<Reason> {
+    let asked = options.check.deadlocks == Deadlocks::Asked || !input.program.progress.is_empty();
+    if !asked || options.goal != Goal::Safety {
+        return None;
+    }
+    let bodies = input.program.templates.iter().map(|template| &template.body);
+    let mut blocks: Vec<&Block> =
+        bodies.chain(input.program.procedures.iter().map(|procedure| &procedure.body)).collect();
+    let begins_with_wait = |block: &&Block| {
+        block.first().is_some_and(|stmt| {
+            matches!(stmt.kind, StmtKind::Await(_) | StmtKind::Block(_) | StmtKind::Choose(_))
+        })
+    };
+    while let Some(block) = blocks.pop() {
+        for stmt in block {
+            let inner = stmt.kind.blocks();
+            let what = match &stmt.kind {
+                StmtKind::Choose(_) if inner.iter().any(begins_with_wait) => {
+                    "an alternative begins with a wait"
+                }
+                StmtKind::While { body, .. }
+                    if !body.is_empty() && body.iter().all(|stmt| stmt.kind == StmtKind::Skip) =>
+                {
+                    "a loop waits with `skip`; leave its body empty"
+                }
+                _ => {
+                    blocks.extend(inner);
+                    continue;
+                }
+            };
+            return Some(Reason::Unsupported(format!(
+                "fences against deadlocks are not looked for where {what}"
+            )));
+        }
+    }
+    None
 }
 
 /// The places where fences may be placed: those that the options allow and that the text has room for.

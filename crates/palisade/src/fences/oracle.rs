@@ -1,17 +1,22 @@
 //! The oracles for programs with fences: the engines for safety, or those for robustness.
 
 use crate::check::check_states;
-use crate::{AskError, CheckOptions, RobustOptions, robust};
-use palisade_engine::Limits;
-use palisade_fences::{Goal, Judgement, Oracle};
-use palisade_memory::Machine;
+use crate::progress::with_progress;
+use crate::{AskError, CheckOptions, Deadlocks, RobustOptions, robust};
+use palisade_certificate::can_reach;
+use palisade_engine::{Exhausted, Limits, Reason, Stats, Verdict};
+use palisade_fences::{Goal, Judgement, Oracle, Shown};
+use palisade_memory::{Machine, State, Violation};
 use palisade_program::running::System;
 use palisade_program::written::Program;
+use std::time::Instant;
 
 /// The engines as oracles.
 pub(super) struct Engines<'a> {
     pub(super) goal: Goal,
     pub(super) options: &'a CheckOptions,
+    /// Why what must stay possible is not decided for programs with fences, if it is not.
+    pub(super) undecided: Option<Reason>,
 }
 
 impl Oracle for Engines<'_> {
@@ -20,14 +25,52 @@ impl Oracle for Engines<'_> {
     fn judge(&self, program: &Program, limits: &Limits) -> Result<Judgement, AskError> {
         match self.goal {
             Goal::Safety => {
-                let outcome = check_states(program, self.options, limits)?.outcome;
-                Ok(Judgement { verdict: outcome.verdict, engine: outcome.engine, stats: outcome.stats })
+                if let Some(why) = &self.undecided {
+                    let verdict = Verdict::Unknown(why.clone());
+                    return Ok(Judgement {
+                        verdict,
+                        engine: "auto",
+                        stats: Stats::new(),
+                        shown: Shown::Missed,
+                    });
+                }
+                let start = Instant::now();
+                let mut answer = check_states(program, self.options, limits)?;
+                if self.options.deadlocks == Deadlocks::Asked || !program.progress.is_empty() {
+                    answer = with_progress(program, self.options, answer, start, limits)?;
+                }
+                let violation = answer.confirmed.and_then(|confirmed| confirmed.replay.violation);
+                let shown = match violation {
+                    Some(Violation::Deadlock) => Shown::Deadlock,
+                    Some(Violation::Unreachable(goal)) => Shown::OutOfReach(goal),
+                    Some(Violation::Forever { .. }) => {
+                        let why = "fences are not searched for runs that never end";
+                        answer.outcome.verdict = Verdict::Unknown(Reason::Unsupported(why.to_owned()));
+                        Shown::Missed
+                    }
+                    Some(Violation::Fault(..) | Violation::Property(_) | Violation::Race(..)) | None => {
+                        Shown::Missed
+                    }
+                };
+                let outcome = answer.outcome;
+                Ok(Judgement {
+                    verdict: outcome.verdict,
+                    engine: outcome.engine,
+                    stats: outcome.stats,
+                    shown,
+                })
             }
             Goal::Robustness => {
                 let CheckOptions { model, interlocked, threads, engine, options, .. } = self.options.clone();
                 let options = RobustOptions { model, interlocked, threads, engine, options };
                 let outcome = robust(program, &options, limits)?.outcome;
-                Ok(Judgement { verdict: outcome.verdict, engine: outcome.engine, stats: outcome.stats })
+                let shown = Shown::Missed;
+                Ok(Judgement {
+                    verdict: outcome.verdict,
+                    engine: outcome.engine,
+                    stats: outcome.stats,
+                    shown,
+                })
             }
         }
     }
@@ -38,6 +81,16 @@ impl Oracle for Engines<'_> {
 
     fn goal(&self) -> Goal {
         self.goal
+    }
+
+    fn is_out_of_reach(
+        &self,
+        machine: Machine<'_>,
+        state: &State,
+        goal: usize,
+        limits: &Limits,
+    ) -> Result<bool, Exhausted> {
+        can_reach(machine, state, &machine.system.goals[goal], limits).map(|can_reach| !can_reach)
     }
 }
 
@@ -89,7 +142,7 @@ mod tests {
         let places = Places::new(&program, &wanted);
         let options = CheckOptions::default();
         let check = |how: Broken, part: &str| {
-            let oracle = AsksBroken(Engines { goal: Goal::Safety, options: &options }, how);
+            let oracle = AsksBroken(Engines { goal: Goal::Safety, options: &options, undecided: None }, how);
             let found = find(&places, Which::All, &|_| 1, &oracle, &Limits::unlimited(1));
             let error = found.expect_err("a bug is not a verdict").to_string();
             assert!(error.contains(part) && error.contains("This is a bug in Palisade"), "{error}");

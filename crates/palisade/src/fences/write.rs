@@ -60,7 +60,7 @@ impl FencesAnswer {
         let text = text.map_err(WriteError::NoRoom)?;
         let source = Source::new(input.source.name(), text);
         let again = read(source, language, input.int_range).map_err(WriteError::NotReadable)?;
-        let oracle = Engines { goal: self.options.goal, options: &self.options.check };
+        let oracle = Engines { goal: self.options.goal, options: &self.options.check, undecided: None };
         let judged = oracle.judge(&again.program, limits).map_err(WriteError::Ask)?;
         match judged.verdict {
             Verdict::Holds => Ok(again.source.text().to_owned()),

@@ -283,6 +283,9 @@ impl<Q: Ask> Portfolio<'_, Q> {
                 return Ok(self.answered(answers, seat, answer));
             }
             answers[seat] = Some(answer);
+            if self.analysis.facts().is_robust() {
+                return Ok(Course::Robust(answers));
+            }
             return Ok(self.unanswered(answers));
         }
         if let Some((seat, answer)) = self.side_by_side(&open, self.limits, &mut answers)? {

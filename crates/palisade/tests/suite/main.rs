@@ -2,10 +2,13 @@
 
 mod agreement;
 mod claims;
+mod cost;
+mod fair;
 mod fences;
 mod languages;
 mod layering;
 mod outcomes;
+mod ranking;
 mod reference;
 mod robustness_engines;
 mod words;

@@ -184,6 +184,8 @@ fn sealed(task: &Task<'_>, proof: Proof) -> Proof {
         threads: task.threads,
         int_range: None,
         engine: "forger".into(),
+        deadlocks: false,
+        ranking: None,
         proof,
     };
     Certificate::from_json(&certificate.to_json()).expect("it was just written").proof

@@ -208,7 +208,7 @@ fn failures_and_races() {
         .prints(str![[r#"
 failed  ./t: deadlock, 100 schedules, [..] events
 
-deadlock: no thread can make progress (in [..] schedules, first with --seed [..])
+deadlock: no thread can ever move again (in [..] schedules, first with --seed [..])
   t.c:6:5  pthread_mutex_lock(second);  thread 0 waits here
   t.c:6:5  pthread_mutex_lock(second);  thread 1 waits here
 

@@ -123,6 +123,7 @@ fn all_output_fits_the_schema() {
         )
         .file("grows.pal", "shared x: 0..1; process P { loop { x = 1 - x; } }")
         .file("litmus.litmus", "X86 T\n{ }\n P0 ;\n MOV [x],$1 ;\n MOV EAX,[x] ;\nexists (0:EAX=1)\n")
+        .file("unreached.pal", "shared x: 0..1; process P { await x == 1; l: assert(x == 0); }")
         .file("plain.pal", "shared x: 0..1; process P { x = 1; }")
         .file("program.c", PROGRAM)
         .file("process_id.c", PROCESS_ID)
@@ -148,6 +149,7 @@ fn all_output_fits_the_schema() {
     }
     check(&["check", "sb.pal", "--witness", "run.json", "--int-range", "0..3"]);
     check(&["check", "sb.pal", "--shortest"]);
+    check(&["check", "sb.pal", "unreached.pal", "grows.pal", "any.pal", "--coverage", "--max-buffer", "1"]);
     check(&["replay", "run.json"]);
     check(&["check", "sb.pal", "--model", "sc", "--certificate", "proof.json"]);
     check(&["certify", "proof.json"]);

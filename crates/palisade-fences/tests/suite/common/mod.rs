@@ -5,7 +5,7 @@ use palisade_conformance::brute::{self, Scope};
 use palisade_conformance::robust;
 use palisade_engine::{Limits, Reason, Stats, Verdict, Witness};
 use palisade_fences::{
-    Fencing, Findings, Goal, Judgement, Oracle, Per, Placement, Places, Wanted, Which, find,
+    Fencing, Findings, Goal, Judgement, Oracle, Per, Placement, Places, Shown, Wanted, Which, find,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::System;
@@ -89,7 +89,7 @@ impl Oracle for Brute {
             }
             BruteAnswer::TooManyStates => Verdict::Unknown(Reason::Unsupported("too many states".to_owned())),
         };
-        Ok(Judgement { verdict, engine: "brute", stats: Stats::new() })
+        Ok(Judgement { verdict, engine: "brute", stats: Stats::new(), shown: Shown::Missed })
     }
 
     fn machine<'s>(&self, system: &'s System) -> Machine<'s> {
