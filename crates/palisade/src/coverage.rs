@@ -22,9 +22,10 @@ use palisade_program::Value;
 use palisade_program::running::{
     BinaryOp, CodeId, Condition, Instr, Location, RoleId, System, TemplateId, binary, unary,
 };
-use palisade_program::written::{Program, PropertyKind};
+use palisade_program::written::{Block, Check, Program, PropertyKind, StmtKind};
 use palisade_program::{Outline, Point, PointKind, outlines};
 use palisade_report::CoverageNote;
+use std::collections::BTreeMap;
 
 /// Whether it is wanted what runs reach.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -332,8 +333,41 @@ impl Answer<Safety> {
         let (Some(reach), Verdict::Holds) = (&self.reach, &self.outcome.verdict) else { return Vec::new() };
         let range = input.int_range.map(|range| format!(" with integers in {range}")).unwrap_or_default();
         let run = format!("no run under {}{range}", self.model.name().to_uppercase());
+        if input.c.is_some() {
+            return untested_assertions(input, &reach.unreached)
+                .iter()
+                .map(|part| part.warning(&run))
+                .collect();
+        }
         reach.unreached.iter().map(|part| part.warning(&run)).collect()
     }
+}
+
+/// The assertions of a C program that no thread reaches. A function that several threads call has a copy in each,
+/// and what the translation checks, waits for and names is not the program's.
+fn untested_assertions<'a>(input: &Input, unreached: &'a [Unreached]) -> Vec<&'a Unreached> {
+    // All that is asserted at a place, and whether the program's own assertion is among it.
+    let mut asserted: BTreeMap<Span, (usize, bool)> = BTreeMap::new();
+    let mut blocks: Vec<&Block> = input.program.templates.iter().map(|template| &template.body).collect();
+    while let Some(block) = blocks.pop() {
+        for statement in block {
+            if let StmtKind::Assert(_, check) = statement.kind {
+                let (count, own) = asserted.entry(statement.origin.0).or_default();
+                (*count, *own) = (*count + 1, *own || check == Check::Assertion);
+            }
+            blocks.extend(statement.kind.blocks());
+        }
+    }
+    let assertions = || unreached.iter().filter(|part| matches!(part.what, What::Assert));
+    let mut untested: Vec<&Unreached> = assertions()
+        .filter(|part| {
+            let missed = assertions().filter(|other| other.span == part.span).count();
+            asserted.get(&part.span) == Some(&(missed, true))
+        })
+        .collect();
+    untested.sort_by_key(|part| part.span);
+    untested.dedup_by_key(|part| part.span);
+    untested
 }
 
 impl Unreached {
