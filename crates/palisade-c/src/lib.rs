@@ -27,6 +27,7 @@ mod definite;
 mod emit;
 mod expr;
 mod flat;
+mod groups;
 mod heap;
 mod inline;
 mod layout;
@@ -51,7 +52,7 @@ use palisade_base::{Diagnostic, Origin, Span};
 use palisade_llvm::Module;
 use palisade_llvm::calls::Callee;
 use palisade_llvm::values::{ConstantId, ConstantKind, Expression, Operand};
-use palisade_program::written::{Init, InitValue, Name, Placement, Program, Shared};
+use palisade_program::written::{Count, Init, InitValue, Name, Placement, Program, Shared, Template};
 use std::collections::BTreeSet;
 
 /// What a cell holds that was never written. Values that are stored are checked to be different.
@@ -128,7 +129,7 @@ pub struct Translation {
     pub notes: Vec<Note>,
     /// What lies where in memory, to explain bad pointers.
     pub objects: Objects,
-    /// The threads, in the order of the processes.
+    /// The threads, in the order of the instances of the processes.
     pub threads: Vec<Thread>,
 }
 
@@ -177,8 +178,9 @@ pub fn translate(
     if frees && context.notes.contains(&Note(heap::SUCCEED.to_owned())) {
         context.notes.insert(Note(heap::REUSE.to_owned()));
     }
-    program.templates =
-        threads.iter().map(|thread| emit::process(thread, &layout, frees, context.waiting.len())).collect();
+    let waiting = context.waiting.len();
+    let processes = threads.iter().map(|thread| (thread, emit::process(thread, &layout, frees, waiting)));
+    let merged = merge(processes.collect());
     let started = threads.len().saturating_sub(1);
     let names: Vec<&str> = threads.iter().skip(1).map(|thread| thread.name.as_str()).collect();
     if started > 0 {
@@ -188,6 +190,8 @@ pub fn translate(
     }
     let note = "the compiler keeps the order of atomic and volatile accesses";
     context.notes.insert(Note(note.to_owned()));
+    let order: Vec<&threads::ThreadCode> = merged.iter().flat_map(|(threads, _)| threads).copied().collect();
+    program.templates = merged.iter().map(|(_, template)| template.clone()).collect();
     let functions = |thread: &threads::ThreadCode| {
         thread.functions.iter().map(|function| linked.name(*function).to_owned()).collect()
     };
@@ -195,11 +199,31 @@ pub fn translate(
         program,
         notes: context.notes.iter().cloned().collect(),
         objects: layout.objects(&context.memory),
-        threads: threads
-            .iter()
+        threads: order
+            .into_iter()
             .map(|thread| Thread { name: thread.name.clone(), functions: functions(thread) })
             .collect(),
     })
+}
+
+/// Threads that run the same code are instances of one process, so that engines can see that they are alike.
+fn merge<'t>(
+    processes: Vec<(&'t threads::ThreadCode, Template)>,
+) -> Vec<(Vec<&'t threads::ThreadCode>, Template)> {
+    let mut merged: Vec<(Vec<&threads::ThreadCode>, Template)> = Vec::new();
+    for (thread, process) in processes {
+        let alike = merged
+            .iter_mut()
+            .find(|(threads, known)| known.body == process.body && threads[0].functions == thread.functions);
+        match alike {
+            Some((threads, known)) => {
+                threads.push(thread);
+                known.count = Count::Fixed(u32::try_from(threads.len()).expect("few threads"));
+            }
+            None => merged.push((vec![thread], process)),
+        }
+    }
+    merged
 }
 
 /// The declaration of a cell.

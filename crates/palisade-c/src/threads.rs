@@ -6,6 +6,7 @@
 
 use crate::expr::{self, Expr};
 use crate::flat::{Access, BlockId, Code, End, ObjectId, Step, StepKind};
+use crate::groups::{self, Groups};
 use crate::inline::{Context, Generator};
 use crate::library::first_child;
 use crate::link::{FunctionRef, Target};
@@ -63,9 +64,12 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Vec<ThreadCode>, Vec
         }
     }
     program.private_globals();
-    program.expand();
     for thread in &mut program.threads {
         definite::resolve(&mut thread.code);
+        while tidy::tidy(&mut thread.code) {}
+    }
+    program.expand();
+    for thread in &mut program.threads {
         enter_once(&mut thread.code);
         while tidy::tidy(&mut thread.code) {}
     }
@@ -360,6 +364,7 @@ impl Threads<'_, '_> {
     fn expand(&mut self) {
         let joined = self.results_wanted();
         let allocated = self.allocated();
+        let groups = self.groups(&joined);
         for index in 0..self.threads.len() {
             let mut code = std::mem::take(&mut self.threads[index].code);
             let number = self.threads[index].number;
@@ -374,7 +379,7 @@ impl Threads<'_, '_> {
                     continue;
                 };
                 let id = BlockId(u32::try_from(block).expect("fewer than 2^32 blocks"));
-                self.expand_step(&mut code, id, at, number, &joined, &allocated);
+                self.expand_step(&mut code, id, at, number, &joined, &allocated, &groups);
             }
             // Nobody reads the results of threads that nobody joins for them.
             let unread = self.slots.get(&number).and_then(|slot| slot.cells);
@@ -389,6 +394,33 @@ impl Threads<'_, '_> {
             while propagate::fold(&mut code) | tidy::tidy(&mut code) {}
             self.threads[index].code = code;
         }
+    }
+
+    /// The threads that are started and joined together. They wait for, and set, the cells of the last ones.
+    fn groups(&mut self, joined: &FxHashSet<ThreadNumber>) -> Groups {
+        let cells = |number: &ThreadNumber| self.slots.get(number).and_then(|slot| slot.cells);
+        let numbers: Vec<ThreadNumber> =
+            self.slots.keys().copied().filter(|number| cells(number).is_some()).collect();
+        let codes: Vec<&Code> = self.threads.iter().map(|thread| &thread.code).collect();
+        let groups = groups::find(&codes, &numbers, joined);
+        for thread in &mut self.threads {
+            let Some(own) = cells(&thread.number) else { continue };
+            if let Some(group) = groups.started_with.get(&thread.number).and_then(cells) {
+                groups::wait_for(&mut thread.code, own.started, group.started);
+            }
+            match groups.joined_with.get(&thread.number) {
+                Some((last, count)) if *count > 1 => {
+                    let group = cells(last).map(|cells| cells.ended);
+                    groups::count_end(&mut thread.code, own.ended, group);
+                }
+                Some(_) => {}
+                None if groups.unjoined.contains(&thread.number) => {
+                    groups::count_end(&mut thread.code, own.ended, None);
+                }
+                None => {}
+            }
+        }
+        groups
     }
 
     /// The heap objects that some thread hands out.
@@ -425,6 +457,7 @@ impl Threads<'_, '_> {
     }
 
     /// Replaces one step. What follows it in the block moves to a new one.
+    #[allow(clippy::too_many_arguments)]
     fn expand_step(
         &self,
         code: &mut Code,
@@ -433,6 +466,7 @@ impl Threads<'_, '_> {
         creator: ThreadNumber,
         joined: &FxHashSet<ThreadNumber>,
         allocated: &FxHashSet<ObjectId>,
+        groups: &Groups,
     ) {
         let (step, after) = heap::split(code, id, at);
         let span = step.span;
@@ -461,10 +495,16 @@ impl Threads<'_, '_> {
             let yes = if equal == Expr::Int(1) { here } else { code.new_block() };
             let cells = self.slots[&number].cells.expect("threads that exist have cells");
             let steps = match &step.kind {
-                StepKind::Start { entry, argument, .. } => self.start(code, number, cells, entry, argument),
+                StepKind::Start { entry, argument, .. } => {
+                    self.start(code, number, cells, entry, argument, groups)
+                }
                 StepKind::Join { result, .. } => {
                     let result = result.filter(|_| joined.contains(&number));
-                    join(code, cells, result)
+                    match groups.joined_with.get(&number) {
+                        Some((last, _)) if *last != number => Vec::new(),
+                        Some((_, count)) => join_all(code, cells, *count),
+                        None => join(code, cells, result),
+                    }
                 }
                 _ => unreachable!("only these are expanded"),
             };
@@ -494,6 +534,7 @@ impl Threads<'_, '_> {
         cells: Cells,
         entry: &Expr,
         argument: &Expr,
+        groups: &Groups,
     ) -> Vec<StepKind> {
         let slot = &self.slots[&number];
         let mut steps = Vec::new();
@@ -506,6 +547,9 @@ impl Threads<'_, '_> {
         }
         if !matches!(slot.arguments.as_slice(), [only] if only.is_constant()) {
             store(cells.argument, argument);
+        }
+        if groups.started_with.get(&number).is_some_and(|last| *last != number) {
+            return steps;
         }
         let old = code.new_register("", 32);
         let at = Access { pointer: Expr::Address(cells.started, 0), size: 2 };
@@ -557,6 +601,14 @@ fn join(code: &mut Code, cells: Cells, result: Option<crate::flat::RegId>) -> Ve
         steps.push(StepKind::Load { to, from, raw: false });
     }
     steps
+}
+
+/// Joins threads that are joined together and only here: waits until all have ended.
+fn join_all(code: &mut Code, cells: Cells, count: i64) -> Vec<StepKind> {
+    let temporary = code.new_register("", 32);
+    let condition = expr::binary(BinaryOp::Eq, Expr::Reg(temporary), Expr::Int(count), &code.registers);
+    let from = Access { pointer: Expr::Address(cells.ended, 0), size: 2 };
+    vec![StepKind::Fence, StepKind::AwaitLoad { temporary, from, condition }]
 }
 
 /// Waits until a cell is 1.
