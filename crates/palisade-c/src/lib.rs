@@ -212,9 +212,7 @@ pub fn translate(
 }
 
 /// Threads that run the same code are instances of one process, so that engines can see that they are alike.
-fn merge<'t>(
-    processes: Vec<(&'t threads::ThreadCode, Template)>,
-) -> Vec<(Vec<&'t threads::ThreadCode>, Template)> {
+fn merge(processes: Vec<(&threads::ThreadCode, Template)>) -> Vec<(Vec<&threads::ThreadCode>, Template)> {
     let mut merged: Vec<(Vec<&threads::ThreadCode>, Template)> = Vec::new();
     for (thread, process) in processes {
         let alike = merged

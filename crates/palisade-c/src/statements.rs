@@ -1,6 +1,5 @@
 //! Tidies statements: drops jumps to what follows anyway, and labels that nothing leads to.
 
-use palisade_base::Span;
 use palisade_program::written::{self, BinaryOp, ExprKind, Name, Place, PlaceKind, Stmt, StmtKind, UnaryOp};
 use rustc_hash::FxHashSet;
 
