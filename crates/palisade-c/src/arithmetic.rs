@@ -3,7 +3,7 @@
 //! Arithmetic on signed integers (`nsw`) that leaves the range is an error of the program. Everything else wraps.
 
 use crate::expr::{self, Expr, width_bounds};
-use crate::flat::{Access, BlockId, End, RegId, StepKind};
+use crate::flat::{Access, BlockId, End, RegId, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use crate::memory::{Val, access_size, element_offset, offset};
 use palisade_llvm::calls::Assembly;
@@ -11,7 +11,7 @@ use palisade_llvm::instructions::{
     BinaryOp as Ir, CastOp, Instruction, IntPredicate, Op, Ordering, RmwOp, Scope,
 };
 use palisade_llvm::types::{Type, TypeId};
-use palisade_llvm::values::Operand;
+use palisade_llvm::values::{Operand, ValueId};
 use palisade_program::written::{BinaryOp, Check, Rmw};
 
 impl Generator<'_, '_> {
@@ -21,7 +21,9 @@ impl Generator<'_, '_> {
             Op::Load { ty, pointer, access } => {
                 let _ = access;
                 let pointer = self.scalar(*pointer)?;
-                self.load_type(*ty, pointer)?
+                let partly = instruction.result.is_some_and(|result| self.is_masked(result));
+                let written = if partly { Written::Partly } else { Written::Needed };
+                self.load_type(*ty, pointer, written)?
             }
             Op::Store { value, pointer, access } => {
                 if access.nontemporal {
@@ -161,8 +163,20 @@ impl Generator<'_, '_> {
         }
     }
 
+    /// Whether the only use of a value masks it with a constant, as code for bit-fields does.
+    fn is_masked(&self, value: ValueId) -> bool {
+        let mut instructions = self.body().blocks.iter().flat_map(|block| &block.instructions);
+        self.uses(value) == 1
+            && instructions.any(|instruction| match &instruction.op {
+                Op::Binary { op: Ir::And, left, right: Operand::Constant(_), .. } => {
+                    *left == Operand::Local(value)
+                }
+                _ => false,
+            })
+    }
+
     /// Loads a value of a type, part by part.
-    fn load_type(&mut self, ty: TypeId, pointer: Expr) -> Result<Val, Refused> {
+    fn load_type(&mut self, ty: TypeId, pointer: Expr, written: Written) -> Result<Val, Refused> {
         let module = self.module();
         match module.types.body(ty) {
             Type::Struct { fields, .. } => {
@@ -171,7 +185,7 @@ impl Generator<'_, '_> {
                     let at = element_offset(module, ty, index);
                     let at = self.accept(at)?;
                     let pointer = self.binary(BinaryOp::WordAdd, pointer.clone(), Expr::Int(at));
-                    parts.push(self.load_type(field, pointer)?);
+                    parts.push(self.load_type(field, pointer, written)?);
                 }
                 Ok(Val::Aggregate(parts))
             }
@@ -179,7 +193,7 @@ impl Generator<'_, '_> {
                 let size = self.size(ty)?;
                 let width = self.type_width(ty)?;
                 let register = self.temporary(if width == 1 { 8 } else { width });
-                self.step(StepKind::Load { to: register, from: Access { pointer, size }, raw: false });
+                self.step(StepKind::Load { to: register, from: Access { pointer, size }, written });
                 Ok(Val::Scalar(self.wrap(width, Expr::Reg(register))))
             }
         }
@@ -257,7 +271,7 @@ impl Generator<'_, '_> {
             return Ok(Val::Scalar(Expr::Reg(old)));
         }
         // The compiler makes a loop of these that ends with a locked instruction, which takes effect at once.
-        let load = self.make_step(StepKind::Load { to: old, from: at.clone(), raw: false });
+        let load = self.make_step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
         let store = |generator: &Self, value| generator.make_step(StepKind::Store { to: at.clone(), value });
         let less = |a, b, unsigned| self.binary(if unsigned { BinaryOp::WordLt } else { BinaryOp::Lt }, a, b);
         let change = match op {

@@ -4,9 +4,10 @@
 //! waits becomes an `await`, which engines recognise.
 
 use crate::expr::{Expr, width_bounds};
-use crate::flat::{Access, BlockId, Code, End, RegId, Step, StepKind};
+use crate::flat::{Access, BlockId, Code, End, RegId, Step, StepKind, Written};
 use crate::layout::{Cell, Layout};
 use crate::liveness::Liveness;
+use crate::statements::{drop_labels, mentioned, strip, targets};
 use crate::threads::ThreadCode;
 use crate::{FREED, UNINITIALISED};
 use palisade_base::{Origin, Span};
@@ -392,7 +393,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Checks that a register holds something that was written and not freed.
-    fn check(&self, register: RegId, raw: bool, span: Span, out: &mut Vec<Stmt>) {
+    fn check(&self, register: RegId, written: Written, span: Span, out: &mut Vec<Stmt>) {
         let mut differs = |value: i64, check| {
             let condition = binary(BinaryOp::Ne, read(self.register(register)), int(value));
             out.push(Stmt::new(StmtKind::Assert(condition, check), span));
@@ -400,8 +401,8 @@ impl<'a> Emitter<'a> {
         if self.frees {
             differs(FREED, Check::NotFreed);
         }
-        if !raw {
-            differs(UNINITIALISED, Check::Initialised);
+        if let Some(check) = written.check() {
+            differs(UNINITIALISED, check);
         }
     }
 
@@ -428,10 +429,10 @@ impl<'a> Emitter<'a> {
                 let value = self.assigned(e, self.code.width(*register), wraps);
                 out.push(self.assign(*register, value, span));
             }
-            StepKind::Load { to, from, raw } => {
+            StepKind::Load { to, from, written } => {
                 out.push(self.assign(*to, read(self.place(from)), span));
                 if self.layout.may_be_unwritten(from) {
-                    self.check(*to, *raw, span, out);
+                    self.check(*to, *written, span, out);
                 }
             }
             StepKind::Store { to, value } => {
@@ -460,7 +461,7 @@ impl<'a> Emitter<'a> {
                     out.push(Stmt::new(StmtKind::Eval(value), span));
                 }
                 if unwritten {
-                    self.check(*old, false, span, out);
+                    self.check(*old, Written::Needed, span, out);
                     self.check_sum(*rmw, *old, at, operand, span, out);
                 }
             }
@@ -483,7 +484,7 @@ impl<'a> Emitter<'a> {
             }
             StepKind::AwaitLoad { temporary, from, condition } => {
                 self.check_place(from, span, out);
-                let load = StepKind::Load { to: *temporary, from: from.clone(), raw: false };
+                let load = StepKind::Load { to: *temporary, from: from.clone(), written: Written::Needed };
                 let mut accesses = FxHashMap::default();
                 accesses.insert(*temporary, (0, &load));
                 let condition = self.inlined(condition, &accesses, &mut Vec::new());
@@ -591,7 +592,7 @@ impl<'a> Emitter<'a> {
         };
         let mut inner = vec![self.assign(old, read(self.place(at)), span)];
         if unwritten {
-            self.check(old, false, span, &mut inner);
+            self.check(old, Written::Needed, span, &mut inner);
         }
         let same = || binary(BinaryOp::Eq, read(self.register(old)), self.expr(expected));
         let store = Stmt::new(StmtKind::Assign { place: self.place(at), value: self.expr(new) }, span);
@@ -657,117 +658,4 @@ fn find_wide(kind: &StepKind, layout: &Layout, wide: &mut FxHashSet<RegId>) {
         }
         _ => {}
     }
-}
-
-/// Removes jumps to what follows anyway.
-fn strip(block: &mut Vec<Stmt>, next: Option<&Name>) {
-    let labels: Vec<Option<Name>> = block.iter().map(|stmt| stmt.labels.first().cloned()).collect();
-    for index in (0..block.len()).rev() {
-        let after = if index + 1 == block.len() { next } else { labels[index + 1].as_ref() };
-        let stmt = &mut block[index];
-        match &mut stmt.kind {
-            StmtKind::If { condition, then, otherwise } => {
-                strip(then, after);
-                strip(otherwise, after);
-                if then.is_empty() && !otherwise.is_empty() {
-                    std::mem::swap(then, otherwise);
-                    *condition = inverted(condition.clone());
-                }
-            }
-            StmtKind::Choose(alternatives) => {
-                alternatives.iter_mut().for_each(|alternative| strip(alternative, after));
-            }
-            StmtKind::Goto(to) if after == Some(to) => {
-                if stmt.labels.is_empty() {
-                    block.remove(index);
-                } else {
-                    stmt.kind = StmtKind::Skip;
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-fn inverted(e: written::Expr) -> written::Expr {
-    let span = e.span();
-    let kind = match e.kind {
-        ExprKind::Unary(UnaryOp::Not, a) => return *a,
-        ExprKind::Binary(op, a, b) => {
-            let opposite = match op {
-                BinaryOp::Eq => Some(BinaryOp::Ne),
-                BinaryOp::Ne => Some(BinaryOp::Eq),
-                BinaryOp::Lt => Some(BinaryOp::Ge),
-                BinaryOp::Ge => Some(BinaryOp::Lt),
-                BinaryOp::Gt => Some(BinaryOp::Le),
-                BinaryOp::Le => Some(BinaryOp::Gt),
-                _ => None,
-            };
-            match opposite {
-                Some(op) => ExprKind::Binary(op, a, b),
-                None => {
-                    let e = written::Expr::new(ExprKind::Binary(op, a, b), span);
-                    ExprKind::Unary(UnaryOp::Not, Box::new(e))
-                }
-            }
-        }
-        kind => ExprKind::Unary(UnaryOp::Not, Box::new(written::Expr::new(kind, span))),
-    };
-    written::Expr::new(kind, span)
-}
-
-/// The names that statements mention.
-fn mentioned(block: &[Stmt], found: &mut FxHashSet<Name>) {
-    fn in_place(place: &Place, found: &mut FxHashSet<Name>) {
-        match &place.kind {
-            PlaceKind::Named(name) => _ = found.insert(name.clone()),
-            PlaceKind::Element(_, e) | PlaceKind::Deref(e) => in_expr(e, found),
-        }
-    }
-    fn in_expr(e: &written::Expr, found: &mut FxHashSet<Name>) {
-        match &e.kind {
-            ExprKind::Read(place) | ExprKind::AddressOf(place) => in_place(place, found),
-            ExprKind::Unary(_, a) => in_expr(a, found),
-            ExprKind::Binary(_, a, b) => {
-                in_expr(a, found);
-                in_expr(b, found);
-            }
-            ExprKind::Locked(_, place, operands) => {
-                in_place(place, found);
-                operands.iter().for_each(|operand| in_expr(operand, found));
-            }
-            _ => {}
-        }
-    }
-    for stmt in block {
-        match &stmt.kind {
-            StmtKind::Assign { place, value } => {
-                in_place(place, found);
-                in_expr(value, found);
-            }
-            StmtKind::Eval(e) | StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e, _) => {
-                in_expr(e, found);
-            }
-            StmtKind::If { condition, .. } => in_expr(condition, found),
-            _ => {}
-        }
-        stmt.kind.blocks().into_iter().for_each(|block| mentioned(block, found));
-    }
-}
-
-fn targets(block: &[Stmt], found: &mut FxHashSet<Name>) {
-    for stmt in block {
-        if let StmtKind::Goto(to) = &stmt.kind {
-            found.insert(to.clone());
-        }
-        stmt.kind.blocks().into_iter().for_each(|block| targets(block, found));
-    }
-}
-
-fn drop_labels(block: &mut Vec<Stmt>, wanted: &FxHashSet<Name>) {
-    for stmt in block.iter_mut() {
-        stmt.labels.retain(|label| wanted.contains(label));
-        stmt.kind.blocks_mut().into_iter().for_each(|block| drop_labels(block, wanted));
-    }
-    block.retain(|stmt| !stmt.labels.is_empty() || stmt.kind != StmtKind::Skip);
 }

@@ -334,3 +334,84 @@ pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, registers: &[Register]) -> 
         (op, a, b) => Expr::Binary(op, Box::new(a), Box::new(b)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: RegId = RegId(0);
+    const B: RegId = RegId(1);
+
+    /// The value of an expression for values of the two registers.
+    fn value(e: &Expr, a: i64, b: i64) -> Option<i64> {
+        Some(match e {
+            Expr::Int(value) => *value,
+            Expr::Reg(register) => [a, b][register.0 as usize],
+            Expr::Address(..) => return None,
+            Expr::Not(e) => (value(e, a, b)? == 0).into(),
+            Expr::Wrap(width, e) => wrap_int(*width, value(e, a, b)?),
+            Expr::Binary(op, x, y) => {
+                palisade_program::running::binary(*op, value(x, a, b)?, value(y, a, b)?).ok()?
+            }
+        })
+    }
+
+    /// Simplification and bounds, for operators that cannot fail, against evaluation.
+    #[test]
+    fn simplified_expressions_have_the_same_values() {
+        let ops = [
+            BinaryOp::WordAdd,
+            BinaryOp::WordSub,
+            BinaryOp::WordMul,
+            BinaryOp::BitAnd,
+            BinaryOp::BitOr,
+            BinaryOp::BitXor,
+            BinaryOp::Eq,
+            BinaryOp::Ne,
+            BinaryOp::Lt,
+            BinaryOp::Le,
+            BinaryOp::Gt,
+            BinaryOp::Ge,
+            BinaryOp::WordLt,
+            BinaryOp::WordLe,
+        ];
+        for width in [1, 8, 32, 64] {
+            let register = |name: &str| Register { name: name.to_owned(), width };
+            let registers = [register("a"), register("b")];
+            let (lo, hi) = width_bounds(width);
+            let mut values = vec![lo, hi, 0, 1, hi / 2, wrap_int(width, -1), wrap_int(width, 7)];
+            values.dedup();
+            let constants = [0, 1, -1, 2, 255, 0x8000_0000, i64::MAX, i64::MIN];
+            let mut leaves = vec![Expr::Reg(A), Expr::Reg(B)];
+            leaves.extend(constants.map(Expr::Int));
+            for &first in &ops {
+                for &second in &ops {
+                    for x in &leaves {
+                        for y in &leaves {
+                            let inner = binary(first, Expr::Reg(A), x.clone(), &registers);
+                            let plain = Expr::Binary(first, Box::new(Expr::Reg(A)), Box::new(x.clone()));
+                            let inner = wrap(16, inner, &registers);
+                            let plain = Expr::Wrap(16, Box::new(plain));
+                            let found = binary(second, inner, y.clone(), &registers);
+                            let plain = Expr::Binary(second, Box::new(plain), Box::new(y.clone()));
+                            check(&found, &plain, &registers, &values);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(found: &Expr, plain: &Expr, registers: &[Register], values: &[i64]) {
+        let (lo, hi) = found.bounds(registers);
+        for &a in values {
+            for &b in values {
+                let expected = value(plain, a, b);
+                assert_eq!(value(found, a, b), expected, "{plain:?} became {found:?} for {a}, {b}");
+                let inside = expected.is_none_or(|value| lo <= value && value <= hi);
+                assert!(inside, "{found:?} has bounds {lo}, {hi}, but is {expected:?} for {a}, {b}");
+            }
+        }
+    }
+}

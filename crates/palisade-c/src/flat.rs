@@ -68,15 +68,38 @@ pub(crate) struct Access {
     pub(crate) size: u32,
 }
 
+/// Whether what a load finds must have been written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Written {
+    /// It is used, so it must.
+    Needed,
+    /// Only some of its bits are used. If it was not written, that is a limit: a bit-field may be assigned while
+    /// the bits around it were never.
+    Partly,
+    /// It is copied as it is.
+    Copied,
+}
+
+impl Written {
+    /// What a check of it is about.
+    pub(crate) fn check(self) -> Option<Check> {
+        match self {
+            Written::Needed => Some(Check::Initialised),
+            Written::Partly => Some(Check::Value),
+            Written::Copied => None,
+        }
+    }
+}
+
 /// What a step does.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum StepKind {
     Assign(RegId, Expr),
-    /// Loads. A raw load may load what was never written, to copy it.
+    /// Loads what must have been written, except in a copy.
     Load {
         to: RegId,
         from: Access,
-        raw: bool,
+        written: Written,
     },
     Store {
         to: Access,

@@ -8,7 +8,7 @@
 
 use crate::Places;
 use crate::expr::{self, Expr};
-use crate::flat::{Access, BlockId, Code, End, RegId, Step, StepKind};
+use crate::flat::{Access, BlockId, Code, End, RegId, Step, StepKind, Written};
 use crate::link::{FunctionRef, Target};
 use crate::memory::{Memory, MemoryObject, Refusal, ThreadNumber, Val, leaves, unsupported, width};
 use crate::objects::ObjectKind;
@@ -248,6 +248,11 @@ impl<'a, 'c> Generator<'a, 'c> {
         i64::try_from(index + 1).expect("few threads")
     }
 
+    /// How often a value is used.
+    pub(crate) fn uses(&self, value: ValueId) -> u32 {
+        self.frame().uses[value.index()]
+    }
+
     /// The type of a local variable in the source program.
     pub(crate) fn variable_type(&self, variable: ValueId) -> Option<palisade_llvm::debug::NodeId> {
         self.frame().names.get(&variable).and_then(|(_, ty)| *ty)
@@ -427,7 +432,11 @@ impl<'a, 'c> Generator<'a, 'c> {
     /// Copies a scalar, whether it was written or not.
     pub(crate) fn copy_leaf(&mut self, to: Expr, from: Expr, size: u32) {
         let register = self.temporary(8 << size);
-        self.step(StepKind::Load { to: register, from: Access { pointer: from, size }, raw: true });
+        self.step(StepKind::Load {
+            to: register,
+            from: Access { pointer: from, size },
+            written: Written::Copied,
+        });
         self.step(StepKind::Store { to: Access { pointer: to, size }, value: Expr::Reg(register) });
     }
 
@@ -739,7 +748,11 @@ impl<'a, 'c> Generator<'a, 'c> {
         }
         // Not the address of a function of this type. The access fails with the address.
         let register = self.temporary(8);
-        self.step(StepKind::Load { to: register, from: Access { pointer, size: 0 }, raw: false });
+        self.step(StepKind::Load {
+            to: register,
+            from: Access { pointer, size: 0 },
+            written: Written::Needed,
+        });
         self.step(StepKind::Assert(Expr::Int(0), Check::Unreachable));
         self.end(End::Stop);
         self.go_on(after);

@@ -4,7 +4,7 @@
 //! if the address of the object is kept somewhere, by any pointer of the same size.
 
 use crate::expr::Expr;
-use crate::flat::{Access, Code, End, ObjectId, StepKind};
+use crate::flat::{Access, Code, End, ObjectId, StepKind, Written};
 use crate::link::Target;
 use crate::memory::{FUNCTION_STEP, Memory};
 use crate::objects::{NULL_REGION, Object, ObjectKind, Objects};
@@ -159,6 +159,11 @@ impl Layout {
         self.may_touch(access).any(|cell| cell.wide)
     }
 
+    /// Whether the address of a local variable is kept somewhere.
+    pub(crate) fn exposes_locals(&self, memory: &Memory<'_>) -> bool {
+        self.exposed.iter().any(|&object| memory.object(object).kind == ObjectKind::Local)
+    }
+
     /// The objects and functions, for explanations.
     pub(crate) fn objects(&self, memory: &Memory<'_>) -> Objects {
         let mut all = Vec::new();
@@ -222,8 +227,8 @@ impl Uses {
 
     fn step(&mut self, kind: &StepKind) {
         match kind {
-            StepKind::Load { from, raw, to: _ } => {
-                self.raw_copies |= *raw;
+            StepKind::Load { from, written, to: _ } => {
+                self.raw_copies |= *written == Written::Copied;
                 self.access(from);
             }
             StepKind::Store { to, value } => {

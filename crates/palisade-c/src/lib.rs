@@ -38,6 +38,7 @@ mod memory;
 mod objects;
 mod promote;
 mod propagate;
+mod statements;
 mod threads;
 mod tidy;
 
@@ -177,6 +178,10 @@ pub fn translate(
     let frees = context.features.frees;
     if frees && context.notes.contains(&Note(heap::SUCCEED.to_owned())) {
         context.notes.insert(Note(heap::REUSE.to_owned()));
+    }
+    if layout.exposes_locals(&context.memory) {
+        let note = "accesses to a local variable after its function has returned are not reported";
+        context.notes.insert(Note(note.to_owned()));
     }
     let waiting = context.waiting.len();
     let processes = threads.iter().map(|thread| (thread, emit::process(thread, &layout, frees, waiting)));

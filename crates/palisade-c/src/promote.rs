@@ -70,18 +70,18 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
             let span = step.span;
             let mut push = |kind| block.steps.push(Step { kind, span });
             match step.kind {
-                StepKind::Load { to, from, raw } => match place(&from) {
+                StepKind::Load { to, from, written } => match place(&from) {
                     Some((covered, registers)) => {
-                        for &register in registers.iter().filter(|_| !raw) {
-                            // A struct may be copied as one word even if parts of it were never written.
-                            let several = registers.len() > 1;
-                            let check = if several { Check::Value } else { Check::Initialised };
-                            push(StepKind::Initialised(register, check));
+                        // A struct may be copied as one word even if parts of it were never written.
+                        let several = registers.len() > 1;
+                        let check = written.check().map(|check| if several { Check::Value } else { check });
+                        for &register in &registers {
+                            check.iter().for_each(|&check| push(StepKind::Initialised(register, check)));
                         }
                         let value = covered.load(&registers, 8 << from.size, &types);
                         push(StepKind::Assign(to, value));
                     }
-                    None => push(StepKind::Load { to, from, raw }),
+                    None => push(StepKind::Load { to, from, written }),
                 },
                 StepKind::Store { to, value } => match place(&to) {
                     Some((covered, registers)) => {

@@ -5,7 +5,7 @@
 //! both by locked exchanges.
 
 use crate::expr::{self, Expr};
-use crate::flat::{Access, BlockId, Code, End, ObjectId, Step, StepKind};
+use crate::flat::{Access, BlockId, Code, End, ObjectId, Step, StepKind, Written};
 use crate::groups::{self, Groups};
 use crate::inline::{Context, Generator};
 use crate::library::first_child;
@@ -301,7 +301,7 @@ impl Threads<'_, '_> {
                 }
                 let nothing = generator.temporary(8);
                 let from = Access { pointer: entry, size: 0 };
-                generator.step(StepKind::Load { to: nothing, from, raw: false });
+                generator.step(StepKind::Load { to: nothing, from, written: Written::Needed });
                 generator.end(End::Stop);
             }
         }
@@ -598,7 +598,7 @@ fn join(code: &mut Code, cells: Cells, result: Option<crate::flat::RegId>) -> Ve
     ];
     if let Some(to) = result {
         let from = Access { pointer: Expr::Address(cells.result, 0), size: 3 };
-        steps.push(StepKind::Load { to, from, raw: false });
+        steps.push(StepKind::Load { to, from, written: Written::Needed });
     }
     steps
 }
@@ -629,7 +629,7 @@ fn set_cell(generator: &mut Generator<'_, '_>, cell: ObjectId) {
 fn load_cell(generator: &mut Generator<'_, '_>, cell: ObjectId, size: u32) -> Expr {
     let to = generator.temporary(8 << size);
     let from = Access { pointer: Expr::Address(cell, 0), size };
-    generator.step(StepKind::Load { to, from, raw: false });
+    generator.step(StepKind::Load { to, from, written: Written::Needed });
     Expr::Reg(to)
 }
 

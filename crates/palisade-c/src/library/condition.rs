@@ -6,7 +6,7 @@
 //! and does nothing if nobody waits. Otherwise it clears the bit of any of the waiting threads.
 
 use crate::expr::Expr;
-use crate::flat::{Access, End, StepKind};
+use crate::flat::{Access, End, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use palisade_llvm::values::Operand;
 use palisade_program::written::{BinaryOp, Rmw};
@@ -105,7 +105,7 @@ impl Generator<'_, '_> {
         self.end(End::Goto(again));
         self.go_on(again);
         let word = self.temporary(64);
-        self.step(StepKind::Load { to: word, from: at.clone(), raw: false });
+        self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
         let some = self.binary(BinaryOp::Ne, Expr::Reg(word), Expr::Int(0));
         self.end(End::Branch(some, choose, after));
         self.go_on(choose);
@@ -130,7 +130,7 @@ impl Generator<'_, '_> {
     fn broadcast(&mut self, at: &Access) {
         let (wake, after) = (self.new_block(), self.new_block());
         let word = self.temporary(64);
-        self.step(StepKind::Load { to: word, from: at.clone(), raw: false });
+        self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
         let some = self.binary(BinaryOp::Ne, Expr::Reg(word), Expr::Int(0));
         self.end(End::Branch(some, wake, after));
         self.go_on(wake);

@@ -3,7 +3,7 @@
 //! The bytes are those of scalars. Which ones is known from the object, or from the type of the pointer.
 
 use crate::expr::Expr;
-use crate::flat::{Access, StepKind};
+use crate::flat::{Access, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use crate::memory::{Leaf, leaves};
 use palisade_llvm::instructions::{CastOp, Instruction, Op};
@@ -57,7 +57,7 @@ impl Generator<'_, '_> {
                 let pointer = self.binary(BinaryOp::WordAdd, second.clone(), Expr::Int(leaf.offset));
                 let register = self.temporary(8 << leaf.size);
                 let from = Access { pointer, size: leaf.size };
-                self.step(StepKind::Load { to: register, from, raw: true });
+                self.step(StepKind::Load { to: register, from, written: Written::Copied });
                 loaded.push((leaf, register));
             }
             for (leaf, register) in loaded {

@@ -5,7 +5,7 @@
 //! succeeds; unlocking is a locked exchange, as in glibc on x86.
 
 use crate::expr::Expr;
-use crate::flat::{Access, End, StepKind};
+use crate::flat::{Access, End, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use palisade_llvm::values::Operand;
 use palisade_program::written::{BinaryOp, Check, Rmw};
@@ -63,7 +63,7 @@ impl Generator<'_, '_> {
                 } else {
                     let kind = self.temporary(32);
                     let from = Access { pointer: attribute, size: 2 };
-                    self.step(StepKind::Load { to: kind, from, raw: false });
+                    self.step(StepKind::Load { to: kind, from, written: Written::Needed });
                     Expr::Reg(kind)
                 };
                 self.init_mutex(at, kind)?;
@@ -81,7 +81,7 @@ impl Generator<'_, '_> {
             "pthread_mutex_destroy" | "mtx_destroy" | "pthread_spin_destroy" => {
                 let at = self.mutex(name, operands)?;
                 let old = self.temporary(8 << at.size);
-                self.step(StepKind::Load { to: old, from: at.clone(), raw: false });
+                self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
                 let owner = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(OWNER));
                 let free = self.binary(BinaryOp::Eq, owner, Expr::Int(0));
                 self.step(StepKind::Assert(free, Check::Usable));
@@ -119,7 +119,7 @@ impl Generator<'_, '_> {
     fn check_mutex(&mut self, at: &Access) {
         if self.context.features.destroys_mutexes {
             let old = self.temporary(8 << at.size);
-            self.step(StepKind::Load { to: old, from: at.clone(), raw: false });
+            self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
             let usable = self.binary(BinaryOp::Ne, Expr::Reg(old), Expr::Int(DESTROYED));
             self.step(StepKind::Assert(usable, Check::Usable));
         }
@@ -132,7 +132,7 @@ impl Generator<'_, '_> {
             return Expr::Int(0);
         }
         let (word, me) = (self.temporary(8 << at.size), self.owner());
-        self.step(StepKind::Load { to: word, from: at.clone(), raw: false });
+        self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
         let mine = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Int(OWNER | RECURSIVE));
         let mine = self.binary(BinaryOp::Eq, mine, Expr::Int(me | RECURSIVE));
         let (yes, no) = (self.new_block(), self.new_block());
@@ -190,7 +190,7 @@ impl Generator<'_, '_> {
             self.step(StepKind::Assert(held, Check::Held));
             return;
         }
-        self.step(StepKind::Load { to: old, from: at.clone(), raw: false });
+        self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
         let owner = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(OWNER));
         let held = self.binary(BinaryOp::Eq, owner, Expr::Int(me));
         self.step(StepKind::Assert(held, Check::Held));
@@ -228,7 +228,7 @@ impl Generator<'_, '_> {
             "pthread_rwlock_init" => self.step(StepKind::Store { to: at, value: Expr::Int(0) }),
             "pthread_rwlock_destroy" => {
                 let old = self.temporary(32);
-                self.step(StepKind::Load { to: old, from: at, raw: false });
+                self.step(StepKind::Load { to: old, from: at, written: Written::Needed });
                 let free = self.binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(0));
                 self.step(StepKind::Assert(free, Check::Usable));
             }
@@ -248,7 +248,7 @@ impl Generator<'_, '_> {
             }
             _ => {
                 let old = self.temporary(32);
-                self.step(StepKind::Load { to: old, from: at.clone(), raw: false });
+                self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
                 let writes = self.binary(BinaryOp::Lt, Expr::Reg(old), Expr::Int(0));
                 let (writer, reader, after) = (self.new_block(), self.new_block(), self.new_block());
                 self.end(End::Branch(writes, writer, reader));
@@ -289,7 +289,7 @@ impl Generator<'_, '_> {
             self.step(StepKind::AwaitLoad { temporary, from: at.clone(), condition });
         }
         let word = self.temporary(width);
-        self.step(StepKind::Load { to: word, from: at.clone(), raw: false });
+        self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
         let enough = self.binary(BinaryOp::Ge, Expr::Reg(word), Expr::Int(least));
         let failed = if wait { again } else { self.new_block() };
         self.end(End::Branch(enough, change, failed));

@@ -1,7 +1,7 @@
 //! Semaphores, barriers, and functions that run once.
 
 use crate::expr::Expr;
-use crate::flat::{Access, End, StepKind};
+use crate::flat::{Access, End, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use crate::memory::as_function;
 use palisade_llvm::values::Operand;
@@ -46,7 +46,7 @@ impl Generator<'_, '_> {
             "sem_getvalue" => {
                 let (from, to) = (self.long(operands)?, self.operand(operands, 1)?);
                 let value = self.temporary(64);
-                self.step(StepKind::Load { to: value, from, raw: false });
+                self.step(StepKind::Load { to: value, from, written: Written::Needed });
                 let value = self.wrap(32, Expr::Reg(value));
                 self.step(StepKind::Store { to: Access { pointer: to, size: 2 }, value });
             }
@@ -79,7 +79,7 @@ impl Generator<'_, '_> {
     /// modulo 4: a thread that is so late that it misses a change just waits for the next one.
     fn barrier(&mut self, at: &Access) -> Expr {
         let old = self.temporary(64);
-        let load = self.make_step(StepKind::Load { to: old, from: at.clone(), raw: false });
+        let load = self.make_step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
         let arrived = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int((1 << TAKES) - 1));
         let takes = self.binary(BinaryOp::WordShr, Expr::Reg(old), Expr::Int(TAKES));
         let takes = self.binary(BinaryOp::BitAnd, takes, Expr::Int((1 << TAKES) - 1));
@@ -125,7 +125,7 @@ impl Generator<'_, '_> {
             return Err(self.refuse("a function to run once that is not known by name"));
         };
         let word = self.temporary(32);
-        self.step(StepKind::Load { to: word, from: at.clone(), raw: false });
+        self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
         let done = self.binary(BinaryOp::Eq, Expr::Reg(word), Expr::Int(2));
         let (slow, run, wait, after) =
             (self.new_block(), self.new_block(), self.new_block(), self.new_block());
