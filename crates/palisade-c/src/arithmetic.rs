@@ -19,11 +19,11 @@ impl Generator<'_, '_> {
     pub(crate) fn operation(&mut self, instruction: &Instruction) -> Result<(), Refused> {
         let value = match &instruction.op {
             Op::Load { ty, pointer, access } => {
-                let _ = access;
+                let plain = is_plain(access);
                 let pointer = self.scalar(*pointer)?;
                 let partly = instruction.result.is_some_and(|result| self.is_masked(result));
                 let written = if partly { Written::Partly } else { Written::Needed };
-                self.load_type(*ty, pointer, written)?
+                self.load_type(*ty, pointer, plain, written)?
             }
             Op::Store { value, pointer, access } => {
                 if access.nontemporal {
@@ -36,7 +36,7 @@ impl Generator<'_, '_> {
                 if matches!(ordering, Some(Ordering::Release | Ordering::SequentiallyConsistent)) {
                     self.step(StepKind::StoreFence);
                 }
-                self.store_type(ty, pointer, value)?;
+                self.store_type(ty, pointer, is_plain(access), value)?;
                 if ordering == Some(Ordering::SequentiallyConsistent) {
                     self.step(StepKind::Fence);
                 }
@@ -176,7 +176,13 @@ impl Generator<'_, '_> {
     }
 
     /// Loads a value of a type, part by part.
-    fn load_type(&mut self, ty: TypeId, pointer: Expr, written: Written) -> Result<Val, Refused> {
+    fn load_type(
+        &mut self,
+        ty: TypeId,
+        pointer: Expr,
+        plain: bool,
+        written: Written,
+    ) -> Result<Val, Refused> {
         let module = self.module();
         match module.types.body(ty) {
             Type::Struct { fields, .. } => {
@@ -185,7 +191,7 @@ impl Generator<'_, '_> {
                     let at = element_offset(module, ty, index);
                     let at = self.accept(at)?;
                     let pointer = self.binary(BinaryOp::WordAdd, pointer.clone(), Expr::Int(at));
-                    parts.push(self.load_type(field, pointer, written)?);
+                    parts.push(self.load_type(field, pointer, plain, written)?);
                 }
                 Ok(Val::Aggregate(parts))
             }
@@ -193,14 +199,14 @@ impl Generator<'_, '_> {
                 let size = self.size(ty)?;
                 let width = self.type_width(ty)?;
                 let register = self.temporary(if width == 1 { 8 } else { width });
-                self.step(StepKind::Load { to: register, from: Access { pointer, size }, written });
+                self.step(StepKind::Load { to: register, from: Access { pointer, size, plain }, written });
                 Ok(Val::Scalar(self.wrap(width, Expr::Reg(register))))
             }
         }
     }
 
     /// Stores a value of a type, part by part.
-    fn store_type(&mut self, ty: TypeId, pointer: Expr, value: Val) -> Result<(), Refused> {
+    fn store_type(&mut self, ty: TypeId, pointer: Expr, plain: bool, value: Val) -> Result<(), Refused> {
         let module = self.module();
         match (module.types.body(ty), value) {
             // What nobody may read is not written.
@@ -210,7 +216,7 @@ impl Generator<'_, '_> {
                     let at = element_offset(module, ty, index);
                     let at = self.accept(at)?;
                     let pointer = self.binary(BinaryOp::WordAdd, pointer.clone(), Expr::Int(at));
-                    self.store_type(field, pointer, part)?;
+                    self.store_type(field, pointer, plain, part)?;
                 }
                 Ok(())
             }
@@ -220,7 +226,7 @@ impl Generator<'_, '_> {
                     let at = element_offset(module, ty, index);
                     let at = self.accept(at)?;
                     let pointer = self.binary(BinaryOp::WordAdd, pointer.clone(), Expr::Int(at));
-                    self.store_type(element, pointer, part)?;
+                    self.store_type(element, pointer, plain, part)?;
                 }
                 Ok(())
             }
@@ -229,7 +235,7 @@ impl Generator<'_, '_> {
             }
             (_, Val::Scalar(value)) => {
                 let size = self.size(ty)?;
-                self.step(StepKind::Store { to: Access { pointer, size }, value });
+                self.step(StepKind::Store { to: Access { pointer, size, plain }, value });
                 Ok(())
             }
             _ => Err(self.refuse("a store of this form")),
@@ -256,7 +262,7 @@ impl Generator<'_, '_> {
     ) -> Result<Val, Refused> {
         let (size, width) = (self.size(ty)?, self.type_width(ty)?);
         let old = self.temporary(width);
-        let at = Access { pointer, size };
+        let at = Access { pointer, size, plain: false };
         let rmw = match op {
             RmwOp::Xchg => Some(Rmw::Exchange),
             RmwOp::Add => Some(Rmw::FetchAdd),
@@ -303,7 +309,7 @@ impl Generator<'_, '_> {
     ) -> Result<Val, Refused> {
         let (size, width) = (self.size(ty)?, self.type_width(ty)?);
         let (old, done) = (self.temporary(width), self.temporary(1));
-        let at = Access { pointer, size };
+        let at = Access { pointer, size, plain: false };
         self.step(StepKind::Cas { old: Some(old), done: Some(done), at, expected, new });
         Ok(Val::Aggregate(vec![Val::Scalar(Expr::Reg(old)), Val::Scalar(Expr::Reg(done))]))
     }
@@ -550,4 +556,9 @@ impl Generator<'_, '_> {
 
 fn is_clobber(constraint: &str) -> bool {
     constraint.is_empty() || constraint.starts_with("~{")
+}
+
+/// Whether a load or store is plain: neither atomic nor volatile.
+fn is_plain(access: &palisade_llvm::instructions::Access) -> bool {
+    access.atomic.is_none() && !access.volatile
 }

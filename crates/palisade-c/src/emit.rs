@@ -21,9 +21,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const MAX_DEPTH: usize = 12;
 
 /// The process of a thread.
-pub(crate) fn process(thread: &ThreadCode, layout: &Layout, frees: bool, waiting: usize) -> Template {
+pub(crate) fn process(
+    thread: &ThreadCode,
+    layout: &Layout,
+    frees: bool,
+    waiting: usize,
+    races: bool,
+) -> Template {
     let code = &thread.code;
-    let emitter = Emitter::new(code, layout, frees, waiting);
+    let mut emitter = Emitter::new(code, layout, frees, waiting);
+    emitter.races = races;
     let body = emitter.body();
     Template {
         name: Name::generated(thread.name.as_str()),
@@ -42,6 +49,8 @@ struct Emitter<'a> {
     frees: bool,
     /// How many threads may wait for conditions.
     waiting: usize,
+    /// Whether data races are looked for, so that plain accesses are marked.
+    races: bool,
     /// Registers that may hold what was never written.
     wide: FxHashSet<RegId>,
     names: Vec<Option<Name>>,
@@ -130,6 +139,7 @@ impl<'a> Emitter<'a> {
             layout,
             liveness: Liveness::new(code),
             frees,
+            races: false,
             waiting,
             wide,
             names,
@@ -288,7 +298,8 @@ impl<'a> Emitter<'a> {
                                 Expr::Address(..) | Expr::Int(_) => self.place(from),
                                 pointer => {
                                     let pointer = self.inlined(pointer, accesses, order)?;
-                                    deref(key(pointer, from.size))
+                                    let place = deref(key(pointer, from.size));
+                                    if from.plain && self.races { place.plainly() } else { place }
                                 }
                             };
                             read(place)
@@ -367,6 +378,12 @@ impl<'a> Emitter<'a> {
     }
 
     fn place(&self, access: &Access) -> Place {
+        let place = self.any_place(access);
+        if access.plain && self.races { place.plainly() } else { place }
+    }
+
+    /// The place of an access that the translation makes for itself.
+    fn any_place(&self, access: &Access) -> Place {
         match self.layout.cell(access) {
             Some(cell) => Place::new(PlaceKind::Named(Name::generated(cell.name.as_str())), Span::NONE),
             None => deref(match self.constant(&access.pointer) {
@@ -440,7 +457,7 @@ impl<'a> Emitter<'a> {
                 // The translation itself marks memory.
                 let marks = matches!(value, Expr::Int(UNINITIALISED | FREED));
                 if self.frees && !marks && self.layout.may_touch(to).any(|cell| cell.heap) {
-                    let differs = binary(BinaryOp::Ne, read(self.place(to)), int(FREED));
+                    let differs = binary(BinaryOp::Ne, read(self.any_place(to)), int(FREED));
                     out.push(Stmt::new(StmtKind::Assert(differs, Check::NotFreed), span));
                 }
                 if unwritten && to.size == 3 && !marks && !self.is_surely_written(value) {

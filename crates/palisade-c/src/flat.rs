@@ -66,6 +66,8 @@ pub(crate) struct Step {
 pub(crate) struct Access {
     pub(crate) pointer: Expr,
     pub(crate) size: u32,
+    /// Whether the program makes it as a plain access, which must not race with others.
+    pub(crate) plain: bool,
 }
 
 /// Whether what a load finds must have been written.

@@ -153,7 +153,7 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
 fn store(code: &Code, pointer: RegId, leaf: &Leaf, value: i64) -> StepKind {
     let pointer =
         expr::binary(BinaryOp::WordAdd, Expr::Reg(pointer), Expr::Int(leaf.offset), &code.registers);
-    StepKind::Store { to: Access { pointer, size: leaf.size }, value: Expr::Int(value) }
+    StepKind::Store { to: Access { pointer, size: leaf.size, plain: false }, value: Expr::Int(value) }
 }
 
 /// A register that is 0 when the thread starts.
@@ -226,7 +226,7 @@ pub(crate) fn expand_free(
         }
         if let Some(first) = layout.leaves.first() {
             let pointer = Expr::Reg(register);
-            push(code, found, StepKind::Freeable(Access { pointer, size: first.size }));
+            push(code, found, StepKind::Freeable(Access { pointer, size: first.size, plain: false }));
         }
         for leaf in &layout.leaves {
             let store = store(code, register, leaf, FREED);

@@ -434,10 +434,13 @@ impl<'a, 'c> Generator<'a, 'c> {
         let register = self.temporary(8 << size);
         self.step(StepKind::Load {
             to: register,
-            from: Access { pointer: from, size },
+            from: Access { pointer: from, size, plain: true },
             written: Written::Copied,
         });
-        self.step(StepKind::Store { to: Access { pointer: to, size }, value: Expr::Reg(register) });
+        self.step(StepKind::Store {
+            to: Access { pointer: to, size, plain: true },
+            value: Expr::Reg(register),
+        });
     }
 
     /// Sets the value of an instruction or parameter.
@@ -750,7 +753,7 @@ impl<'a, 'c> Generator<'a, 'c> {
         let register = self.temporary(8);
         self.step(StepKind::Load {
             to: register,
-            from: Access { pointer, size: 0 },
+            from: Access { pointer, size: 0, plain: false },
             written: Written::Needed,
         });
         self.step(StepKind::Assert(Expr::Int(0), Check::Unreachable));

@@ -184,7 +184,8 @@ pub fn translate(
         context.notes.insert(Note(note.to_owned()));
     }
     let waiting = context.waiting.len();
-    let processes = threads.iter().map(|thread| (thread, emit::process(thread, &layout, frees, waiting)));
+    let processes =
+        threads.iter().map(|thread| (thread, emit::process(thread, &layout, frees, waiting, options.races)));
     let merged = merge(processes.collect());
     let started = threads.len().saturating_sub(1);
     let names: Vec<&str> = threads.iter().skip(1).map(|thread| thread.name.as_str()).collect();

@@ -108,8 +108,9 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
 fn load_constants(code: &mut Code, memory: &Memory<'_>) -> bool {
     let mut changed = false;
     for step in code.blocks.iter_mut().flat_map(|block| &mut block.steps) {
-        if let StepKind::Load { to, from: Access { pointer: Expr::Address(object, offset), size }, .. } =
-            &step.kind
+        if let StepKind::Load {
+            to, from: Access { pointer: Expr::Address(object, offset), size, .. }, ..
+        } = &step.kind
             && memory.object(*object).constant
             && let leaves = &memory.object(*object).leaves
             && let Some(leaf) = leaves.iter().find(|leaf| leaf.offset == *offset && leaf.size == *size)

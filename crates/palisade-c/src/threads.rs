@@ -300,14 +300,14 @@ impl Threads<'_, '_> {
                     generator.go_on(no);
                 }
                 let nothing = generator.temporary(8);
-                let from = Access { pointer: entry, size: 0 };
+                let from = Access { pointer: entry, size: 0, plain: false };
                 generator.step(StepKind::Load { to: nothing, from, written: Written::Needed });
                 generator.end(End::Stop);
             }
         }
         let code = generator.finish(|generator| {
             let value = Expr::Reg(generator.result);
-            let to = Access { pointer: Expr::Address(cells.result, 0), size: 3 };
+            let to = Access { pointer: Expr::Address(cells.result, 0), size: 3, plain: false };
             generator.step(StepKind::Store { to, value });
             set_cell(generator, cells.ended);
         });
@@ -539,7 +539,7 @@ impl Threads<'_, '_> {
         let slot = &self.slots[&number];
         let mut steps = Vec::new();
         let mut store = |object, value: &Expr| {
-            let to = Access { pointer: Expr::Address(object, 0), size: 3 };
+            let to = Access { pointer: Expr::Address(object, 0), size: 3, plain: false };
             steps.push(StepKind::Store { to, value: value.clone() });
         };
         if slot.entries.len() != 1 {
@@ -552,7 +552,7 @@ impl Threads<'_, '_> {
             return steps;
         }
         let old = code.new_register("", 32);
-        let at = Access { pointer: Expr::Address(cells.started, 0), size: 2 };
+        let at = Access { pointer: Expr::Address(cells.started, 0), size: 2, plain: false };
         steps.push(StepKind::Locked { rmw: Rmw::Exchange, old, at, operand: Expr::Int(1) });
         steps
     }
@@ -588,7 +588,7 @@ fn entry_function(entry: FunctionRef) -> palisade_llvm::module::FunctionId {
 /// Joins a thread: waits for its end, and marks it as joined. It must not have been before.
 fn join(code: &mut Code, cells: Cells, result: Option<crate::flat::RegId>) -> Vec<StepKind> {
     let (temporary, old) = (code.new_register("", 32), code.new_register("", 32));
-    let ended = || Access { pointer: Expr::Address(cells.ended, 0), size: 2 };
+    let ended = || Access { pointer: Expr::Address(cells.ended, 0), size: 2, plain: false };
     let condition = expr::binary(BinaryOp::Ne, Expr::Reg(temporary), Expr::Int(0), &code.registers);
     let once = expr::binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(1), &code.registers);
     let mut steps = vec![
@@ -597,7 +597,7 @@ fn join(code: &mut Code, cells: Cells, result: Option<crate::flat::RegId>) -> Ve
         StepKind::Assert(once, Check::Joinable),
     ];
     if let Some(to) = result {
-        let from = Access { pointer: Expr::Address(cells.result, 0), size: 3 };
+        let from = Access { pointer: Expr::Address(cells.result, 0), size: 3, plain: false };
         steps.push(StepKind::Load { to, from, written: Written::Needed });
     }
     steps
@@ -607,7 +607,7 @@ fn join(code: &mut Code, cells: Cells, result: Option<crate::flat::RegId>) -> Ve
 fn join_all(code: &mut Code, cells: Cells, count: i64) -> Vec<StepKind> {
     let temporary = code.new_register("", 32);
     let condition = expr::binary(BinaryOp::Eq, Expr::Reg(temporary), Expr::Int(count), &code.registers);
-    let from = Access { pointer: Expr::Address(cells.ended, 0), size: 2 };
+    let from = Access { pointer: Expr::Address(cells.ended, 0), size: 2, plain: false };
     vec![StepKind::Fence, StepKind::AwaitLoad { temporary, from, condition }]
 }
 
@@ -615,20 +615,20 @@ fn join_all(code: &mut Code, cells: Cells, count: i64) -> Vec<StepKind> {
 fn await_cell(generator: &mut Generator<'_, '_>, cell: ObjectId) {
     let temporary = generator.temporary(32);
     let condition = generator.binary(BinaryOp::Ne, Expr::Reg(temporary), Expr::Int(0));
-    let from = Access { pointer: Expr::Address(cell, 0), size: 2 };
+    let from = Access { pointer: Expr::Address(cell, 0), size: 2, plain: false };
     generator.step(StepKind::AwaitLoad { temporary, from, condition });
 }
 
 /// Sets a cell to 1 by a locked exchange, which is a fence.
 fn set_cell(generator: &mut Generator<'_, '_>, cell: ObjectId) {
     let old = generator.temporary(32);
-    let at = Access { pointer: Expr::Address(cell, 0), size: 2 };
+    let at = Access { pointer: Expr::Address(cell, 0), size: 2, plain: false };
     generator.step(StepKind::Locked { rmw: Rmw::Exchange, old, at, operand: Expr::Int(1) });
 }
 
 fn load_cell(generator: &mut Generator<'_, '_>, cell: ObjectId, size: u32) -> Expr {
     let to = generator.temporary(8 << size);
-    let from = Access { pointer: Expr::Address(cell, 0), size };
+    let from = Access { pointer: Expr::Address(cell, 0), size, plain: false };
     generator.step(StepKind::Load { to, from, written: Written::Needed });
     Expr::Reg(to)
 }

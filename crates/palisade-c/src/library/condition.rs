@@ -52,13 +52,14 @@ impl Generator<'_, '_> {
     }
 
     fn word(&mut self, operands: &[Operand]) -> Result<Access, Refused> {
-        Ok(Access { pointer: self.operand(operands, 0)?, size: 3 })
+        Ok(Access { pointer: self.operand(operands, 0)?, size: 3, plain: false })
     }
 
     fn wait(&mut self, name: &str, operands: &[Operand], late: Option<i64>) -> Result<Expr, Refused> {
         let at = self.word(operands)?;
         let mutex = self.operand(operands, 1)?;
-        let mutex = Access { pointer: mutex, size: if name.starts_with("cnd_") { 3 } else { 2 } };
+        let mutex =
+            Access { pointer: mutex, size: if name.starts_with("cnd_") { 3 } else { 2 }, plain: false };
         let thread = self.thread;
         let waiting = &mut self.context.waiting;
         let bit = waiting.iter().position(|known| *known == thread).unwrap_or_else(|| {

@@ -34,7 +34,10 @@ impl Generator<'_, '_> {
             "posix_memalign" => {
                 let (to, size) = (self.operand(operands, 0)?, self.operand(operands, 2)?);
                 let pointer = self.allocate(instruction, size, false);
-                self.step(StepKind::Store { to: Access { pointer: to, size: 3 }, value: pointer });
+                self.step(StepKind::Store {
+                    to: Access { pointer: to, size: 3, plain: false },
+                    value: pointer,
+                });
                 Ok(Some(Some(Expr::Int(0))))
             }
             "free" => {

@@ -47,7 +47,7 @@ impl Generator<'_, '_> {
                 let bytes = [byte as u8; 8];
                 let value = crate::expr::wrap_int(8 << leaf.size, i64::from_le_bytes(bytes));
                 let pointer = self.binary(BinaryOp::WordAdd, to.clone(), Expr::Int(leaf.offset));
-                let access = Access { pointer, size: leaf.size };
+                let access = Access { pointer, size: leaf.size, plain: true };
                 self.step(StepKind::Store { to: access, value: Expr::Int(value) });
             }
         } else {
@@ -56,13 +56,13 @@ impl Generator<'_, '_> {
             for leaf in shape {
                 let pointer = self.binary(BinaryOp::WordAdd, second.clone(), Expr::Int(leaf.offset));
                 let register = self.temporary(8 << leaf.size);
-                let from = Access { pointer, size: leaf.size };
+                let from = Access { pointer, size: leaf.size, plain: true };
                 self.step(StepKind::Load { to: register, from, written: Written::Copied });
                 loaded.push((leaf, register));
             }
             for (leaf, register) in loaded {
                 let pointer = self.binary(BinaryOp::WordAdd, to.clone(), Expr::Int(leaf.offset));
-                let access = Access { pointer, size: leaf.size };
+                let access = Access { pointer, size: leaf.size, plain: true };
                 self.step(StepKind::Store { to: access, value: Expr::Reg(register) });
             }
         }

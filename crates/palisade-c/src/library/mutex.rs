@@ -49,11 +49,14 @@ impl Generator<'_, '_> {
             }
             "pthread_mutexattr_init" => {
                 let pointer = self.operand(operands, 0)?;
-                self.step(StepKind::Store { to: Access { pointer, size: 2 }, value: Expr::Int(0) });
+                self.step(StepKind::Store {
+                    to: Access { pointer, size: 2, plain: false },
+                    value: Expr::Int(0),
+                });
             }
             "pthread_mutexattr_settype" => {
                 let (pointer, kind) = (self.operand(operands, 0)?, self.operand(operands, 1)?);
-                self.step(StepKind::Store { to: Access { pointer, size: 2 }, value: kind });
+                self.step(StepKind::Store { to: Access { pointer, size: 2, plain: false }, value: kind });
             }
             "pthread_mutex_init" => {
                 let attribute = self.operand(operands, 1)?;
@@ -62,7 +65,7 @@ impl Generator<'_, '_> {
                     Expr::Int(0)
                 } else {
                     let kind = self.temporary(32);
-                    let from = Access { pointer: attribute, size: 2 };
+                    let from = Access { pointer: attribute, size: 2, plain: false };
                     self.step(StepKind::Load { to: kind, from, written: Written::Needed });
                     Expr::Reg(kind)
                 };
@@ -95,7 +98,7 @@ impl Generator<'_, '_> {
     /// The first word of the mutex that is the first argument.
     fn mutex(&mut self, name: &str, operands: &[Operand]) -> Result<Access, Refused> {
         let pointer = self.operand(operands, 0)?;
-        Ok(Access { pointer, size: if name.starts_with("mtx_") { 3 } else { 2 } })
+        Ok(Access { pointer, size: if name.starts_with("mtx_") { 3 } else { 2 }, plain: false })
     }
 
     fn init_mutex(&mut self, at: Access, kind: Expr) -> Result<(), Refused> {
@@ -220,7 +223,9 @@ impl Generator<'_, '_> {
             | "pthread_rwlock_wrlock"
             | "pthread_rwlock_tryrdlock"
             | "pthread_rwlock_trywrlock"
-            | "pthread_rwlock_unlock" => Access { pointer: self.operand(operands, 0)?, size: 2 },
+            | "pthread_rwlock_unlock" => {
+                Access { pointer: self.operand(operands, 0)?, size: 2, plain: false }
+            }
             _ => return Ok(None),
         };
         let me = self.owner();

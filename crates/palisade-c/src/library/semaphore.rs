@@ -48,7 +48,7 @@ impl Generator<'_, '_> {
                 let value = self.temporary(64);
                 self.step(StepKind::Load { to: value, from, written: Written::Needed });
                 let value = self.wrap(32, Expr::Reg(value));
-                self.step(StepKind::Store { to: Access { pointer: to, size: 2 }, value });
+                self.step(StepKind::Store { to: Access { pointer: to, size: 2, plain: false }, value });
             }
             "pthread_barrier_init" => {
                 let (at, takes) = (self.long(operands)?, self.operand(operands, 2)?);
@@ -62,7 +62,7 @@ impl Generator<'_, '_> {
                 return Ok(Some(self.barrier(&at)));
             }
             "call_once" | "pthread_once" => {
-                let at = Access { pointer: self.operand(operands, 0)?, size: 2 };
+                let at = Access { pointer: self.operand(operands, 0)?, size: 2, plain: false };
                 let function = self.operand(operands, 1)?;
                 self.once(&at, function)?;
             }
@@ -72,7 +72,7 @@ impl Generator<'_, '_> {
     }
 
     fn long(&mut self, operands: &[Operand]) -> Result<Access, Refused> {
-        Ok(Access { pointer: self.operand(operands, 0)?, size: 3 })
+        Ok(Access { pointer: self.operand(operands, 0)?, size: 3, plain: false })
     }
 
     /// Arrives at a barrier. The last one starts the next round, for which the others wait. Rounds are counted

@@ -46,7 +46,8 @@ impl Generator<'_, '_> {
                     let result = self.temporary(64);
                     self.step(StepKind::Join { thread, result: Some(result) });
                     let value = self.wrap(8 << size, Expr::Reg(result));
-                    let store = StepKind::Store { to: Access { pointer: to.clone(), size }, value };
+                    let store =
+                        StepKind::Store { to: Access { pointer: to.clone(), size, plain: false }, value };
                     if matches!(to, Expr::Address(..)) {
                         self.step(store);
                     } else {
@@ -87,7 +88,10 @@ impl Generator<'_, '_> {
         self.step(StepKind::Assign(number, sum));
         let next = self.binary(BinaryOp::WordAdd, count, Expr::Int(1));
         self.step(StepKind::Assign(self.started, next));
-        self.step(StepKind::Store { to: Access { pointer: handle, size: 3 }, value: Expr::Reg(number) });
+        self.step(StepKind::Store {
+            to: Access { pointer: handle, size: 3, plain: false },
+            value: Expr::Reg(number),
+        });
         self.step(StepKind::Start { thread: Expr::Reg(number), entry, argument });
         Ok(())
     }
