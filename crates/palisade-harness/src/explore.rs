@@ -87,6 +87,7 @@ impl Session {
             is_compared: false,
             difference: None,
             polls: 0,
+            threads: 0,
             since: None,
             is_late: false,
         };
@@ -147,20 +148,27 @@ struct Runner<'a> {
     difference: Option<Divergence>,
     /// How often the search asked whether to stop.
     polls: u32,
+    /// The largest number of threads so far.
+    threads: u32,
     /// When the last run began, and whether that was too long ago.
     since: Option<Instant>,
     is_late: bool,
 }
 
-/// Memory is checked once per this many questions whether to stop. A power of two.
+/// Memory is checked once per this many questions whether to stop.
 const LOOKS_AT_MEMORY: u32 = 1 << 10;
+
+/// Each step has a clock with an entry per thread. With many threads, memory is checked more often, about once per
+/// this many entries.
+const ENTRIES_PER_LOOK: u32 = 1 << 17;
 
 impl Executions for Runner<'_> {
     fn is_stopped(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
         let time = self.session.options().time;
         self.is_late |= self.since.zip(time).is_some_and(|(since, time)| since.elapsed() > time);
-        self.is_lost || self.is_late || self.session.is_over(self.polls.is_multiple_of(LOOKS_AT_MEMORY))
+        let looks = (ENTRIES_PER_LOOK / self.threads.max(1)).clamp(1, LOOKS_AT_MEMORY);
+        self.is_lost || self.is_late || self.session.is_over(self.polls.is_multiple_of(looks))
     }
 
     fn run(&mut self, request: &Request<'_>) -> Recording {
@@ -224,6 +232,7 @@ impl Runner<'_> {
             note(&mut recording, record);
         });
         self.runs += 1;
+        self.threads = self.threads.max(u32::try_from(threads).unwrap_or(u32::MAX));
         self.begins_again |= begins_again;
         let Some(execution) = execution else {
             self.is_lost = true;
