@@ -39,8 +39,9 @@ fn ids(source: &str) -> BTreeSet<String> {
     let made = ["Diagnostic::error(", "Diagnostic::warning("]
         .into_iter()
         .flat_map(|start| source.split(start).skip(1).filter_map(quoted));
-    let choices =
-        ["id = match ", "(id, help) = match "].into_iter().flat_map(|start| source.split(start).skip(1));
+    let choices = ["id = match ", "(id, help) = match ", "(id, message, help) = match "]
+        .into_iter()
+        .flat_map(|start| source.split(start).skip(1));
     let chosen =
         choices.flat_map(|choice| choice.split("};").next().unwrap_or("").split('"').skip(1).step_by(2));
     made.chain(chosen).filter(|id| is_id(id)).map(str::to_owned).collect()

@@ -119,7 +119,7 @@ unsafe  main.c: assertion failed in main at line 26: assert(r1 == 1 || r2 == 1)
 
 step   process      line  instruction [..]
    0                      (start) [..]
-   1   main           22  pthread_create(&threads[0], 0, p, 0); [..]
+   1   main           2[..]  pthread_create(&threads[[..]], 0, [..], 0); [..]
 ...
 [..]load.c:7  return atomic_load_explicit(from, memory_order_relaxed);  read [..] = 0 [..]
 ...
