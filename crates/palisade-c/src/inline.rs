@@ -41,6 +41,8 @@ pub(crate) struct Context<'a> {
     pub(crate) refusals: Vec<Diagnostic>,
     /// Functions whose address is used other than to call them, of all modules.
     pub(crate) address_taken: Vec<FunctionRef>,
+    /// The same, of functions that no module defines.
+    pub(crate) library_taken: Vec<Box<str>>,
     /// What the answer rests on.
     pub(crate) notes: std::collections::BTreeSet<crate::Note>,
     pub(crate) features: Features,
@@ -747,6 +749,15 @@ impl<'a, 'c> Generator<'a, 'c> {
                 }
                 self.end(End::Goto(after));
             }
+            self.go_on(no);
+        }
+        for name in self.context.library_taken.clone() {
+            let address = self.context.memory.function_address(Target::Library(name.clone()));
+            let equal = self.binary(BinaryOp::Eq, pointer.clone(), Expr::Int(address));
+            let (yes, no) = (self.new_block(), self.new_block());
+            self.end(End::Branch(equal, yes, no));
+            self.go_on(yes);
+            self.refuse(format!("a call of `{name}` through a pointer"));
             self.go_on(no);
         }
         // Not the address of a function of this type. The access fails with the address.

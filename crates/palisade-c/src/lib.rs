@@ -157,12 +157,14 @@ pub fn translate(
     options: &Options,
 ) -> Result<Translation, Vec<Diagnostic>> {
     let linked = Linked::new(modules)?;
+    let (address_taken, library_taken) = address_taken(&linked);
     let mut context = Context {
         memory: Memory::new(&linked),
         places,
         options,
         refusals: Vec::new(),
-        address_taken: address_taken(&linked),
+        address_taken,
+        library_taken,
         notes: BTreeSet::new(),
         features: features(&linked),
         waiting: Vec::new(),
@@ -193,6 +195,9 @@ pub fn translate(
         let plural = if started == 1 { "" } else { "s" };
         let note = format!("{started} thread{plural} besides `{}`: {}", threads[0].name, names.join(", "));
         context.notes.insert(Note(note));
+        if options.roots == Roots::Main {
+            context.notes.insert(Note("starting a thread succeeds".to_owned()));
+        }
     }
     let note = "the compiler keeps the order of atomic and volatile accesses";
     context.notes.insert(Note(note.to_owned()));
@@ -252,9 +257,9 @@ fn shared(cell: &layout::Cell, layout: &Layout, memory: &Memory<'_>) -> Shared {
     }
 }
 
-/// Functions whose address is used other than to call them.
-fn address_taken(linked: &Linked<'_>) -> Vec<FunctionRef> {
-    let mut found = BTreeSet::new();
+/// Functions whose address is used other than to call them: those that are defined, and the others.
+fn address_taken(linked: &Linked<'_>) -> (Vec<FunctionRef>, Vec<Box<str>>) {
+    let (mut found, mut library) = (BTreeSet::new(), BTreeSet::new());
     for (index, module) in linked.modules.iter().enumerate() {
         let mut constants: BTreeSet<ConstantId> = BTreeSet::new();
         for function in &module.functions {
@@ -304,16 +309,16 @@ fn address_taken(linked: &Linked<'_>) -> Vec<FunctionRef> {
                         visit(*no);
                     }
                 },
-                ConstantKind::Symbol(symbol) => {
-                    if let Some(Target::Function(function)) = linked.resolve(index, *symbol) {
-                        found.insert(function);
-                    }
-                }
+                ConstantKind::Symbol(symbol) => match linked.resolve(index, *symbol) {
+                    Some(Target::Function(function)) => _ = found.insert(function),
+                    Some(Target::Library(name)) => _ = library.insert(name),
+                    _ => {}
+                },
                 _ => {}
             }
         }
     }
-    found.into_iter().collect()
+    (found.into_iter().collect(), library.into_iter().collect())
 }
 
 /// What occurs in the program.

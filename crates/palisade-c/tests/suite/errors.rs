@@ -18,6 +18,14 @@ fn what_is_not_understood_is_named() {
 }
 
 #[test]
+fn library_functions_are_not_called_through_pointers() {
+    check(
+        "  store volatile ptr @h, ptr @p\n  %f = load volatile ptr, ptr @p\n  %r = call i32 %f()\n  ret void",
+        "a call of `h` through a pointer",
+    );
+}
+
+#[test]
 fn what_control_cannot_reach_does_not_matter() {
     let text =
         module("  br i1 false, label %a, label %b\na:\n  %r = call i32 @h()\n  ret void\nb:\n  ret void");

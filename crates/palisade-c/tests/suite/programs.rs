@@ -56,6 +56,7 @@ fn threads_and_assumptions_are_listed() {
         notes,
         [
             "2 threads besides `main`: work, work#2",
+            "starting a thread succeeds",
             "the compiler keeps the order of atomic and volatile accesses"
         ]
     );
