@@ -32,6 +32,7 @@ mod written;
 /// Tests that start other programs: `./test quick` skips them.
 mod external {
     mod c;
+    mod c_corpus;
     mod cargo;
     mod html;
     mod run;

@@ -1,0 +1,87 @@
+//! The C programs of the corpus: no answer contradicts the table, and nearly all are known.
+
+use palisade_corpus::{CExpectation, Question, Safety, c_expectations};
+use std::path::Path;
+use std::process::Command;
+
+const MODELS: [&str; 3] = ["sc", "tso", "pso"];
+
+/// How many answers were as expected, and how many were `unknown`.
+#[derive(Default)]
+struct Tally {
+    known: usize,
+    unknown: usize,
+}
+
+/// Compares the answers about one line of the table.
+fn compare(expected: &CExpectation, options: &[&str], tally: &mut Tally) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let verdicts = [expected.verdicts.sc, expected.verdicts.tso, expected.verdicts.pso];
+    for (model, verdict) in MODELS.into_iter().zip(verdicts) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
+        command.current_dir(&corpus).args([
+            "check",
+            "-q",
+            expected.file,
+            "--timeout",
+            "20",
+            "--model",
+            model,
+        ]);
+        let output =
+            command.args(options).arg("--").args(&expected.flags).output().expect("the command runs");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let word = match verdict.expect("the table knows all verdicts") {
+            Safety::Safe => "safe",
+            Safety::Unsafe => "unsafe",
+        };
+        match printed.split_whitespace().next() {
+            Some("unknown") => tally.unknown += 1,
+            Some(found) if found == word => tally.known += 1,
+            _ => panic!(
+                "{} {:?} {options:?} {model}: {word} expected, because {}\n{printed}{}",
+                expected.file,
+                expected.flags,
+                expected.source,
+                String::from_utf8_lossy(&output.stderr)
+            ),
+        }
+    }
+}
+
+/// The lines of the table that belong to one of several tests.
+fn check(part: usize, parts: usize, wanted: impl Fn(&CExpectation) -> bool, options: &[&str]) {
+    let mut tally = Tally::default();
+    for (index, expected) in c_expectations().iter().filter(|expected| wanted(expected)).enumerate() {
+        if index % parts == part {
+            compare(expected, options, &mut tally);
+        }
+    }
+    println!("{} as expected, {} unknown", tally.known, tally.unknown);
+    assert!(tally.known > 20 * tally.unknown, "{} known, {} unknown", tally.known, tally.unknown);
+}
+
+fn is_safety(expected: &CExpectation) -> bool {
+    expected.question == Question::Safety
+}
+
+#[test]
+fn verdicts_of_the_first_half() {
+    check(0, 2, is_safety, &[]);
+}
+
+#[test]
+fn verdicts_of_the_second_half() {
+    check(1, 2, is_safety, &[]);
+}
+
+/// Programs that always finish have no deadlock, and those whose table says so have one. Others may loop forever
+/// without being stuck.
+#[test]
+fn deadlocks() {
+    let wanted = |expected: &CExpectation| {
+        let finishes = expected.kinds.is_empty();
+        expected.question == Question::Progress && (finishes || expected.kinds == ["deadlock"])
+    };
+    check(0, 1, wanted, &["--deadlock"]);
+}
