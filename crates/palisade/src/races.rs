@@ -7,7 +7,7 @@ use crate::answer::Answer;
 use crate::check::{CheckOptions, EngineChoice, check, check_states};
 use crate::coverage::CoverageWanted;
 use crate::error::AskError;
-use palisade_engine::{Limits, Verdict};
+use palisade_engine::{Limits, ONLY_EXPLICIT_FINDS_RACES, Reason, Verdict};
 use palisade_program::written::Program;
 use std::time::Instant;
 
@@ -30,7 +30,9 @@ pub(crate) fn check_with_races(
         EngineChoice::Named(name) => name == EXPLICIT,
     };
     if !looks {
-        answer.add_note(format!("data races are not looked for by `{}`", answer.outcome.engine));
+        let why = Reason::Unsupported(ONLY_EXPLICIT_FINDS_RACES.to_owned());
+        answer.outcome.verdict = Verdict::Unknown(why);
+        (answer.proof, answer.certified) = (None, None);
         return Ok(answer);
     }
     let options = CheckOptions {

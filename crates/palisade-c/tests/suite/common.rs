@@ -22,7 +22,11 @@ pub fn read(text: &str) -> Module {
 /// Functions that run as threads of a library.
 pub fn threads(names: &[&str]) -> Options {
     let threads = names.iter().map(|name| (*name).to_owned()).collect();
-    Options { roots: Roots::Functions { init: None, threads, finally: None }, ..Options::default() }
+    Options {
+        roots: Roots::Functions { init: None, threads, finally: None },
+        races: false,
+        ..Options::default()
+    }
 }
 
 /// Translates a text. The result must be valid.

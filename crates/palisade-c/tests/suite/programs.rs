@@ -15,7 +15,19 @@ fn check(text: &str, options: &Options, expected: &str) {
 
 #[test]
 fn a_ticket_lock() {
-    check(include_str!("texts/ticket.ll"), &Options::default(), include_str!("texts/ticket.pal"));
+    let options = Options { races: false, ..Options::default() };
+    check(include_str!("texts/ticket.ll"), &options, include_str!("texts/ticket.pal"));
+}
+
+#[test]
+fn plain_accesses_are_marked_if_races_are_looked_for() {
+    let marked = |races| {
+        let options = Options { races, ..Options::default() };
+        translated(include_str!("texts/ticket.ll"), &options).program
+    };
+    assert!(marked(true).has_plain());
+    assert!(!marked(false).has_plain());
+    assert_eq!(marked(true).without_plain(), marked(false));
 }
 
 #[test]

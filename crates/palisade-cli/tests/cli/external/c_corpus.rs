@@ -76,12 +76,14 @@ fn verdicts_of_the_second_half() {
 }
 
 /// Programs that always finish have no deadlock, and those whose table says so have one. Others may loop forever
-/// without being stuck.
+/// without being stuck. Waits for condition variables may end without a signal, so they are no deadlocks.
 #[test]
 fn deadlocks() {
+    let waits = ["c/cond_queue.c", "c/jdk_parker.c"];
     let wanted = |expected: &CExpectation| {
         let finishes = expected.kinds.is_empty();
-        expected.question == Question::Progress && (finishes || expected.kinds == ["deadlock"])
+        let stuck = expected.kinds == ["deadlock"] && !waits.contains(&expected.file);
+        expected.question == Question::Progress && (finishes || stuck)
     };
     check(0, 1, wanted, &["--deadlock"]);
 }
