@@ -461,7 +461,7 @@ pub(crate) fn offset(
 
 /// A diagnostic for something that cannot be translated.
 pub(crate) fn unsupported(what: &str, span: Span) -> Diagnostic {
-    let diagnostic = Diagnostic::error("c-unsupported", format!("not supported yet: {what}"));
+    let diagnostic = Diagnostic::error("c-unsupported", format!("not supported: {what}"));
     if span.is_none() { diagnostic } else { diagnostic.at(span, "") }
 }
 

@@ -5,7 +5,7 @@ use palisade_c::{Options, translate};
 
 #[track_caller]
 fn check(lines: &str, expected: &str) {
-    assert_eq!(refused(&module(lines), &threads(&["f"])), format!("not supported yet: {expected}\n"));
+    assert_eq!(refused(&module(lines), &threads(&["f"])), format!("not supported: {expected}\n"));
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn what_control_cannot_reach_does_not_matter() {
 #[test]
 fn places_of_refusals_are_those_of_the_source() {
     let text = include_str!("texts/stack.ll").replace("@free(", "@release(");
-    assert_eq!(refused(&text, &threads(&["push", "pop"])), "28: not supported yet: the function `release`\n");
+    assert_eq!(refused(&text, &threads(&["push", "pop"])), "28: not supported: the function `release`\n");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn modules_are_linked_by_name() {
     let twice = translate(&[second.clone(), second], &Lines, &threads(&["g"])).expect_err("defined twice");
     assert!(messages(&twice).contains("`g` is defined in two translation units"));
     let alone = translate(&[first], &Lines, &threads(&["f"])).expect_err("one is missing");
-    assert_eq!(messages(&alone), "not supported yet: the function `g`\n");
+    assert_eq!(messages(&alone), "not supported: the function `g`\n");
 }
 
 #[test]
