@@ -489,7 +489,8 @@ fn differential_fences_that_keep_things_possible() {
         }
     };
     let mut fences = 0;
-    for seed in seeds(60) {
+    let seeds = seeds(60);
+    for seed in &seeds {
         let input = pal(&sleepers(&mut Random::new(seed)));
         for model in [Model::Tso, Model::Pso] {
             let options = FencesOptions { check: CheckOptions { model, ..CheckOptions::default() }, ..all() };
@@ -513,7 +514,7 @@ fn differential_fences_that_keep_things_possible() {
             }
         }
     }
-    assert!(fences > 20, "{fences}");
+    assert!(fences > 20 || !seeds.suffice(), "{fences}");
 }
 
 /// Two processes that put each other to sleep and wake each other up, with mistakes.
