@@ -19,6 +19,10 @@ pub(super) fn check(program: &Program, names: &Names<'_>, report: &mut Report) {
     check_placement(&program.shared, names, report);
     check_initial_states(&program.shared, report);
     for procedure in &program.procedures {
+        if procedure.name.as_str() == "plain" {
+            let message = "`plain` marks plain accesses and cannot be the name of a procedure";
+            report.push(Diagnostic::error("shadowed-name", message).at(procedure.name.span(), ""));
+        }
         check_params(&procedure.params, names, report);
         if let Some(ty) = procedure.result {
             check_type(ty, procedure.name.as_str(), procedure.name.span(), report);

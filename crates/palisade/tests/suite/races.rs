@@ -70,3 +70,11 @@ fn what_a_race_is_replayed_as() {
     let violation = finding.evidence.expect("a run").replay.violation;
     assert!(matches!(violation, Some(Violation::Race(..))), "{violation:?}");
 }
+
+#[test]
+fn the_operator_cannot_be_a_procedure() {
+    let text = "shared x; proc plain(r) { x = r; } process P { plain(x); }";
+    let refused =
+        palisade::read(Source::new("p.pal", text), Language::Pal, None).expect_err("a procedure `plain`");
+    assert!(refused.diagnostics.iter().any(|found| found.id == "shadowed-name"), "{refused}");
+}
