@@ -14,6 +14,9 @@
 //! - *Goals.* Fences take runs away, so they may put a goal out of reach. A run counts only if the goal is out
 //!   of reach of its last state without any fences. Then it is with all fences. If that is not the case, the
 //!   set of fences is left undecided.
+//! - *Runs that never end.* No thread stays in front of a fence forever, since its stores reach memory. So a
+//!   fair run of the program with fences is a fair run of the program without them, and the other way round
+//!   if every fence is passed when it has no effect. The machine checks both.
 
 mod demand;
 mod gaps;
@@ -109,6 +112,8 @@ pub enum Shown {
     /// A state from which the goal of the program with this index is out of reach. The program is lowered with
     /// retries.
     OutOfReach(usize),
+    /// A cycle that a fair scheduler can repeat forever. The program is lowered with retries.
+    Forever,
 }
 
 impl Shown {
@@ -116,7 +121,7 @@ impl Shown {
     pub fn lower(self, program: &Program, instantiation: Instantiation) -> System {
         match self {
             Shown::Missed => palisade_program::lower(program, instantiation),
-            Shown::Deadlock | Shown::OutOfReach(_) => {
+            Shown::Deadlock | Shown::OutOfReach(_) | Shown::Forever => {
                 palisade_program::lower_retrying(program, instantiation)
             }
         }

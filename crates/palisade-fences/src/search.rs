@@ -30,11 +30,11 @@ use crate::places::{Fencing, Marks, PlaceId, Places};
 use crate::reorder::with_fewer_waits;
 use crate::{Judgement, Oracle, Shown};
 use palisade_engine::{Exhausted, Limits, Progress, Reason, Stats, Verdict, Witness};
-use palisade_memory::{Action, Machine, State, Step};
+use palisade_memory::{Action, Machine, State, Step, Violation};
 use palisade_program::Instantiation;
 use palisade_program::running::System;
 use palisade_syntax::edit::FenceKind;
-use palisade_trace::{Priority, Run, replay_to_deadlock, settle, take, transfer};
+use palisade_trace::{Priority, Replay, Run, replay_lasso, replay_to_deadlock, settle, take, transfer};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -282,7 +282,7 @@ impl<O: Oracle> Search<'_, O> {
         let machine = self.oracle.machine(&system);
         let marks = self.places.marks(&system);
         let found = match shown {
-            Shown::Missed | Shown::Deadlock => witness.run.clone(),
+            Shown::Missed | Shown::Deadlock | Shown::Forever => witness.run.clone(),
             // What is out of reach stays out of reach when stores reach memory.
             Shown::OutOfReach(_) => drained(machine, witness.run.clone()),
         };
@@ -291,6 +291,8 @@ impl<O: Oracle> Search<'_, O> {
             Shown::Missed => self.oracle.goal().is_missed_in(machine, state),
             Shown::Deadlock => machine.is_stuck(state),
             Shown::OutOfReach(_) => Some(state) == last.as_ref(),
+            // No state shows it alone.
+            Shown::Forever => false,
         };
         let still = |run: &Run| match shown {
             Shown::Missed => self.oracle.goal().is_missed_by(machine, run),
@@ -298,9 +300,13 @@ impl<O: Oracle> Search<'_, O> {
             Shown::OutOfReach(_) => {
                 take(machine, run).is_ok_and(|replay| replay.states.last() == last.as_ref())
             }
+            Shown::Forever => replay_lasso(machine, run).is_ok(),
         };
         let tried = [Priority::First, Priority::Last].map(|priority| {
-            let run = settle(machine, found.clone(), priority, &still);
+            let mut run = settle(machine, found.clone(), priority, &still);
+            if shown == Shown::Forever {
+                run = repeated(machine, run);
+            }
             let replay = take(machine, &run).expect("the oracle's run can be replayed");
             (demand(self.places, &marks, &run, &replay), run)
         });
@@ -321,6 +327,7 @@ impl<O: Oracle> Search<'_, O> {
                 let last = replay.states.last().expect("a run has a first state");
                 self.oracle.is_out_of_reach(plain, last, goal, limits)?
             }
+            Shown::Forever => replay_lasso(plain, &run).is_ok(),
         };
         Ok(shows.then_some((demand, Witness { instantiation: witness.instantiation, run })))
     }
@@ -371,6 +378,7 @@ impl<O: Oracle> Search<'_, O> {
                 Shown::Deadlock => replay_to_deadlock(machine, &run).is_ok(),
                 // It is out of reach without any fences.
                 Shown::OutOfReach(_) => take(machine, &run).is_ok(),
+                Shown::Forever => replay_lasso(machine, &run).is_ok(),
             };
             assert!(shows, "with other fences the run shows the same error");
             let run = Witness { instantiation: *instantiation, run };
@@ -411,6 +419,23 @@ fn drained(machine: Machine<'_>, mut run: Run) -> Run {
     }) {
         run.steps.push(step);
         state = next;
+    }
+    run
+}
+
+/// The run with its cycle repeated until every store that is pending at some time has reached memory, and all
+/// that is pending, with any fences, comes from the repetitions. Then each fence that has an effect on the
+/// endless run has one on this run too.
+fn repeated(machine: Machine<'_>, mut run: Run) -> Run {
+    let Ok(Replay { violation: Some(Violation::Forever { from, .. }), states, .. }) =
+        replay_lasso(machine, &run)
+    else {
+        return run;
+    };
+    let pending = states[run.steps.len()].threads.iter().map(|thread| thread.buffer.len()).max();
+    let cycle = run.steps[from..].to_vec();
+    for _ in 0..2 * (pending.unwrap_or(0) + 1) {
+        run.steps.extend_from_slice(&cycle);
     }
     run
 }

@@ -21,7 +21,7 @@ use palisade_program::running::System;
 use palisade_program::written::{Block, StmtKind};
 use palisade_report::{FencesEnd, FencesFinding, ReportedFence, Standing};
 use palisade_syntax::edit::FenceAt;
-use palisade_trace::{Addresses, Evidence, Replay, Run, take};
+use palisade_trace::{Addresses, Evidence, Replay, Run, replay_lasso, take};
 use room::Room;
 use std::sync::Arc;
 use std::time::Instant;
@@ -114,15 +114,17 @@ pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result
         let system = shown.lower(&places.marked(fencing), witness.instantiation);
         let machine =
             Machine { system: &system, model: options.check.model, interlocked: options.check.interlocked };
-        let mut replay = take(machine, &witness.run).expect("the search took this run itself");
+        let mut run = witness.run.clone();
+        let mut replay = take(machine, &run).expect("the search took this run itself");
         match shown {
             // The run is not about a violation in its last state.
             Shown::Missed if options.goal == Goal::Robustness => replay.violation = None,
             Shown::Missed => {}
             Shown::Deadlock => replay.violation = Some(Violation::Deadlock),
             Shown::OutOfReach(goal) => replay.violation = Some(Violation::Unreachable(goal)),
+            Shown::Forever => (run, replay) = with_one_round(machine, run),
         }
-        ShownRun { system, run: witness.run.clone(), replay }
+        ShownRun { system, run, replay }
     };
     let all_taken = || {
         let of_set = |set: &FenceSet| {
@@ -155,6 +157,30 @@ pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result
         hopeless,
         places,
     })
+}
+
+/// A run that never ends, with its cycle once instead of several times.
+fn with_one_round(machine: Machine<'_>, mut run: Run) -> (Run, Replay) {
+    let taken = |run: &Run| {
+        let replay = replay_lasso(machine, run).expect("the search found this cycle itself");
+        let Some(Violation::Forever { from, .. }) = replay.violation else {
+            unreachable!("a lasso violates a property forever")
+        };
+        (replay, from)
+    };
+    let (mut replay, mut from) = taken(&run);
+    // The shortest cycle is the last one. It may be the last of several equal rounds.
+    loop {
+        let round = run.steps.len() - from;
+        let begin = from.checked_sub(round).filter(|_| round > 0);
+        let Some(begin) = begin.filter(|&begin| replay.states[begin] == replay.states[from]) else { break };
+        if run.steps[begin..from] != run.steps[from..] {
+            break;
+        }
+        run.steps.truncate(from);
+        (replay, from) = taken(&run);
+    }
+    (run, replay)
 }
 
 /// Why fences for what must stay possible are not looked for, if they are not. Fences are tried at labels, and

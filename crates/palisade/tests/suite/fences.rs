@@ -461,6 +461,12 @@ fn fences_keep_things_possible() {
     check("message_once.pal", Model::Pso, Some(&[1]), "sfence");
     check("mcs.pal", Model::Pso, Some(&[1]), "sfence");
     check("abba.pal", Model::Tso, None, "deadlock: ");
+    // Runs that never end.
+    check("wake_up_ends.pal", Model::Tso, Some(&[2]), "forever");
+    check("wake_up_ends.pal", Model::Pso, Some(&[2]), "forever");
+    check("wake_up_ends.fenced.pal", Model::Pso, Some(&[0]), "\"safe\"");
+    check("barrier_unordered.pal", Model::Tso, Some(&[0]), "\"safe\"");
+    check("after_you.pal", Model::Tso, None, "forever");
     // An alternative that begins with a wait is not decided.
     let input = corpus("progress/choice.pal");
     let answer = palisade::fences(&input, &all(), &Limits::unlimited(1)).expect("an answer");
@@ -471,6 +477,7 @@ fn fences_keep_things_possible() {
 #[test]
 fn differential_fences_that_keep_things_possible() {
     use palisade_conformance::brute::{self, Answer, Scope};
+    use palisade_conformance::fair::FairGraph;
     use palisade_conformance::progress::Graph;
     use palisade_conformance::random::Random;
     use palisade_conformance::seeds;
@@ -481,11 +488,14 @@ fn differential_fences_that_keep_things_possible() {
         let instances = Instantiation::declared(1);
         let bad = brute::check(palisade::memory::Machine::new(&lower(program, instances), model), scope);
         let system = lower_retrying(program, instances);
-        let graph = Graph::new(palisade::memory::Machine::new(&system, model), scope)?;
+        let machine = palisade::memory::Machine::new(&system, model);
+        let graph = Graph::new(machine, scope)?;
         let live = system.goals.iter().all(|goal| graph.live(goal) == Answer::Safe);
+        let endless = FairGraph::new(machine, scope)?;
+        let ends = system.fair.iter().all(|property| endless.answer(&property.kind) == Answer::Safe);
         match bad {
             Answer::Inconclusive => None,
-            bad => Some(bad == Answer::Safe && graph.deadlock() == Answer::Safe && live),
+            bad => Some(bad == Answer::Safe && graph.deadlock() == Answer::Safe && live && ends),
         }
     };
     let mut fences = 0;
@@ -526,6 +536,9 @@ fn sleepers(random: &mut palisade_conformance::random::Random) -> String {
         body.push(match random.below(4) {
             0 => format!("if !{other} {{ await w; }}"),
             1 => format!("if {other} {{ w = true; }}"),
+            2 if random.percent(50) => {
+                format!("while !{other} {{ w = true; x = false; }} if x {{ wait: while !w {{ y = true; }} }}")
+            }
             2 => format!("if !{other} {{ await x; }} else {{ w = true; }}"),
             _ => format!("if {other} {{ w = true; x = true; }}"),
         });
@@ -535,7 +548,7 @@ fn sleepers(random: &mut palisade_conformance::random::Random) -> String {
         }
         bodies.push(body.join(" "));
     }
-    let what = ["deadlock-free;", "live end;", "live end; deadlock-free;"];
+    let what = ["deadlock-free;", "live end;", "live end; deadlock-free;", "terminates;", "terminates;"];
     format!(
         "shared a, b, w, x, y: bool; process P {{ {} }} process Q {{ {} }} {}",
         bodies[0],
