@@ -26,7 +26,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Checks that no fair run violates a `terminates` or `leaves` property.
 pub fn verify_fair(task: &Task<'_>, limits: &Limits) -> Result<Summary, Refusal> {
     if task.is_parameterized() {
-        return Err(Refusal::Unsuited("any number of processes has no end of states".into()));
+        return Err(Refusal::Unsuited(
+            "with any number of processes there are infinitely many states".into(),
+        ));
     }
     let system = lower_retrying(task.program, task.instantiation(1));
     let machine = task.machine(&system);

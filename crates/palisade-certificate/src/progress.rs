@@ -53,7 +53,9 @@ pub fn can_reach(
 /// Checks that a program has no deadlock, if that is asked, and that all its goals stay reachable.
 pub fn verify_progress(task: &Task<'_>, deadlocks: bool, limits: &Limits) -> Result<Summary, Refusal> {
     if task.is_parameterized() {
-        return Err(Refusal::Unsuited("any number of processes has no end of states".into()));
+        return Err(Refusal::Unsuited(
+            "with any number of processes there are infinitely many states".into(),
+        ));
     }
     let system = lower_retrying(task.program, task.instantiation(1));
     let machine = task.machine(&system);
@@ -80,7 +82,9 @@ pub fn verify_ranking(
     limits: &Limits,
 ) -> Result<Summary, Refusal> {
     if task.is_parameterized() {
-        return Err(Refusal::Unsuited("any number of processes has no end of states".into()));
+        return Err(Refusal::Unsuited(
+            "with any number of processes there are infinitely many states".into(),
+        ));
     }
     let system = lower_retrying(task.program, task.instantiation(1));
     let mut ranked = Vec::new();
@@ -88,11 +92,11 @@ pub fn verify_ranking(
         (true, Some(ranks)) => ranked.push((Aim::Move, ranks.as_slice())),
         (false, None) => {}
         (true, None) => return Err(Refusal::Unfit("it has no ranking for deadlocks".into())),
-        (false, Some(_)) => return Err(Refusal::Unfit("nobody asked about deadlocks".into())),
+        (false, Some(_)) => return Err(Refusal::Unfit("the question is not about deadlocks".into())),
     }
     if ranking.goals.len() != system.goals.len() {
         let (found, wanted) = (ranking.goals.len(), system.goals.len());
-        return Err(Refusal::Unfit(format!("it ranks {found} goals, and the program has {wanted}")));
+        return Err(Refusal::Unfit(format!("it ranks {found} goals, but the program has {wanted}")));
     }
     let goals = system.goals.iter().zip(&ranking.goals);
     ranked.extend(goals.map(|(goal, ranks)| (Aim::Goal(goal), ranks.as_slice())));
@@ -136,7 +140,7 @@ impl Ranks<'_> {
             }
             if numbers.len() == self.count {
                 return Err(Refusal::NotRanked(format!(
-                    "it ranks {} states, and there are more",
+                    "it ranks {} states, but there are more",
                     self.count
                 )));
             }
@@ -168,7 +172,7 @@ impl Ranks<'_> {
         }
         if summary.elements < self.count {
             let (ranked, real) = (self.count, summary.elements);
-            return Err(Refusal::NotRanked(format!("it ranks {ranked} states, and there are {real}")));
+            return Err(Refusal::NotRanked(format!("it ranks {ranked} states, but there are {real}")));
         }
         Ok(summary)
     }
@@ -198,9 +202,7 @@ impl Ranks<'_> {
         }
         match rank {
             0 if is_there => Ok(()),
-            0 => Err(Refusal::NotRanked(format!(
-                "state {index} has rank 0, and what it leads to is not there"
-            ))),
+            0 => Err(Refusal::NotRanked(format!("state {index} has rank 0, but does not satisfy the goal"))),
             _ if closer() => Ok(()),
             _ => Err(Refusal::NotRanked(format!("no step of state {index} leads to a smaller rank"))),
         }

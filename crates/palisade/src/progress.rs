@@ -169,7 +169,9 @@ impl Asking<'_> {
         let engine = self.answer.outcome.engine;
         let limits = self.limits;
         let found = match self.task.is_parameterized() {
-            true => Err(Refusal::Unsuited("any number of processes has no end of states".to_owned())),
+            true => Err(Refusal::Unsuited(
+                "with any number of processes there are infinitely many states".to_owned(),
+            )),
             false => match palisade_explore::ranking(self.task, deadlocks, limits) {
                 Ok(Some(ranking)) => Ok(ranking),
                 Ok(None) => {

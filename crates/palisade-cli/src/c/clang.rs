@@ -113,7 +113,9 @@ impl Clang {
             .process_group(0)
             .spawn();
         let mut child = Running(child.map_err(|error| problem(format!("clang cannot be started: {error}")))?);
-        let ended = child.finish(unit.text).map_err(|error| problem(format!("clang was lost: {error}")))?;
+        let ended = child
+            .finish(unit.text)
+            .map_err(|error| problem(format!("clang stopped unexpectedly: {error}")))?;
         match (ended.success, String::from_utf8(ended.printed)) {
             (true, Ok(text)) if !text.trim().is_empty() => Ok(text),
             (true, Ok(_)) => {

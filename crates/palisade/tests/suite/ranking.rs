@@ -184,7 +184,7 @@ fn a_ranking_is_about_its_question() {
         assert!(found.contains(expected), "{found}");
     };
     check(&|_| (), true, "valid");
-    check(&|_| (), false, "nobody asked about deadlocks");
+    check(&|_| (), false, "the question is not about deadlocks");
     check(&|ranking| ranking.deadlock = None, true, "no ranking for deadlocks");
     check(&|ranking| ranking.deadlock = None, false, "valid");
     check(&|ranking| _ = ranking.goals.pop(), true, "it ranks 1 goals, and the program has 2");
