@@ -194,8 +194,9 @@ impl Drawing<'_> {
             "<g class=\"repeats\"><title>These steps are repeated forever</title>\
              <rect x=\"2\" y=\"{top}\" width=\"{width}\" height=\"{height}\" rx=\"8\"/>\
              <path d=\"M9 {last}V{first}\"/><path class=\"head\" d=\"M9 {}l-4 8h8z\"/>\
-             <text x=\"20\" y=\"{middle}\" transform=\"rotate(-90 20 {middle})\">forever</text></g>",
-            first - 4
+             <text x=\"{label}\" y=\"{middle}\" transform=\"rotate(-90 {label} {middle})\">forever</text></g>",
+            first - 4,
+            label = width - 4
         )
         .expect("writing to a string");
     }

@@ -23,6 +23,22 @@ process P(i: 0..1) {
 forbid P(0)@cs && P(1)@cs;
 ";
 
+/// Each process sees the other's flag and lowers its own for a moment, forever.
+const AFTER_YOU: &str = "\
+shared flag[2]: bool;
+process P(i: 0..1) {
+    flag[i] = true;
+    fence;
+    while flag[1 - i] {
+        flag[i] = false;
+        fence;
+        flag[i] = true;
+        fence;
+    }
+}
+terminates;
+";
+
 /// Steps that touch no shared memory, which are initially folded.
 const WITH_LOCAL_STEPS: &str = "\
 shared x, y: 0..3;
@@ -44,6 +60,31 @@ fn queue(page: &mut Page<'_>, lane: usize) -> String {
     page.text(&format!(
         "[...document.querySelectorAll('.lanes .lane')[{lane}].querySelectorAll('.store, .none')].map((e) => e.textContent).join(' | ')"
     ))
+}
+
+/// A run that never ends: the cycle is marked in the drawing and in the list, and the player repeats it.
+#[test]
+fn the_cycle_of_an_endless_run_is_marked_and_repeated() {
+    let scratch = Scratch::new("html_cycle").file("after_you.pal", AFTER_YOU);
+    scratch.run(&["check", "after_you.pal", "--html", "run.html"]).exits(1);
+    let mut browser = Browser::start();
+    let mut page = browser.page(1280, 900);
+    page.open(&address(&scratch, "run.html"));
+    assert!(count(&mut page).ends_with(", again and again"));
+    assert_eq!(page.text("document.querySelector('svg .repeats text').textContent"), "forever");
+    assert_eq!(page.text("document.querySelectorAll('.steps .forever').length + ''"), "1");
+    let repeated = page.text("document.querySelectorAll('.steps .repeated').length + ''");
+    assert!(repeated.parse().is_ok_and(|rows: usize| rows >= 12), "{repeated}");
+    page.click("[data-do=first]");
+    assert!(!count(&mut page).contains("again"));
+    // After the last step, the player goes on with the first step of the cycle.
+    page.click("[data-do=last]");
+    page.click("[data-do=previous]");
+    page.click("[data-do=play]");
+    page.wait_until("document.querySelector('.count').textContent.startsWith('step 24 of 24')");
+    page.wait_until("/^step 1.*again and again/.test(document.querySelector('.count').textContent)");
+    assert_eq!(page.text("document.querySelector('.play').getAttribute('aria-label')"), "Pause");
+    assert!(page.problems().is_empty(), "{:?}", page.problems());
 }
 
 #[test]
