@@ -118,6 +118,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     };
     let scheduling = session.scheduling().to_owned();
     let finding = RunFinding {
+        peak_memory_bytes: palisade::engine::peak_memory_bytes(),
         program: &name,
         findings: &session.findings,
         model: args.model.map(Into::into),
@@ -185,6 +186,7 @@ impl Job<'_> {
         let findings = Findings { stopped: true, ..Findings::default() };
         let problem = self.problem(&findings, None);
         let finding = RunFinding {
+            peak_memory_bytes: palisade::engine::peak_memory_bytes(),
             program: name,
             findings: &findings,
             model: None,

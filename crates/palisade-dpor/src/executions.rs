@@ -79,18 +79,19 @@ pub enum Preference {
 /// What happened in a run. It is written during the run: [`will`](Recording::will),
 /// [`waits`](Recording::waits) and [`ends`](Recording::ends) state what processes are about to do, and
 /// [`step`](Recording::step) that a step was taken.
+///
+/// Most steps change what one process is about to do, so only changes are kept: memory grows with the steps,
+/// not with steps times processes.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// The points before each step.
-    points: Vec<Point>,
-    now: Point,
+    processes: Vec<Ahead>,
     pub(crate) steps: Vec<RecordedStep>,
-    known: Vec<bool>,
     pub(crate) is_cut: bool,
 }
 
-/// The next step of every process.
-pub(crate) type Point = Vec<Option<Pending>>;
+/// What a process was about to do: from which position on, and what. Positions increase. There is nothing
+/// before the first position.
+type Ahead = Vec<(usize, Option<Pending>)>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
@@ -171,35 +172,32 @@ impl Recording {
 
     /// The same, with a label for the step.
     pub fn will_as(&mut self, process: usize, footprint: Footprint, label: Label) {
-        if self.known.len() <= process {
-            self.known.resize(process + 1, false);
-            self.now.resize(process + 1, None);
+        if self.processes.len() <= process {
+            self.processes.resize(process + 1, Ahead::new());
         }
-        if !self.known[process] {
-            self.known[process] = true;
-            if let Some(step) = self.steps.last_mut() {
-                step.started.push(process);
-            }
+        if self.processes[process].is_empty()
+            && let Some(step) = self.steps.last_mut()
+        {
+            step.started.push(process);
         }
-        self.now[process] = Some(Pending { footprint: Arc::new(footprint), ready: true, label });
+        self.set(process, Some(Pending { footprint: Arc::new(footprint), ready: true, label }));
     }
 
     /// Whether a process has to wait for its next step. Its footprint must have [`waits`](Footprint::waits)
     /// set.
     pub fn waits(&mut self, process: usize, waits: bool) {
-        if let Some(pending) = self.now.get_mut(process).and_then(Option::as_mut) {
-            debug_assert!(
-                pending.footprint.waits || !waits,
-                "the footprint of a waiting step has `waits` set"
-            );
-            pending.ready = !waits;
+        let Some(pending) = self.now(process) else { return };
+        debug_assert!(pending.footprint.waits || !waits, "the footprint of a waiting step has `waits` set");
+        if pending.ready == waits {
+            let pending = Pending { ready: !waits, ..pending.clone() };
+            self.set(process, Some(pending));
         }
     }
 
     /// A process takes no further steps.
     pub fn ends(&mut self, process: usize) {
-        if let Some(pending) = self.now.get_mut(process) {
-            *pending = None;
+        if self.now(process).is_some() {
+            self.set(process, None);
         }
     }
 
@@ -213,18 +211,25 @@ impl Recording {
     /// # Panics
     /// If the next step of the process was not recorded.
     pub fn step(&mut self, choice: Choice, outcomes: usize, open: Option<(u64, bool)>) {
-        let pending = self.now.get(choice.process).and_then(Option::as_ref);
-        let pending = pending.expect("a step is recorded only after it was announced");
+        let pending = self.now(choice.process).expect("a step is recorded only after it was announced");
         let (footprint, label) = (pending.footprint.clone(), pending.label);
-        self.points.push(self.now.clone());
-        self.now[choice.process] = None;
         self.steps.push(RecordedStep { choice, outcomes, footprint, label, open, started: Vec::new() });
+        self.set(choice.process, None);
     }
 
     /// The run was cut off here: processes might have continued.
     pub fn cut(&mut self) {
         self.is_cut = true;
-        self.now.iter_mut().for_each(|pending| *pending = None);
+        (0..self.processes.len()).for_each(|process| self.ends(process));
+    }
+
+    /// From now on, the process is about to do this.
+    fn set(&mut self, process: usize, pending: Option<Pending>) {
+        let position = self.steps.len();
+        match self.processes[process].last_mut() {
+            Some((from, last)) if *from == position => *last = pending,
+            _ => self.processes[process].push((position, pending)),
+        }
     }
 
     /// The number of steps taken.
@@ -244,7 +249,7 @@ impl Recording {
 
     /// Whether some process is waiting now and none is ready.
     pub fn is_stuck(&self) -> bool {
-        let mut pending = self.now.iter().flatten().peekable();
+        let mut pending = (0..self.processes.len()).filter_map(|process| self.now(process)).peekable();
         pending.peek().is_some() && pending.all(|pending| !pending.ready)
     }
 
@@ -254,22 +259,32 @@ impl Recording {
         let common = self.choices().zip(other.choices()).take_while(|(a, b)| a == b).count();
         let ended = self.is_cut || other.is_cut;
         let last = common.min(if ended { self.len().min(other.len()).saturating_sub(1) } else { common });
-        (0..=last).find_map(|position| {
-            let (before, now) = (self.point(position), other.point(position));
-            let process = (0..before.len().max(now.len())).find(|&process| {
-                let (before, now) = (pending(before, process), pending(now, process));
-                before.map(|pending| (&pending.footprint, pending.ready))
-                    != now.map(|pending| (&pending.footprint, pending.ready))
-            });
-            let outcomes = |recording: &Recording| recording.steps[position].outcomes;
-            let differs = position < common && outcomes(self) != outcomes(other);
-            let process = process.or_else(|| differs.then(|| self.steps[position].choice.process))?;
-            Some(Divergence {
-                position,
-                process,
-                expected: Foreseen::of(pending(before, process)),
-                happened: Foreseen::of(pending(now, process)),
-            })
+        let outcomes = |recording: &Recording, position: usize| recording.steps[position].outcomes;
+        let chosen = (0..common.min(last + 1))
+            .find(|&position| outcomes(self, position) != outcomes(other, position))
+            .map(|position| (position, self.steps[position].choice.process));
+        let processes = 0..self.processes.len().max(other.processes.len());
+        let pending = processes.filter_map(|process| {
+            let position = first_difference(self.ahead(process), other.ahead(process), last)?;
+            Some((position, process))
+        });
+        // At the same position, what processes are about to do counts before the outcomes of the step.
+        let first = pending.min();
+        let (position, process) = match (first, chosen) {
+            (Some(first), Some(chosen)) => {
+                if chosen.0 < first.0 {
+                    chosen
+                } else {
+                    first
+                }
+            }
+            (first, chosen) => first.or(chosen)?,
+        };
+        Some(Divergence {
+            position,
+            process,
+            expected: Foreseen::of(self.pending(position, process)),
+            happened: Foreseen::of(other.pending(position, process)),
         })
     }
 
@@ -284,19 +299,57 @@ impl Recording {
         let position = other.choices().zip(path).take_while(|(taken, wanted)| taken == *wanted).count();
         let process = path.get(position)?.process;
         let index = path[..position].iter().filter(|choice| choice.process == process).count();
-        let happened = Foreseen::of(pending(other.point(position), process));
-        let last = || self.now.get(process).map(|pending| Foreseen::of(pending.as_ref()));
-        let expected = self.step_of(process, index).or_else(last).unwrap_or(Foreseen::Nothing);
+        let happened = Foreseen::of(other.pending(position, process));
+        let last = || Foreseen::of(self.now(process));
+        let expected = self.step_of(process, index).unwrap_or_else(last);
         Some(Divergence { position, process, expected, happened })
     }
 
-    pub(crate) fn point(&self, position: usize) -> &Point {
-        self.points.get(position).unwrap_or(&self.now)
+    /// The number of processes that were named.
+    pub(crate) fn processes(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// What a process was about to do after this many steps, or at the end if there are fewer.
+    pub(crate) fn pending(&self, position: usize, process: usize) -> Option<&Pending> {
+        let ahead = self.ahead(process);
+        let later = ahead.partition_point(|(from, _)| *from <= position);
+        ahead[..later].last().and_then(|(_, pending)| pending.as_ref())
+    }
+
+    /// What a process is about to do now.
+    fn now(&self, process: usize) -> Option<&Pending> {
+        self.ahead(process).last().and_then(|(_, pending)| pending.as_ref())
+    }
+
+    fn ahead(&self, process: usize) -> &[(usize, Option<Pending>)] {
+        self.processes.get(process).map_or(&[], Vec::as_slice)
     }
 }
 
-fn pending(point: &Point, process: usize) -> Option<&Pending> {
-    point.get(process).and_then(Option::as_ref)
+/// What a process is about to do after this many changes, and whether it is ready.
+fn does(ahead: &[(usize, Option<Pending>)], changes: usize) -> Option<(&Footprint, bool)> {
+    let pending = ahead[..changes].last().and_then(|(_, pending)| pending.as_ref());
+    pending.map(|pending| (&*pending.footprint, pending.ready))
+}
+
+/// The first position, up to the last one given, at which a process was about to do different things in two
+/// runs.
+fn first_difference(
+    before: &[(usize, Option<Pending>)],
+    now: &[(usize, Option<Pending>)],
+    last: usize,
+) -> Option<usize> {
+    let (mut a, mut b) = (0, 0);
+    loop {
+        let from = |ahead: &[(usize, Option<Pending>)], next: usize| ahead.get(next).map(|(from, _)| *from);
+        let position = from(before, a).into_iter().chain(from(now, b)).min().filter(|&at| at <= last)?;
+        a += usize::from(from(before, a) == Some(position));
+        b += usize::from(from(now, b) == Some(position));
+        if does(before, a) != does(now, b) {
+            return Some(position);
+        }
+    }
 }
 
 /// Runs the program once per trace, as [`explore`] does. If the program did not repeat itself, the result
@@ -388,13 +441,13 @@ impl<E: Executions> Replayed<'_, E> {
 
 impl<E: Executions> Subject for Replayed<'_, E> {
     fn processes(&self) -> usize {
-        self.recording.as_ref().map_or(0, |recording| recording.known.len())
+        self.recording.as_ref().map_or(0, |recording| recording.processes())
     }
 
     fn next(&mut self, process: usize) -> Next {
         let at = self.path.len();
         let Some(recording) = self.recording() else { return Next::Nothing };
-        match recording.point(at).get(process).and_then(Option::as_ref) {
+        match recording.pending(at, process) {
             None => Next::Nothing,
             Some(Pending { footprint, ready: true, .. }) => Next::Ready(Footprint::clone(footprint)),
             Some(Pending { footprint, ready: false, .. }) => Next::Waiting(Footprint::clone(footprint)),
@@ -473,14 +526,14 @@ impl<E: Executions> Subject for Replayed<'_, E> {
             steps: choices.len(),
             preference: Preference::Any,
         });
-        let pending = run.point(choices.len()).get(process).and_then(Option::as_ref);
+        let pending = run.pending(choices.len(), process);
         run.choices().eq(choices) && pending.is_some_and(|pending| pending.ready)
     }
 
     fn can_try(&mut self, process: usize, footprint: &Footprint) -> bool {
         let at = self.path.len();
         let Some(recording) = self.recording() else { return false };
-        let now = pending(recording.point(at), process);
+        let now = recording.pending(at, process);
         if now.is_some_and(|now| now.ready && *now.footprint == *footprint) {
             return true;
         }
@@ -507,5 +560,89 @@ impl<E: Executions> Subject for Replayed<'_, E> {
 
     fn is_broken(&self) -> bool {
         self.is_broken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::footprint::Mode;
+    use palisade_conformance::random::Random;
+    use palisade_conformance::seeds;
+
+    /// A run of a few processes in which everything is random.
+    fn recording(random: &mut Random, steps: usize) -> Recording {
+        let mut recording = Recording::new();
+        let footprint = |random: &mut Random| {
+            let waits = random.percent(30);
+            Footprint { waits, ..Footprint::one(random.below(2) as u64, 1, Mode::Write) }
+        };
+        for _ in 0..steps {
+            for process in 0..random.between(1, 4) {
+                let pending = recording.now(process).cloned();
+                match random.below(4) {
+                    0 => recording.ends(process),
+                    1 => recording.waits(process, pending.is_some_and(|pending| pending.footprint.waits)),
+                    _ => recording.will(process, footprint(random)),
+                }
+            }
+            recording.will(0, footprint(random));
+            let ready = (0..recording.processes()).find(|&process| recording.now(process).is_some());
+            let process = ready.expect("process 0 is about to do something");
+            recording.step(Choice { process, outcome: 0 }, random.between(1, 3), None);
+        }
+        recording
+    }
+
+    /// The first difference, from comparing all processes at all positions.
+    fn difference(a: &Recording, b: &Recording) -> Option<(usize, usize)> {
+        let common = a.choices().zip(b.choices()).take_while(|(a, b)| a == b).count();
+        (0..=common).find_map(|position| {
+            let does = |run: &Recording, process: usize| {
+                run.pending(position, process).map(|pending| (pending.footprint.clone(), pending.ready))
+            };
+            let processes = 0..a.processes().max(b.processes());
+            let differs = processes.into_iter().find(|&process| does(a, process) != does(b, process));
+            let outcomes = || position < common && a.steps[position].outcomes != b.steps[position].outcomes;
+            let chosen = || outcomes().then(|| a.steps[position].choice.process);
+            Some((position, differs.or_else(chosen)?))
+        })
+    }
+
+    #[test]
+    fn differential_first_difference() {
+        let seeds = seeds(300);
+        let mut different = 0;
+        for seed in seeds.range() {
+            let run = |changes: u64| {
+                let mut recording = recording(&mut Random::new(seed), 6);
+                let mut random = Random::new(seed ^ changes);
+                let steps = random.below(3);
+                let more = self::recording(&mut random, steps);
+                for step in &more.steps {
+                    recording.will(step.choice.process, Footprint::clone(&step.footprint));
+                    recording.step(step.choice, step.outcomes, None);
+                }
+                recording
+            };
+            let (a, b) = (run(1 << 32), run(2 << 32));
+            let expected = difference(&a, &b);
+            different += usize::from(expected.is_some());
+            let found = a.difference(&b).map(|found| (found.position, found.process));
+            assert_eq!(found, expected, "seed {seed}");
+        }
+        assert!(!seeds.suffice() || different > 50, "{different}");
+    }
+
+    #[test]
+    fn memory_grows_with_the_steps() {
+        let mut recording = Recording::new();
+        for process in 0..500 {
+            recording.will(process, Footprint::nothing());
+            recording.step(Choice { process: 0, outcome: 0 }, 1, None);
+            recording.will(0, Footprint::nothing());
+        }
+        let kept: usize = recording.processes.iter().map(Vec::len).sum();
+        assert!(kept <= 3 * recording.len(), "{kept}");
     }
 }

@@ -30,6 +30,7 @@ use crate::footprint::Footprint;
 use crate::plan::{Choice, Sleeper};
 use crate::wakeup::{Asleep, Branch, Item, insert};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// Something whose processes take steps one by one.
 ///
@@ -160,7 +161,7 @@ pub struct Step {
     /// The index of this step among those of its process, from 1.
     pub number: u32,
     /// By process, how many of its steps happen before this one, including this one.
-    pub clock: Vec<u32>,
+    pub clock: Arc<[u32]>,
     /// The positions of the steps that it races with.
     races: Vec<usize>,
 }
@@ -461,7 +462,7 @@ impl<S: Subject> Search<'_, S> {
     fn base_clock(&self, process: usize) -> Vec<u32> {
         let last = self.steps.iter().rposition(|step| step.process == process);
         let born = || self.born.iter().find(|(child, _)| *child == process).map(|&(_, position)| position);
-        last.or_else(born).map_or_else(Vec::new, |position| self.steps[position].clock.clone())
+        last.or_else(born).map_or_else(Vec::new, |position| self.steps[position].clock.to_vec())
     }
 
     /// A step with its clock and its races.
@@ -480,7 +481,7 @@ impl<S: Subject> Search<'_, S> {
             clock.resize(process + 1, 0);
         }
         clock[process] = number;
-        Step { process, outcome, footprint, number, clock, races }
+        Step { process, outcome, footprint, number, clock: clock.into(), races }
     }
 
     /// Adds the sequences that reverse the races of the execution to the trees, unless the search is stopped.
@@ -528,7 +529,7 @@ impl<S: Subject> Search<'_, S> {
         let own_last = self.steps[..position].iter().rposition(|step| step.process == process);
         let born = || self.born.iter().find(|(child, _)| *child == process).map(|&(_, position)| position);
         let before = own_last.or_else(born);
-        let mut clock = before.map_or_else(Vec::new, |before| self.steps[before].clock.clone());
+        let mut clock = before.map_or_else(Vec::new, |before| self.steps[before].clock.to_vec());
         let mut sequence = Vec::new();
         for step in self.steps[race + 1..].iter().filter(|step| !knows(&step.clock, first)) {
             if step.footprint.conflicts(&footprint) {
@@ -547,7 +548,7 @@ impl<S: Subject> Search<'_, S> {
             clock.resize(process + 1, 0);
         }
         clock[process] = number;
-        sequence.push(Item { process, outcome: None, footprint, number, clock });
+        sequence.push(Item { process, outcome: None, footprint, number, clock: clock.into() });
         sequence
     }
 
@@ -567,7 +568,7 @@ impl<S: Subject> Search<'_, S> {
         let own_last = self.steps[..position].iter().rposition(|step| step.process == process);
         let born = || self.born.iter().find(|(child, _)| *child == process).map(|&(_, position)| position);
         let mut known =
-            own_last.or_else(born).map_or_else(Vec::new, |before| self.steps[before].clock.clone());
+            own_last.or_else(born).map_or_else(Vec::new, |before| self.steps[before].clock.to_vec());
         for race in (0..position).rev() {
             let step = &self.steps[race];
             if knows(&known, step) || !step.footprint.conflicts(footprint) {

@@ -97,16 +97,15 @@ pub fn explore_preemptions<E: Executions>(
                 _ => nodes[position - 1].preemptions + cost(&recording, position - 1),
             };
             let taken = &recording.steps[position];
-            let point = recording.point(position);
-            let ready = |process: usize| point[process].as_ref().is_some_and(|pending| pending.ready);
+            let ready =
+                |process: usize| recording.pending(position, process).is_some_and(|pending| pending.ready);
             let goes_on = last.is_some_and(ready);
             let mut left: Vec<Choice> = (1..taken.outcomes)
                 .map(|outcome| Choice { process: taken.choice.process, outcome })
                 .filter(|choice| *choice != taken.choice)
                 .collect();
-            for process in
-                (0..point.len()).filter(|&process| ready(process) && process != taken.choice.process)
-            {
+            let others = (0..recording.processes()).filter(|&process| process != taken.choice.process);
+            for process in others.filter(|&process| ready(process)) {
                 if goes_on && last != Some(process) && preemptions + 1 > most {
                     within.left_out = true;
                 } else {
@@ -164,7 +163,7 @@ fn cost(recording: &Recording, position: usize) -> usize {
     let Some(last) = position.checked_sub(1).map(|last| recording.steps[last].choice.process) else {
         return 0;
     };
-    let ready = recording.point(position)[last].as_ref().is_some_and(|pending| pending.ready);
+    let ready = recording.pending(position, last).is_some_and(|pending| pending.ready);
     usize::from(ready && recording.steps[position].choice.process != last)
 }
 

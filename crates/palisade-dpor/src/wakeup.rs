@@ -13,6 +13,7 @@
 //! because the step is not part of the sequence. The sequence is then added after all outcomes.
 
 use crate::footprint::Footprint;
+use std::sync::Arc;
 
 /// A step of a sequence to try.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct Item {
     /// The index of this step among those of its process, from 1.
     pub number: u32,
     /// By process, how many of its steps happen before this one, including this one.
-    pub clock: Vec<u32>,
+    pub clock: Arc<[u32]>,
 }
 
 impl Item {

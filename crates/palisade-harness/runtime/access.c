@@ -52,7 +52,7 @@ EXPORT void __tsan_func_exit(void) {}
  * before it is chosen. */
 static void both(uint64_t address, uint64_t load, uint64_t store, uint64_t place)
 {
-    if (unlikely(pal.quiet)) {
+    if (pal_is_quiet(place)) {
         return;
     }
     uint64_t at = address & ADDRESS_BITS, second = place | pal.self->tag;
@@ -76,7 +76,7 @@ BOTH(__tsan_read_write16, O_PLAIN, 16)
 
 EXPORT void __tsan_vptr_update(void **address, void *value)
 {
-    if (unlikely(pal.quiet)) {
+    if (pal_is_quiet(CALLER)) {
         return;
     }
     /* Writing the value that is already there does not race with others that do the same. Whether it is there

@@ -25,7 +25,7 @@ static inline uint64_t order(int memory_order)
  * chosen. */
 static inline void decide(const volatile void *address, uint64_t head, uint64_t place)
 {
-    if (likely(!pal.quiet)) {
+    if (!pal_is_quiet(place)) {
         pal_decide(((uint64_t)address & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
     }
 }

@@ -111,6 +111,21 @@ static int each_module(struct dl_phdr_info *module, size_t size, void *of)
     return 0;
 }
 
+/* Code that can be changed while it runs. */
+static int writable_code(struct dl_phdr_info *module, size_t size, void *of)
+{
+    (void)size;
+    struct telling *telling = of;
+    for (int i = 0; i < module->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &module->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && part->p_flags & PF_W && part->p_flags & PF_X) {
+            telling->tell(*module->dlpi_name ? module->dlpi_name : "code of the program that can be written", telling->to);
+            return 0;
+        }
+    }
+    return 0;
+}
+
 /* Everything in the program that is not followed, when it starts. */
 void pal_not_compiled(pal_tell_fn *tell, void *to)
 {
@@ -125,6 +140,7 @@ void pal_not_compiled(pal_tell_fn *tell, void *to)
     }
     struct telling telling = {tell, to, 1, 0};
     dl_iterate_phdr(each_module, &telling);
+    dl_iterate_phdr(writable_code, &telling);
 }
 
 /* The functions that are called through wrappers, in the order of their numbers. */
@@ -149,11 +165,6 @@ static const struct {
     {"secure_getenv", "s"},
     {"setenv", "ss"},
     {"unsetenv", "s"},
-    {"fopen", "ss"},
-    {"fopen64", "ss"},
-    {"freopen", "ss"},
-    {"open", "s"},
-    {"open64", "s"},
     {"access", "s"},
     {"remove", "s"},
     {"unlink", "s"},
@@ -298,6 +309,10 @@ static void note_call(const char *name, uint64_t place)
     pal_note_about(N_CALL, number, place);
 }
 
+/* Functions with which the C library starts threads of its own, which change memory after the call. */
+static const char *const lasting[] = {"aio_read",   "aio_read64",   "aio_write", "aio_write64", "aio_fsync", "aio_fsync64",
+                                      "lio_listio", "lio_listio64", "getaddrinfo_a"};
+
 /* A function of the C library is about to be called. If it is not known what it does to memory, the call is
  * reported. While there is no other thread, no thread can see it happen, and threads that are started later
  * come after it. */
@@ -312,6 +327,12 @@ __attribute__((used)) void pal_call(const char *name, uint64_t place, uint64_t n
             note_call(name, place);
         }
         return;
+    }
+    for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++) {
+        if (pal_is_text(lasting[i], name)) {
+            note_call(name, place);
+            return;
+        }
     }
     if (pal_is_alone()) {
         return;

@@ -34,10 +34,25 @@ void *pal_next(const char *name)
     return found;
 }
 
+/* Ends that are followed. What `exit` calls comes in this order: handlers (`atexit`), ours last of those that
+ * were registered since the start; handlers of earlier constructors; destructors of the program, ours last;
+ * destructors of libraries. Only the latter are not followed. */
+static int exit_code;
+
+static void keep_code(int code, void *nothing)
+{
+    (void)nothing;
+    exit_code = code;
+}
+
 void pal_begin_limits(void)
 {
-    /* Registered first, so it is called last. */
-    on_exit(pal_at_exit, NULL);
+    on_exit(keep_code, NULL);
+}
+
+__attribute__((destructor(101))) static void at_end(void)
+{
+    pal_at_exit(exit_code, NULL);
 }
 
 /* A function of the C library that is replaced here. */
@@ -489,10 +504,21 @@ static int touches_no_memory(long number)
     }
 }
 
+static void note_syscall(long number, uint64_t place)
+{
+    if (pal.self && !pal.quiet && !pal_is_alone() && !touches_no_memory(number)) {
+        pal_note_about(N_CALL, 0, place);
+    }
+}
+
 /* System calls by number. Returns whether the call has been handled completely. A call that may touch memory
  * is reported, unless no other thread can see its effect. */
 int pal_limit_syscall(long number, const long *arguments, uint64_t place, long *result)
 {
+    if (pal_hidden_syscall(number, arguments, place, result)) {
+        note_syscall(number, place);
+        return 1;
+    }
     if (pal.quiet) {
         return 0;
     }
@@ -522,9 +548,7 @@ int pal_limit_syscall(long number, const long *arguments, uint64_t place, long *
         *result = -send_signal(by_kernel_id(arguments[1]), (int)arguments[2]);
         return 1;
     default:
-        if (pal.self && !pal_is_alone() && !touches_no_memory(number)) {
-            pal_note_about(N_CALL, 0, place);
-        }
+        note_syscall(number, place);
         return 0;
     }
 }

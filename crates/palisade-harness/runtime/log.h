@@ -38,7 +38,21 @@ enum order { O_PLAIN, O_VOLATILE, O_RELAXED, O_ACQUIRE, O_RELEASE, O_ACQ_REL, O_
 #define KIND_OF(first) ((enum kind)((first) >> 56 & 31))
 
 /* What a note is about: something that cannot be followed. */
-enum note { N_FORK = 1, N_HANDLER = 2, N_DIVERGED = 3, N_ASSEMBLY = 4, N_TIME = 5, N_ACCESS = 6, N_CALL = 7, N_LOADED = 8, N_SHARED_STACK = 16 };
+enum note {
+    N_FORK = 1,
+    N_HANDLER = 2,
+    N_DIVERGED = 3,
+    N_ASSEMBLY = 4,
+    N_TIME = 5,
+    N_ACCESS = 6,
+    N_CALL = 7,
+    N_LOADED = 8,
+    N_CODE = 9,
+    N_MAPPING = 10,
+    N_MEMORY_FILE = 11,
+    N_AFTER_EXIT = 12,
+    N_SHARED_STACK = 16
+};
 /* What else there is to say, above the number of the note. */
 #define NOTE_BITS 8
 

@@ -265,16 +265,23 @@ static void *answer(long got)
     return (void *)got;
 }
 
-EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+static void *map(void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
     int is_decided = address || flags & (MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_32BIT | MAP_HUGETLB);
     return answer(is_decided ? pal_syscall(SYS_mmap, (long)address, (long)size, protection, flags, fd, offset)
                              : map_somewhere(size, protection, flags, fd, offset));
 }
 
+EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    pal_maps(protection, flags, fd, CALLER);
+    return map(address, size, protection, flags, fd, offset);
+}
+
 EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
-    return mmap(address, size, protection, flags, fd, offset);
+    pal_maps(protection, flags, fd, CALLER);
+    return map(address, size, protection, flags, fd, offset);
 }
 
 EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
@@ -283,6 +290,12 @@ EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, ...)
     va_start(list, flags);
     void *to = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
     va_end(list);
+    if (!old_size) {
+        /* The pages stay at the old address, too. */
+        pal_maps_twice(CALLER);
+    } else {
+        pal_replaces(CALLER);
+    }
     if ((flags & MREMAP_FIXED) || !(flags & MREMAP_MAYMOVE)) {
         return answer(pal_syscall(SYS_mremap, (long)old, (long)old_size, (long)size, flags, (long)to, 0));
     }

@@ -13,7 +13,8 @@
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
  * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend only on the
  *   program's own steps, so that a schedule can be repeated;
- * - limits.c: what cannot be followed; library.c: code that is not followed;
+ * - limits.c: what cannot be followed; hidden.c: memory that can change without an access; library.c: code
+ *   that is not followed;
  * - reap.c: processes that an execution leaves behind;
  * - server.c: one execution after the other, each in its own process. */
 
@@ -303,6 +304,14 @@ void pal_leaves_handler(const char *message);
 void pal_refuse_thread(void);
 int pal_limit_syscall(long number, const long *arguments, uint64_t place, long *result);
 
+/* hidden.c */
+void pal_maps(long protection, long flags, int fd, uint64_t place);
+void pal_maps_twice(uint64_t place);
+void pal_replaces(uint64_t place);
+void pal_report_early(void);
+void pal_after_exit(uint64_t place);
+int pal_hidden_syscall(long number, const long *arguments, uint64_t place, long *result);
+
 /* stdio.c */
 void pal_reads_text(const char *text, size_t most, uint64_t place);
 
@@ -418,11 +427,23 @@ static inline __attribute__((always_inline)) void pal_decide(uint64_t first, uin
     }
 }
 
+/* Whether the program is not followed at the moment. */
+static inline __attribute__((always_inline)) int pal_is_quiet(uint64_t place)
+{
+    if (likely(!pal.quiet)) {
+        return 0;
+    }
+    if (unlikely(pal.shared->exited)) {
+        pal_after_exit(place);
+    }
+    return 1;
+}
+
 /* The calling thread does this once it is chosen. `address` may have any bits set. The bits of `head` are
  * above those of the address. */
 static inline __attribute__((always_inline)) void pal_event(uint64_t address, uint64_t head, uint64_t place)
 {
-    if (unlikely(pal.quiet)) {
+    if (pal_is_quiet(place)) {
         return;
     }
     uint64_t first = (address & ADDRESS_BITS) | head;

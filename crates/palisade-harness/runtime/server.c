@@ -419,6 +419,7 @@ static void begin_execution(void)
     pal_begin_schedule();
     pal_begin_limits();
     pal.quiet = 0;
+    pal_report_early();
 }
 
 /* The addresses of the log and of the given turns. */
@@ -536,6 +537,9 @@ static void prepare(void)
     }
 }
 
+/* Constructors of libraries, and some of the program, run before ours. */
+__attribute__((section(".preinit_array"), used)) static void (*before_all)(void) = prepare;
+
 struct thread *pal_first_thread(void)
 {
     prepare();
@@ -594,6 +598,7 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
     pal_begin_schedule();
     pal_begin_limits();
     pal.quiet = 0;
+    pal_report_early();
 }
 
 /* Called when the process ends normally. */

@@ -61,7 +61,7 @@ pub(crate) const PREFIXES: &[&str] = &[
 
 /// Directives that emit bytes in place. In code, these bytes are instructions that cannot be read from the
 /// text.
-const DATA: &[&str] = &[
+pub(crate) const DATA: &[&str] = &[
     ".byte", ".2byte", ".4byte", ".8byte", ".word", ".hword", ".short", ".value", ".int", ".long", ".quad",
     ".octa", ".ascii", ".asciz", ".string", ".fill", ".space", ".zero", ".skip", ".incbin", ".include",
     ".insn", ".macro", ".rept", ".irp", ".irpc", ".float", ".single", ".double", ".uleb128", ".sleb128",

@@ -304,6 +304,7 @@ pub fn plan(arguments: &[String], tools: &Tools) -> Result<Vec<Step>, PlanError>
     }
     let mut steps = Vec::new();
     let mut objects: Vec<(usize, String)> = Vec::new();
+    let mut names = Vec::new();
     for (index, &at) in sorted.sources.iter().enumerate() {
         let Word::Source(source) = &sorted.words[at] else { continue };
         let output = |extension: &str| match &sorted.output {
@@ -328,13 +329,13 @@ pub fn plan(arguments: &[String], tools: &Tools) -> Result<Vec<Step>, PlanError>
                 ["-x", "assembler", "-Wa,--no-warn", "-c", "-o", &object, &assembly].map(str::to_owned);
             steps.push(Step::Compile(assemble.to_vec()));
         }
+        names.push((PathBuf::from(&object), source.clone()));
         objects.push((at, object));
     }
     if sorted.stage != Stage::Link && sorted.sources.is_empty() {
         // Objects and assembly among the inputs of `-c` are passed on unchanged.
         return Ok(vec![Step::Compile(arguments.to_vec())]);
     }
-    let mut names = Vec::new();
     for (at, word) in sorted.words.iter().enumerate() {
         let Word::Assembly(source) = word else { continue };
         let object = match sorted.stage {

@@ -112,6 +112,15 @@ pub enum Unfollowed {
     NotCompiled,
     /// A function of the C or C++ library, by its number in the log. What it does to memory is not seen.
     Call(u32),
+    /// Memory became executable. Code that is made at run time is not seen.
+    Code,
+    /// Memory is mapped such that it can change without an access: it is shared with a file or another
+    /// process, mapped at two addresses, or replaced while there are other threads.
+    Mapping,
+    /// The memory of a process was opened as a file (`/proc/self/mem`), for writing.
+    MemoryFile,
+    /// An access after the process has begun to end: in a destructor of a library.
+    AfterExit,
 }
 
 /// The number of a note is in the lowest bits; the rest says more about it.
@@ -417,6 +426,10 @@ impl<'a> Recorder<'a> {
                     self.unfollowed.insert((call, record.place));
                 }
                 8 => _ = self.unfollowed.insert((Unfollowed::NotCompiled, record.place)),
+                9 => _ = self.unfollowed.insert((Unfollowed::Code, record.place)),
+                10 => _ = self.unfollowed.insert((Unfollowed::Mapping, record.place)),
+                11 => _ = self.unfollowed.insert((Unfollowed::MemoryFile, record.place)),
+                12 => _ = self.unfollowed.insert((Unfollowed::AfterExit, record.place)),
                 // For the search only.
                 NOTE_SHARED_STACK => {}
                 _ => _ = self.unfollowed.insert((Unfollowed::Time, record.place)),
@@ -597,9 +610,9 @@ pub enum Failure {
         /// The waiting threads.
         threads: Vec<LeftThread>,
     },
-    /// Threads are in loops that change nothing and never end.
+    /// The same, and some of them wait in loops that change nothing.
     Spins {
-        /// The spinning threads.
+        /// The waiting threads.
         threads: Vec<LeftThread>,
     },
     /// It took more steps than were allowed.
@@ -644,8 +657,7 @@ impl Failure {
             Failure::Signal { what: Some(_), .. } => "assertion",
             Failure::Signal { .. } => "crash",
             Failure::ExitCode { .. } => "exit-code",
-            Failure::Deadlock { .. } => "deadlock",
-            Failure::Spins { .. } => "endless-loop",
+            Failure::Deadlock { .. } | Failure::Spins { .. } => "deadlock",
             Failure::Endless => "step-limit",
             Failure::Stalled { call: Some(_), .. } => "blocked",
             Failure::Stalled { .. } => "stalled",

@@ -244,7 +244,6 @@ const HARMLESS: &[&str] = &[
     "getsid",
     "setuid",
     "setgid",
-    "personality",
     "shm_unlink",
     "inotify_init",
     "timerfd_create",
@@ -252,8 +251,6 @@ const HARMLESS: &[&str] = &[
     "sync",
     // Mappings: a new mapping belongs to no object.
     "munmap",
-    "mprotect",
-    "madvise",
     "msync",
     "mlock",
     "munlock",

@@ -12,8 +12,12 @@ use std::fmt::Write;
 /// The section with the mark. It is not loaded with the program.
 const SECTION: &str = ".palisade.compiled";
 
-/// The assembly with a mark for all sections with code that it mentions.
+/// The assembly with a mark for all sections with code that it mentions. There is no mark if some of the code
+/// cannot be read from the text.
 pub fn mark(text: &str) -> String {
+    if hides_code(text) {
+        return text.to_owned();
+    }
     let sections = sections(text);
     let mut marked = String::with_capacity(text.len() + 64 * sections.len());
     let mut put = |line: std::fmt::Arguments<'_>| writeln!(marked, "{line}").expect("writing to a string");
@@ -51,6 +55,46 @@ fn sections(text: &str) -> Vec<String> {
     }
     found
 }
+
+/// Whether a section with code contains data, which may be code, or can be written. Inline assembly has
+/// [rules of its own](crate::asm).
+fn hides_code(text: &str) -> bool {
+    let (mut in_code, mut inside) = (true, false);
+    for line in text.lines() {
+        let mut rest = line.trim();
+        match rest {
+            "#APP" => inside = true,
+            "#NO_APP" => inside = false,
+            _ => {}
+        }
+        if inside {
+            continue;
+        }
+        while let Some((_, after)) = asm::label(rest) {
+            rest = after;
+        }
+        let (word, rest) = asm::split(rest);
+        match word {
+            ".text" => in_code = true,
+            ".data" | ".bss" => in_code = false,
+            ".section" | ".pushsection" => {
+                let flags = rest.split(',').nth(1).unwrap_or("");
+                in_code = asm::is_code(rest);
+                if in_code && flags.contains('w') {
+                    return true;
+                }
+            }
+            _ if in_code && asm::DATA.contains(&word) && !PADDING.contains(&(word, rest)) => {
+                return true;
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Prefixes that gcc puts into calls which find thread-local variables.
+const PADDING: &[(&str, &str)] = &[(".byte", "0x66"), (".value", "0x6666"), (".word", "0x6666")];
 
 /// What is known about an object file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +135,17 @@ pub fn code(file: &object::File<'_>) -> Code {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_code() {
+        let check = |text: &str, expected: bool| assert_eq!(hides_code(text), expected, "{text}");
+        check("\t.text\nf:\n\tret\n\t.section\t.rodata\n\t.byte 1\n\t.data\n\t.long 2\n", false);
+        check("\t.text\n\t.byte\t0x66\n\tleaq x@tlsgd(%rip), %rdi\n\t.value\t0x6666\n\trex64\n", false);
+        check("\t.text\nf:\n\tret\ncode:\n\t.byte 195\n", true);
+        check("\t.section\t.rodata\nf:\t.byte 195\n\t.text\ncode:\t.ascii \"\\303\"\n", true);
+        check("\t.section\t.mine,\"awx\",@progbits\nf:\n\tret\n", true);
+        check("#APP\n\t.byte 195\n#NO_APP\n\tret\n", false);
+    }
 
     #[test]
     fn sections_with_code() {

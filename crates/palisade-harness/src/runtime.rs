@@ -19,6 +19,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("c11.c", include_str!("../runtime/c11.c")),
     ("clock.c", include_str!("../runtime/clock.c")),
     ("heap.c", include_str!("../runtime/heap.c")),
+    ("hidden.c", include_str!("../runtime/hidden.c")),
     ("library.c", include_str!("../runtime/library.c")),
     ("limits.c", include_str!("../runtime/limits.c")),
     ("lock.c", include_str!("../runtime/lock.c")),

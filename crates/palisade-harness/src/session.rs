@@ -3,7 +3,7 @@
 
 use crate::allowance::{Allowance, LimitReached};
 use crate::divergence::Diverged;
-use crate::execution::{Execution, Failure, LeftThread, PlacedViolation, Unfollowed};
+use crate::execution::{Execution, Failure, LeftState, LeftThread, PlacedViolation, Unfollowed};
 use crate::log::Record;
 use crate::process::{Lost, Program, StartError};
 use crate::schedule::{Command, Schedule, Strategy, Turns};
@@ -511,6 +511,9 @@ fn note<T>(
     }
 }
 
+/// The message about a deadlock names at most this many threads. The places list all of them.
+const MAX_NAMED: usize = 8;
+
 fn name_failure(
     hello: &Hello,
     symbols: &mut Symbols,
@@ -536,13 +539,20 @@ fn name_failure(
             }
         }
         Failure::ExitCode { code } => format!("the program ended with exit code {code}"),
-        Failure::Deadlock { threads: left } => {
-            threads(symbols, left, "waits here");
-            "deadlock: no thread can ever move again".to_owned()
-        }
-        Failure::Spins { threads: left } => {
-            threads(symbols, left, "spins here");
-            "endless loop: every thread that can still run waits in a loop for a change that no thread will make".to_owned()
+        Failure::Deadlock { threads: left } | Failure::Spins { threads: left } => {
+            let (spinning, waiting): (Vec<LeftThread>, Vec<LeftThread>) =
+                left.iter().partition(|left| left.how == LeftState::Spins);
+            threads(symbols, &waiting, "waits here");
+            threads(symbols, &spinning, "waits here, in a loop");
+            let named = left.iter().take(MAX_NAMED).map(|left| {
+                let how = if left.how == LeftState::Spins { "waits in a loop" } else { "waits" };
+                format!("thread {} {how} at {}", number(left.thread), symbols.name(left.place))
+            });
+            let mut parts: Vec<String> = named.collect();
+            if left.len() > MAX_NAMED {
+                parts.push(format!("{} more wait", left.len() - MAX_NAMED));
+            }
+            format!("deadlock: {}", parts.join("; "))
         }
         Failure::Endless => "the execution was ended at its step limit".to_owned(),
         Failure::Stalled { call: Some(call), place } => {
@@ -558,16 +568,10 @@ fn name_failure(
         }
         Failure::Late => "the execution was ended at its time limit".to_owned(),
         Failure::Leaked { threads: left } => {
-            let running: Vec<LeftThread> = left
-                .iter()
-                .copied()
-                .filter(|left| left.how == crate::execution::LeftState::Running)
-                .collect();
-            let ended: Vec<LeftThread> = left
-                .iter()
-                .copied()
-                .filter(|left| left.how != crate::execution::LeftState::Running)
-                .collect();
+            let running: Vec<LeftThread> =
+                left.iter().copied().filter(|left| left.how == LeftState::Running).collect();
+            let ended: Vec<LeftThread> =
+                left.iter().copied().filter(|left| left.how != LeftState::Running).collect();
             threads(symbols, &running, "was here");
             if running.is_empty() {
                 format!("the program ended, and {} had never been joined", counted(ended.len()))

@@ -100,8 +100,11 @@ const REASONS: [Reason; 10] = [
 /// The maximum length of a text. Anything longer means that the log is broken.
 const LONGEST_TEXT: u64 = 1 << 20;
 const BUFFER: usize = 1 << 18;
-/// `may_continue` is called after this many records and returns whether to continue. A power of two.
+/// `may_continue` is called after this many records and returns whether to continue.
 const CHECKED: u32 = 1 << 12;
+/// A record of a thread with a high number counts for more, since what is kept about a thread grows with the
+/// number of threads.
+const THREADS_PER_RECORD: u32 = 32;
 
 /// Reads a log.
 #[derive(Debug)]
@@ -127,15 +130,18 @@ impl<R: Read> LogReader<R> {
         mut message: impl FnMut(String),
         mut may_continue: impl FnMut() -> bool,
     ) -> io::Result<End> {
-        let mut records = 0u32;
+        let mut unchecked = CHECKED;
         loop {
-            if records.is_multiple_of(CHECKED) && !may_continue() {
-                return Err(io::ErrorKind::Interrupted.into());
+            if unchecked >= CHECKED {
+                unchecked = 0;
+                if !may_continue() {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
             }
-            records = records.wrapping_add(1);
             // There is only one call of `take`, so that it is inlined into this loop.
             self.fill(RECORD)?;
             let record = self.peek()?;
+            unchecked += 1 + u32::from(record.thread) / THREADS_PER_RECORD;
             if !matches!(record.kind, RecordKind::Text | RecordKind::End) {
                 self.from += RECORD;
                 take(&record);

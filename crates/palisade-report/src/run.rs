@@ -41,6 +41,8 @@ pub struct RunFinding<'a> {
     pub exhaustive: Option<(bool, u64, Option<usize>)>,
     /// Time taken.
     pub seconds: f64,
+    /// How much memory Palisade itself used at most, if known.
+    pub peak_memory_bytes: Option<u64>,
 }
 
 impl RunFinding<'_> {
@@ -190,6 +192,10 @@ pub fn unfollowed_name(what: Unfollowed) -> &'static str {
         Unfollowed::Time => "timed-wait",
         Unfollowed::NotCompiled => "not-compiled",
         Unfollowed::Call(_) => "library-call",
+        Unfollowed::Code => "code",
+        Unfollowed::Mapping => "mapping",
+        Unfollowed::MemoryFile => "memory-file",
+        Unfollowed::AfterExit => "after-exit",
     }
 }
 
@@ -269,6 +275,18 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
                     "a function of a library is called; what it does to memory that threads may share is not seen"
                 }
             },
+            Unfollowed::Code => {
+                "memory becomes executable; what code that is made at run time does is not seen"
+            }
+            Unfollowed::Mapping => {
+                "memory is mapped such that it can change without an access of the program: through a file, another process, another address, or because it is replaced"
+            }
+            Unfollowed::MemoryFile => {
+                "the memory of a process is opened as a file; what is written to it is not followed"
+            }
+            Unfollowed::AfterExit => {
+                "memory is accessed after `exit`, by a destructor of a library, while there are other threads; this is not followed"
+            }
         };
         writeln!(text, "\n{}: {what}", colour.paint("1", "not followed")).expect("writing to a string");
         places(&mut text, finding, vec![(place.clone(), "here".to_owned())], width);
@@ -421,6 +439,7 @@ fn run_json(finding: &RunFinding<'_>) -> String {
         "not_followed": unfollowed,
         "schedule_file": finding.saved,
         "seconds": finding.seconds,
+        "peak_memory_bytes": finding.peak_memory_bytes,
     });
     if let Some((complete, seen, preemptions)) = finding.exhaustive {
         record["exhaustive"] = json!({ "seen": seen, "complete": complete, "preemptions": preemptions });

@@ -33,8 +33,8 @@
 //!   ([`Exhaustive`]), which is a proof for a test that terminates.
 //! - The closure has to use [`sync`], [`thread`] and [`hint`] instead of the standard library's modules.
 //!   Outside a run they behave like the standard library's.
-//! - [`Outcome`] reports violations of sequential consistency by source line, panics, deadlocks, endless
-//!   loops and threads that never end, each with the schedule that leads there.
+//! - [`Outcome`] reports violations of sequential consistency by source line, panics, deadlocks
+//!   and threads that never end, each with the schedule that leads there.
 //!
 //! Threads do not run in parallel during a run. What they do without the types of this crate is not seen.
 

@@ -97,8 +97,8 @@ impl Failure {
 
 impl Display for Failure {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let list = |f: &mut Formatter<'_>, threads: &[(String, CallSite)]| {
-            threads.iter().try_for_each(|(thread, place)| write!(f, "\n  {thread}: {}", Quoted(place)))
+        let list = |f: &mut Formatter<'_>, threads: &[(String, CallSite)], how: &str| {
+            threads.iter().try_for_each(|(thread, place)| write!(f, "\n  {thread} {how} {}", Quoted(place)))
         };
         match self {
             Failure::Panic { thread, message, place } => {
@@ -106,19 +106,16 @@ impl Display for Failure {
                 write!(f, "{thread} panicked{place}: {message}")
             }
             Failure::Deadlock(threads) => {
-                write!(f, "deadlock: no thread can ever move again")?;
-                list(f, threads)
+                write!(f, "deadlock:")?;
+                list(f, threads, "waits at")
             }
             Failure::Spin(threads) => {
-                write!(
-                    f,
-                    "endless loop: every thread that can still run waits in a loop for a change that no thread will make"
-                )?;
-                list(f, threads)
+                write!(f, "deadlock:")?;
+                list(f, threads, "waits in a loop at")
             }
             Failure::Leak(threads) => {
                 write!(f, "the test has ended, but some of its threads wait forever")?;
-                list(f, threads)
+                list(f, threads, "waits at")
             }
             Failure::Silent(thread) => write!(
                 f,

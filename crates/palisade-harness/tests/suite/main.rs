@@ -8,6 +8,7 @@ mod external {
     mod differential;
     mod failures;
     mod gaps;
+    mod hidden;
     mod library;
     mod linked;
     mod literature;

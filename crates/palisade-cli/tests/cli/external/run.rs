@@ -208,7 +208,7 @@ fn failures_and_races() {
         .prints(str![[r#"
 failed  ./t: deadlock, 100 schedules, [..] events
 
-deadlock: no thread can ever move again (in [..] schedules, first with --seed [..])
+deadlock: thread 0 waits at t.c:6:5; thread 1 waits at t.c:6:5 (in [..] schedules, first with --seed [..])
   t.c:6:5  pthread_mutex_lock(second);  thread 0 waits here
   t.c:6:5  pthread_mutex_lock(second);  thread 1 waits here
 
@@ -260,7 +260,7 @@ the execution was ended at its time limit (in [..] schedules, first with --seed 
         .exits(3);
     scratch.run(&["run", "--strategy", "exhaustive", "--no-save", "-q", "--", "./t"]).exits(4).prints(str![
         [r#"
-failed  ./t: endless loop, the only partial order, [..] events
+failed  ./t: deadlock, the only partial order, [..] events
 
 "#]
     ]);
@@ -647,6 +647,24 @@ fn memory_of_many_threads_and_addresses() {
             .exits(5);
         assert!(ran.stdout.contains("The run ran out of memory (0.06 GiB)"), "{}", ran.stdout);
     }
+}
+
+/// What is kept about threads and steps grows with both, and is checked often enough.
+#[test]
+fn memory_of_thousands_of_threads() {
+    let scratch = compiled(
+        "run_memory_threads",
+        "#include <pthread.h>\n#include <stdatomic.h>\nstatic atomic_int x;\n\
+         static void *p(void *n) { x++; return n; }\n\
+         int main(void)\n{\n    pthread_t t;\n    for (;;) pthread_create(&t, 0, p, 0);\n}\n",
+    );
+    let ran = scratch
+        .run(&["run", "--strategy", "exhaustive", "--memory", "0.0625", "--format", "json", "--", "./t"])
+        .exits(3);
+    let json: serde_json::Value = serde_json::from_str(&ran.stdout).expect("it prints JSON");
+    assert_eq!(json["reason"], "The run ran out of memory (0.06 GiB).", "{json}");
+    let peak = json["peak_memory_bytes"].as_u64().expect("Linux reports it");
+    assert!(peak <= (64 + 32) << 20, "{peak}");
 }
 
 #[test]

@@ -136,3 +136,35 @@ fn a_program_that_was_linked_by_hand() {
     plain("gcc", &[&main, &write, &runtime, "-o", &program, "-pthread", "-ldl", "-rdynamic"]);
     assert_eq!(not_compiled(&findings(&program, &[])).len(), 1);
 }
+
+/// Code that is written as data, or that can be written, is not followed.
+#[test]
+fn code_that_is_hidden_as_data() {
+    for compiler in ["gcc", "clang"] {
+        let folder = folder(&format!("bytes {compiler}"));
+        let program = text(&folder.join("program"));
+        compile(compiler, &["-w", &source("bytes.c"), "-o", &program]);
+        assert_eq!(not_compiled(&findings(&program, &[])), [source("bytes.c")], "{compiler}");
+    }
+    let program = text(&folder("bytes writable").join("program"));
+    compile("gcc", &["-w", "-DWRITABLE", &source("bytes.c"), "-o", &program]);
+    let expected = [source("bytes.c"), "code of the program that can be written".to_owned()];
+    assert_eq!(not_compiled(&findings(&program, &[])), expected);
+}
+
+/// The destructor of a library runs after everything that is followed. It is reported if another thread may still
+/// run.
+#[test]
+fn destructors_of_libraries() {
+    let folder = folder("destructors");
+    let [library, program] = ["liblate.so", "program"].map(|name| text(&folder.join(name)));
+    compile("gcc", &["-shared", "-fPIC", &source("late.c"), "-o", &library]);
+    compile("gcc", &[&source("detached.c"), &library, "-o", &program]);
+    let late = findings(&program, &[]);
+    let mut reported = late.unfollowed.keys();
+    let (what, place) = reported.next().expect("it is reported");
+    assert_eq!((*what, reported.next()), (Unfollowed::AfterExit, None));
+    assert!(place.contains("late.c:7"), "{place}");
+    let joined = findings(&program, &["joins"]);
+    assert!(joined.unfollowed.is_empty(), "{:?}", joined.unfollowed);
+}
