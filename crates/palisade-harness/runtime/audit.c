@@ -212,6 +212,8 @@ static void make_marks(struct thread *thread)
             pal_stop(R_INTERNAL, "there is no memory for the marks of a stack");
         }
         thread->has_marks = 1;
+        /* Written before it is read, so that the page is mapped once. */
+        *(volatile unsigned char *)MARK_OF((uint64_t)thread->stack_end - 1) = 0;
         thread->lowest_mark = (uint64_t)thread->stack_end;
     }
 }

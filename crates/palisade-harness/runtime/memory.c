@@ -78,6 +78,24 @@ static size_t whole_pages(size_t size)
     return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
+struct thread *pal_prepared[PREPARED + 1];
+
+/* The stack of a prepared thread gets another size. Its upper end stays where it is. */
+static int resize(struct thread *thread, size_t stack)
+{
+    uint64_t end = (uint64_t)thread->stack_low + thread->stack_size, low = end - stack;
+    if (stack > thread->stack_size) {
+        if (pal_map(low, stack - thread->stack_size, MAP_PRIVATE | MAP_NORESERVE | MAP_STACK)) {
+            return EAGAIN;
+        }
+    } else if (stack < thread->stack_size) {
+        pal_syscall(SYS_munmap, (long)thread->stack_low, (long)(thread->stack_size - stack), 0, 0, 0, 0);
+    }
+    thread->stack_low = (char *)low;
+    thread->stack_size = stack;
+    return 0;
+}
+
 /* Makes a thread with its stack. If the program provides the stack, `size` is 0. */
 int pal_make_thread(uint32_t number, size_t size, struct thread **made)
 {
@@ -85,6 +103,15 @@ int pal_make_thread(uint32_t number, size_t size, struct thread **made)
     size_t control = whole_pages(sizeof(struct slot)), stack = size ? whole_pages(size) + OVERHEAD : 0;
     if (stack + control > STACK_RANGE - (2ull << 20)) {
         return EAGAIN;
+    }
+    struct thread *prepared = number <= PREPARED ? pal_prepared[number] : NULL;
+    if (prepared) {
+        pal_prepared[number] = NULL;
+        if (size) {
+            *made = prepared;
+            return resize(prepared, stack);
+        }
+        pal_unmake_thread(prepared);
     }
     uint64_t low = top - control - stack;
     int error = pal_map(low, stack + control, MAP_PRIVATE | MAP_NORESERVE | MAP_STACK);
@@ -118,13 +145,25 @@ void pal_empty_stack(struct thread *thread)
     }
 }
 
+/* The size in the default attributes; 0 if it is not known. */
+static size_t usual;
+
+EXPORT int pthread_setattr_default_np(const pthread_attr_t *attributes)
+{
+    static int (*next)(const pthread_attr_t *);
+    if (!next) {
+        next = pal_next("pthread_setattr_default_np");
+    }
+    usual = 0;
+    return next(attributes);
+}
+
 /* The size of a stack, given the size in the thread's attributes. The default is the stack limit. A default
  * outside our limits is moved into them. */
 size_t pal_stack_size(size_t requested)
 {
     pthread_attr_t attributes;
-    size_t usual = 0;
-    if (!pthread_getattr_default_np(&attributes)) {
+    if (!usual && !pthread_getattr_default_np(&attributes)) {
         pthread_attr_getstacksize(&attributes, &usual);
         pthread_attr_destroy(&attributes);
     }
@@ -221,6 +260,9 @@ EXPORT int pthread_getattr_np(pthread_t pthread, pthread_attr_t *attributes)
         next = pal_next("pthread_getattr_np");
     }
     int error = next(pthread, attributes);
+    if (!error && thread && thread->is_prepared) {
+        error = pthread_attr_setstack(attributes, thread->stack_low, thread->stack_size);
+    }
     if (!error && thread && thread->stack_size) {
         error = pthread_attr_setguardsize(attributes, PAGE);
     }

@@ -67,6 +67,7 @@ struct thread {
     uint64_t fs_base;
     uint32_t token;
     uint32_t released;
+    int is_prepared; /* its kernel thread exists only in the server */
     void *kernel_stack_pointer;
     /* Its number, shifted to its position in records. */
     uint64_t tag;
@@ -186,8 +187,6 @@ struct runtime {
     struct command command;
     struct choice *choices;
     uint64_t choice_at, choice_used;
-    struct thread *threads[MAX_THREADS];
-    struct thread *ready[MAX_THREADS];
     int thread_count, live;
     int token_mode;
     int log_fd;
@@ -204,6 +203,9 @@ struct runtime {
     int is_served;          /* started by `palisade run` */
     int in_handler;         /* signal handlers that are running */
     int is_forked;          /* a process that the program forked */
+    /* At the end, so that everything else is on one page. */
+    struct thread *threads[MAX_THREADS];
+    struct thread *ready[MAX_THREADS];
 };
 
 extern struct runtime pal;
@@ -227,6 +229,8 @@ uint64_t pal_now(void);
 int pal_map(uint64_t address, size_t size, int flags);
 __attribute__((noreturn)) void pal_address_in_use(const char *what, uint64_t address);
 int pal_make_thread(uint32_t number, size_t size, struct thread **made);
+enum { PREPARED = 4 };
+extern struct thread *pal_prepared[PREPARED + 1];
 void pal_unmake_thread(struct thread *thread);
 void pal_empty_stack(struct thread *thread);
 size_t pal_stack_size(size_t requested);
@@ -249,6 +253,7 @@ void pal_note_about(enum note note, uint64_t about, uint64_t place);
 /* switch.c */
 void pal_switch(struct thread *to);
 __attribute__((noreturn)) void pal_switch_forever(struct thread *to);
+void pal_prepare_threads(void);
 int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attributes);
 void pal_release_kernel_thread(struct thread *thread);
 void pal_wait_token(struct thread *thread);
@@ -296,6 +301,7 @@ typedef void pal_tell_fn(const char *name, void *to);
 void pal_not_compiled(pal_tell_fn *tell, void *to);
 void pal_calls(pal_tell_fn *tell, void *to);
 extern int pal_looks_up;
+extern int pal_is_c_only;
 
 /* limits.c */
 void pal_begin_limits(void);

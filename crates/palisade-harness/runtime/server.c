@@ -359,7 +359,7 @@ static void report_unfollowed(void)
 static void report_end(int status)
 {
     struct shared *shared = pal.shared;
-    uint64_t fields[10 + 2 * MAX_THREADS];
+    uint64_t fields[9 + shared->names];
     size_t at = 0;
     fields[at++] = (uint64_t)(uint32_t)status;
     fields[at++] = shared->reason;
@@ -375,8 +375,9 @@ static void report_end(int status)
     }
     pal_log(HEAD(K_END, O_PLAIN, 0), 0);
     pal_text(T_END, (const char *)fields, at * sizeof *fields);
-    pal_flush();
+    /* Before the log: whoever has read that the execution has ended does not have to wait for this. */
     write_all(2, end_of_output, pal_length(end_of_output));
+    pal_flush();
 }
 
 static void crashed(int signal, siginfo_t *info, void *context)
@@ -394,30 +395,35 @@ static void crashed(int signal, siginfo_t *info, void *context)
     }
 }
 
-static void begin_execution(void)
+/* What all executions have in common: they inherit it from the server. */
+static void prepare_executions(void)
 {
     static char signal_stack[1 << 15];
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
     stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
     sigaltstack(&stack, NULL);
     struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK, .sa_sigaction = crashed};
-    struct sigaction usual = {.sa_handler = SIG_DFL};
-    sigaction(SIGTERM, &usual, NULL);
     const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         sigaction(signals[i], &action, NULL);
     }
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    close(command_fd);
-    main_thread.kernel_id = getpid();
+    pal_begin_limits();
+}
+
+/* System calls are made directly: every other page of the C library that is touched costs as much as several
+ * of them. */
+static void begin_execution(void)
+{
+    uint64_t none = 0, usual[4] = {0, 0, 0, 0};
+    pal_syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
+    pal_syscall(SYS_rt_sigaction, SIGTERM, (long)usual, 0, sizeof none, 0, 0);
+    pal_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, sizeof none, 0, 0);
+    pal_syscall(SYS_close, command_fd, 0, 0, 0, 0, 0);
+    main_thread.kernel_id = (int)pal_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
     pal.shared->running = (uint32_t)main_thread.kernel_id;
     pal_wipes = (pal.command.flags & EXPLORE) != 0;
     pal_begin_schedule();
-    pal_begin_limits();
     pal.quiet = 0;
     pal_report_early();
 }
@@ -464,6 +470,11 @@ static void serve(void)
     sigaddset(&signals, SIGCHLD);
     sigprocmask(SIG_BLOCK, &signals, NULL);
     pal_begin_reaping();
+    prepare_executions();
+    pal_prepare_threads();
+    /* An execution is not a process that the program forks, so its handlers for that must not run. */
+    pid_t (*make_process)(void) = pal_next("_Fork");
+    make_process = make_process ? make_process : pal_next("fork");
     pid_t server = getpid();
     for (;;) {
         if (!read_all(command_fd, &pal.command, sizeof pal.command) || pal.command.magic != COMMAND_MAGIC) {
@@ -486,9 +497,9 @@ static void serve(void)
         }
         shared->late = shared->replaced = shared->forked_threads = 0;
         pal_expect_children();
-        pid_t child = fork();
+        pid_t child = make_process();
         if (child == 0) {
-            if (getppid() != server) {
+            if (pal_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0) != server) {
                 pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
             }
             begin_execution();

@@ -6,6 +6,11 @@
  * base. This takes a few nanoseconds. It needs the instruction `wrfsbase`, which Linux allows since 5.9
  * (FSGSBASE).
  *
+ * A kernel thread does nothing for its thread but to exist: the C library has set up the stack and the
+ * thread-local storage that the thread uses. So the server starts the kernel threads of the first few threads
+ * once, before it forks. A forked execution has a copy of their memory, and its threads use that without any
+ * kernel threads. This makes short executions twice as fast.
+ *
  * Token: without that instruction, every kernel thread runs its own thread and waits for its token in a
  * futex. All of them stay on one core, where passing the token is fastest. */
 
@@ -149,6 +154,13 @@ __asm__(".text\n"
         "    ret\n"
         ".size pal_return_to_stack, .-pal_return_to_stack\n");
 
+/* The kernel gives a new thread the floating-point control words of the thread that starts it. */
+static void set_control_words(void *stack)
+{
+    __asm__ volatile("stmxcsr %0" : "=m"(*(uint32_t *)stack));
+    __asm__ volatile("fnstcw %0" : "=m"(*(uint16_t *)((char *)stack + 4)));
+}
+
 /* A kernel thread lends its stack to its coroutine and waits until the thread has ended. */
 static void park(struct thread *thread)
 {
@@ -160,10 +172,8 @@ static void park(struct thread *thread)
     *--stack = 0;
     *--stack = 0;
     *--stack = 0;
-    /* The kernel has given this thread the control words of the thread that started it. */
     *--stack = 0;
-    __asm__ volatile("stmxcsr %0" : "=m"(*(uint32_t *)stack));
-    __asm__ volatile("fnstcw %0" : "=m"(*(uint16_t *)((char *)stack + 4)));
+    set_control_words(stack);
     thread->stack_pointer = stack;
     __atomic_store_n(&thread->token, 1, __ATOMIC_RELEASE);
     futex_wake(&thread->token);
@@ -219,8 +229,33 @@ void pal_begin_threads(void)
     join = pal_next("pthread_join");
 }
 
+/* Called in the server. If it fails, executions start their own kernel threads. */
+void pal_prepare_threads(void)
+{
+    if (pal.token_mode || pal.thread_count != 1 || pal.shared->names != 1) {
+        return;
+    }
+    for (uint32_t number = 1; number <= PREPARED; number++) {
+        struct thread *thread;
+        if (pal_make_thread(number, pal_stack_size(0), &thread)) {
+            return;
+        }
+        thread->number = number;
+        if (pal_start_kernel_thread(thread, NULL)) {
+            pal_unmake_thread(thread);
+            return;
+        }
+        thread->is_prepared = 1;
+        pal_prepared[number] = thread;
+    }
+}
+
 int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attributes)
 {
+    if (thread->is_prepared) {
+        set_control_words(thread->stack_pointer);
+        return 0;
+    }
     pthread_t pthread;
     pthread_attr_t own;
     if (attributes) {
@@ -248,6 +283,9 @@ int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attribu
 /* Lets the kernel thread of a thread that has ended end too. */
 void pal_release_kernel_thread(struct thread *thread)
 {
+    if (thread->is_prepared) {
+        return;
+    }
     if (!pal.token_mode) {
         __atomic_store_n(&thread->released, 1, __ATOMIC_RELEASE);
         futex_wake(&thread->released);

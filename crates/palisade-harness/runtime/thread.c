@@ -14,6 +14,7 @@
 enum { MAX_KEYS = 1024, DESTRUCTOR_ROUNDS = 4 };
 
 static void (*key_destructors[MAX_KEYS])(void *);
+static unsigned key_end; /* one more than the last key with a destructor */
 
 struct thread *pal_thread_of(pthread_t pthread)
 {
@@ -121,7 +122,9 @@ void pal_forget_stack(struct thread *thread)
     pthread_attr_t attributes;
     void *from;
     size_t size;
-    if (thread->number && !pthread_getattr_np(thread->pthread, &attributes)) {
+    if (thread->number && thread->stack_size) {
+        pal_also((uint64_t)thread->stack_low, HEAD(K_FREE, O_PLAIN, 0), thread->stack_size);
+    } else if (thread->number && !pthread_getattr_np(thread->pthread, &attributes)) {
         if (!pthread_attr_getstack(&attributes, &from, &size)) {
             pal_also((uint64_t)from, HEAD(K_FREE, O_PLAIN, 0), size);
         }
@@ -140,7 +143,7 @@ static void destroy_locals(struct thread *thread)
     }
     for (int round = 0, again = 1; again && round < DESTRUCTOR_ROUNDS; round++) {
         again = 0;
-        for (unsigned key = 0; key < MAX_KEYS; key++) {
+        for (unsigned key = 0; key < key_end; key++) {
             void *value = key_destructors[key] ? pthread_getspecific(key) : NULL;
             if (value) {
                 pthread_setspecific(key, NULL);
@@ -301,7 +304,7 @@ EXPORT int pthread_detach(pthread_t pthread)
         detach = pal_next("pthread_detach");
     }
     thread->detached = 1;
-    if (thread->number) {
+    if (thread->number && !thread->is_prepared) {
         detach(pthread);
         if (thread->finished && !pal.token_mode) {
             pal_release_kernel_thread(thread);
@@ -414,6 +417,7 @@ EXPORT int pthread_key_create(pthread_key_t *key, void (*destructor)(void *))
     int error = create(key, NULL);
     if (!error && *key < MAX_KEYS) {
         key_destructors[*key] = destructor;
+        key_end = destructor && *key >= key_end ? *key + 1 : key_end;
     }
     return error;
 }

@@ -8,14 +8,15 @@ use crate::allowance::{Allowance, LimitReached};
 use crate::log::Record;
 use crate::schedule::Command;
 use crate::stream::{End, Hello, Item, LogReader, Reason};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -39,6 +40,10 @@ const TICK: Duration = Duration::from_millis(50);
 /// How long the server may take to end the processes it has started, and how often we check.
 const GRACE: Duration = Duration::from_millis(300);
 const GLANCE: Duration = Duration::from_millis(1);
+
+/// How long to wait for the end of what an execution has printed. The server has written it before it
+/// reports the end of the execution, so this is not reached.
+const LAST_OUTPUT: Duration = Duration::from_secs(5);
 
 /// How long a program may take to reach its start.
 const START: Duration = Duration::from_secs(20);
@@ -101,9 +106,7 @@ pub enum Lost {
 pub struct Server {
     guard: Guard,
     commands: ChildStdin,
-    log: LogReader<ChildStdout>,
-    output: Receiver<Output>,
-    reader: Option<JoinHandle<()>>,
+    log: LogReader<Pipes>,
     /// What the runtime reported about itself.
     pub hello: Hello,
 }
@@ -173,15 +176,11 @@ impl Server {
         let commands = child.stdin.take().expect("standard input is a pipe");
         let log = child.stdout.take().expect("standard output is a pipe");
         let printed = child.stderr.take().expect("standard error is a pipe");
-        let (sender, output) = channel();
-        let reader = std::thread::spawn(move || read_output(printed, mark.as_bytes(), &sender));
         let guard = Guard::new(child, allowance.clone());
         let mut server = Server {
             guard,
             commands,
-            log: LogReader::new(log),
-            output,
-            reader: Some(reader),
+            log: LogReader::new(Pipes { log, printed: Printed::new(printed, mark.into_bytes()) }),
             hello: Hello::default(),
         };
         server.guard.limit(Some(Instant::now() + START));
@@ -234,8 +233,8 @@ impl Server {
     }
 
     /// What the program printed in the execution that was read last.
-    fn last_output(&self) -> Output {
-        self.output.recv_timeout(Duration::from_secs(5)).unwrap_or_default()
+    fn last_output(&mut self) -> Output {
+        self.log.input().printed.next_output(Instant::now() + LAST_OUTPUT)
     }
 
     /// A handle that can end the program from another thread.
@@ -251,13 +250,6 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.guard.kill();
-        if let Some(reader) = self.reader.take() {
-            // Processes that the program left running may hold its standard error open. We do not wait for
-            // them.
-            if reader.is_finished() {
-                let _ = reader.join();
-            }
-        }
     }
 }
 
@@ -288,32 +280,104 @@ pub fn is_instrumented(path: &Path) -> Option<bool> {
     }
 }
 
-/// Reads what the program prints, one execution after another, until its standard error is closed.
-fn read_output(mut printed: ChildStderr, mark: &[u8], sender: &Sender<Output>) {
-    let mut output = Output::default();
-    let mut pending: Vec<u8> = Vec::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        let got = match printed.read(&mut buffer) {
-            Ok(0) | Err(_) => break,
-            Ok(got) => got,
-        };
-        pending.extend_from_slice(&buffer[..got]);
-        while let Some(at) = find(&pending, mark) {
-            output.push(&pending[..at]);
-            pending.drain(..at + mark.len());
-            if sender.send(std::mem::take(&mut output)).is_err() {
-                return;
+/// The log, and beside it what the program prints. Both are read by one thread: waking up a second one for every
+/// execution would take longer than short executions do.
+#[derive(Debug)]
+struct Pipes {
+    log: ChildStdout,
+    printed: Printed,
+}
+
+impl Read for Pipes {
+    /// Reads from the log. While there is nothing in it, what the program prints is read, so that the program
+    /// does not have to wait.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let mut pipes = vec![PollFd::new(&self.log, PollFlags::IN)];
+            if self.printed.is_open {
+                pipes.push(PollFd::new(&self.printed.pipe, PollFlags::IN));
+            }
+            match poll(&mut pipes, None) {
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            let has_log = !pipes[0].revents().is_empty();
+            let has_printed = pipes.get(1).is_some_and(|pipe| !pipe.revents().is_empty());
+            if has_log {
+                return self.log.read(buffer);
+            }
+            if has_printed {
+                self.printed.read_some();
             }
         }
-        // Bytes that could be the beginning of the mark stay in the buffer.
-        let sure = pending.len().saturating_sub(mark.len() - 1);
-        output.push(&pending[..sure]);
-        pending.drain(..sure);
     }
-    output.push(&pending);
-    // It does not matter if the receiver is gone.
-    let _ = sender.send(output);
+}
+
+/// What the program prints, one execution after another.
+#[derive(Debug)]
+struct Printed {
+    pipe: ChildStderr,
+    is_open: bool,
+    /// What the server prints after each execution.
+    mark: Vec<u8>,
+    /// The outputs that are complete, and the current one.
+    done: VecDeque<Output>,
+    output: Output,
+    /// Bytes that may be the beginning of the mark.
+    pending: Vec<u8>,
+}
+
+impl Printed {
+    fn new(pipe: ChildStderr, mark: Vec<u8>) -> Printed {
+        let (done, output, pending) = Default::default();
+        Printed { pipe, is_open: true, mark, done, output, pending }
+    }
+
+    /// Reads what is there. Blocks if there is nothing.
+    fn read_some(&mut self) {
+        let mut buffer = [0; 1 << 12];
+        let got = match self.pipe.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return,
+            Ok(0) | Err(_) => {
+                self.is_open = false;
+                let rest = std::mem::take(&mut self.pending);
+                self.output.push(&rest);
+                return;
+            }
+            Ok(got) => got,
+        };
+        self.pending.extend_from_slice(&buffer[..got]);
+        while let Some(at) = find(&self.pending, &self.mark) {
+            self.output.push(&self.pending[..at]);
+            self.pending.drain(..at + self.mark.len());
+            self.done.push_back(std::mem::take(&mut self.output));
+        }
+        let sure = self.pending.len().saturating_sub(self.mark.len() - 1);
+        self.output.push(&self.pending[..sure]);
+        self.pending.drain(..sure);
+    }
+
+    /// The next output, or what there is of it when the time is up or the program has closed its standard
+    /// error.
+    fn next_output(&mut self, limit: Instant) -> Output {
+        loop {
+            if let Some(output) = self.done.pop_front() {
+                return output;
+            }
+            let left = limit.saturating_duration_since(Instant::now());
+            let Ok(left) = Timespec::try_from(left) else { return Output::default() };
+            if !self.is_open {
+                return std::mem::take(&mut self.output);
+            }
+            match poll(&mut [PollFd::new(&self.pipe, PollFlags::IN)], Some(&left)) {
+                Ok(0) => return std::mem::take(&mut self.output),
+                Ok(_) => self.read_some(),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => self.is_open = false,
+            }
+        }
+    }
 }
 
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {

@@ -121,6 +121,11 @@ impl<R: Read> LogReader<R> {
         LogReader { input, buffer: vec![0; BUFFER], from: 0, to: 0 }
     }
 
+    /// Where the log comes from.
+    pub fn input(&mut self) -> &mut R {
+        &mut self.input
+    }
+
     /// Reads until the execution is over. `take` receives the records; everything else is returned with the
     /// end. It is an error if the input ends early, or if `may_continue`, which is called from time to time,
     /// returns false.
