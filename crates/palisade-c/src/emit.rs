@@ -9,7 +9,7 @@ use crate::layout::{Cell, Layout};
 use crate::liveness::Liveness;
 use crate::statements::{drop_labels, mentioned, strip, targets};
 use crate::threads::ThreadCode;
-use crate::{FREED, UNINITIALISED};
+use crate::{Aim, FREED, UNINITIALISED};
 use palisade_base::{Origin, Span};
 use palisade_program::written::{
     self, BinaryOp, Check, Count, ExprKind, Name, Place, PlaceKind, Rmw, Start, Stmt, StmtKind, Template,
@@ -20,25 +20,33 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// How deep branches are nested before labels are used.
 const MAX_DEPTH: usize = 12;
 
-/// The process of a thread.
-pub(crate) fn process(
-    thread: &ThreadCode,
-    layout: &Layout,
-    frees: bool,
-    waiting: usize,
-    races: bool,
-) -> Template {
-    let code = &thread.code;
-    let mut emitter = Emitter::new(code, layout, frees, waiting);
-    emitter.races = races;
-    let body = emitter.body();
-    Template {
-        name: Name::generated(thread.name.as_str()),
-        params: Vec::new(),
-        count: Count::Fixed(1),
-        start: Start::Initially,
-        body,
-        origin: Origin::NONE,
+/// The label at which a thread stays that has ended the program. It is not the name of a C variable.
+pub(crate) const OVER: &str = "program.over";
+
+/// What all processes have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct Emitted<'a> {
+    pub(crate) layout: &'a Layout,
+    /// Whether memory is freed.
+    pub(crate) frees: bool,
+    /// How many threads may wait for conditions.
+    pub(crate) waiting: usize,
+    /// Whether data races are looked for, so that plain accesses are marked.
+    pub(crate) races: bool,
+    pub(crate) aim: Aim,
+}
+
+impl Emitted<'_> {
+    /// The process of a thread.
+    pub(crate) fn process(&self, thread: &ThreadCode) -> Template {
+        Template {
+            name: Name::generated(thread.name.as_str()),
+            params: Vec::new(),
+            count: Count::Fixed(1),
+            start: Start::Initially,
+            body: Emitter::new(&thread.code, *self).body(),
+            origin: Origin::NONE,
+        }
     }
 }
 
@@ -47,10 +55,11 @@ struct Emitter<'a> {
     layout: &'a Layout,
     liveness: Liveness,
     frees: bool,
-    /// How many threads may wait for conditions.
     waiting: usize,
-    /// Whether data races are looked for, so that plain accesses are marked.
     races: bool,
+    aim: Aim,
+    /// Whether the thread can end the program.
+    ends_program: bool,
     /// Registers that may hold what was never written.
     wide: FxHashSet<RegId>,
     names: Vec<Option<Name>>,
@@ -85,7 +94,8 @@ fn read(place: Place) -> written::Expr {
 }
 
 impl<'a> Emitter<'a> {
-    fn new(code: &'a Code, layout: &'a Layout, frees: bool, waiting: usize) -> Emitter<'a> {
+    fn new(code: &'a Code, common: Emitted<'a>) -> Emitter<'a> {
+        let Emitted { layout, frees, waiting, races, aim } = common;
         let mut wide: FxHashSet<RegId> = FxHashSet::default();
         let mut used = FxHashSet::default();
         let mut read = FxHashSet::default();
@@ -139,8 +149,10 @@ impl<'a> Emitter<'a> {
             layout,
             liveness: Liveness::new(code),
             frees,
-            races: false,
+            races,
             waiting,
+            aim,
+            ends_program: false,
             wide,
             names,
             taken,
@@ -159,6 +171,14 @@ impl<'a> Emitter<'a> {
                 self.chain(block, &mut chain, 0);
                 body.extend(chain);
             }
+        }
+        if self.ends_program {
+            // It is over for good, and nobody waits.
+            let over = Name::generated(OVER);
+            let mut stay = Stmt::new(StmtKind::Goto(over.clone()), Span::NONE);
+            stay.labels.push(over);
+            body.push(Stmt::new(StmtKind::Return(None), Span::NONE));
+            body.push(stay);
         }
         strip(&mut body, None);
         let mut wanted = FxHashSet::default();
@@ -216,6 +236,10 @@ impl<'a> Emitter<'a> {
         let span = here.end_span;
         match &here.end {
             End::Stop => out.push(Stmt::new(StmtKind::Return(None), span)),
+            End::Over => {
+                let over = self.over(span);
+                out.push(over);
+            }
             End::Goto(to) => self.follow(*to, span, out, depth),
             End::Branch(condition, yes, no) => {
                 let (mut then, mut otherwise) = (Vec::new(), Vec::new());
@@ -236,6 +260,16 @@ impl<'a> Emitter<'a> {
         }
         let label = self.label(block);
         out[first].labels.push(label);
+    }
+
+    /// The end of the program.
+    fn over(&mut self, span: Span) -> Stmt {
+        if self.aim == Aim::Safety {
+            // What other threads could do after it, they could also do before it.
+            return Stmt::new(StmtKind::Return(None), span);
+        }
+        self.ends_program = true;
+        Stmt::new(StmtKind::Goto(Name::generated(OVER)), span)
     }
 
     /// Goes on to a block: writes it here if nothing else leads to it.
@@ -529,6 +563,11 @@ impl<'a> Emitter<'a> {
                 };
                 out.push(Stmt::new(StmtKind::Assert(condition, *check), span));
             }
+            StepKind::Assume(e) if self.aim == Aim::Progress => {
+                let condition = self.expr(&crate::expr::not(e.clone()));
+                let then = vec![self.over(span)];
+                out.push(Stmt::new(StmtKind::If { condition, then, otherwise: Vec::new() }, span));
+            }
             StepKind::Assume(e) => out.push(Stmt::new(StmtKind::Assume(self.expr(e)), span)),
             StepKind::Any { to, lo, hi } => {
                 let value = written::Expr::new(ExprKind::Any { lo: *lo, hi: *hi }, Span::NONE);
@@ -561,6 +600,7 @@ impl<'a> Emitter<'a> {
             | StepKind::Allocate { .. }
             | StepKind::Free { .. }
             | StepKind::Start { .. }
+            | StepKind::AwaitThreads
             | StepKind::Join { .. } => {
                 unreachable!("these were refused or replaced before")
             }
@@ -607,6 +647,14 @@ impl<'a> Emitter<'a> {
             });
             return;
         };
+        if self.aim == Aim::Progress {
+            self.exchange_without_section(old, at, expected, new, unwritten, span, out);
+            if let Some(done) = done {
+                let same = binary(BinaryOp::Eq, read(self.register(old)), self.expr(expected));
+                out.push(self.assign(done, same, span));
+            }
+            return;
+        }
         let mut inner = vec![self.assign(old, read(self.place(at)), span)];
         if unwritten {
             self.check(old, Written::Needed, span, &mut inner);
@@ -619,6 +667,35 @@ impl<'a> Emitter<'a> {
         if let Some(done) = done {
             out.push(self.assign(done, same(), span));
         }
+    }
+
+    /// A compare and exchange as a load and, if that finds what is expected, a locked instruction; again if the
+    /// value has changed in between. It has the same effects as an atomic section, in steps of its own: an
+    /// exchange that fails has loaded the value when the buffer was empty, and one that succeeds is a single step.
+    /// So the search for states from which the program cannot finish may leave more states out.
+    #[allow(clippy::too_many_arguments)]
+    fn exchange_without_section(
+        &self,
+        old: RegId,
+        at: &Access,
+        expected: &Expr,
+        new: &Expr,
+        unwritten: bool,
+        span: Span,
+        out: &mut Vec<Stmt>,
+    ) {
+        let stmt = |kind| Stmt::new(kind, span);
+        let leave_if = |condition| {
+            let then = vec![stmt(StmtKind::Break)];
+            stmt(StmtKind::If { condition, then, otherwise: Vec::new() })
+        };
+        let mut body = vec![stmt(StmtKind::Fence), self.assign(old, read(self.place(at)), span)];
+        if unwritten {
+            self.check(old, Written::Needed, span, &mut body);
+        }
+        body.push(leave_if(binary(BinaryOp::Ne, read(self.register(old)), self.expr(expected))));
+        body.push(leave_if(self.locked(Rmw::Cas, at, vec![self.expr(expected), self.expr(new)])));
+        out.push(stmt(StmtKind::Loop(body)));
     }
 
     /// Whether a value cannot be one of the two special ones.

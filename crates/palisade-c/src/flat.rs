@@ -185,6 +185,8 @@ pub(crate) enum StepKind {
         thread: Expr,
         result: Option<RegId>,
     },
+    /// Waits until all threads that were started have ended.
+    AwaitThreads,
 }
 
 /// How a block ends.
@@ -196,6 +198,8 @@ pub(crate) enum End {
     Choose(Vec<BlockId>),
     /// The thread does not go on.
     Stop,
+    /// The whole program ends: `main` returns, or a thread calls `exit`.
+    Over,
 }
 
 impl End {
@@ -208,7 +212,7 @@ impl End {
                 visit(*no);
             }
             End::Choose(all) => all.iter().copied().for_each(visit),
-            End::Stop => {}
+            End::Stop | End::Over => {}
         }
     }
 
@@ -221,7 +225,7 @@ impl End {
                 visit(no);
             }
             End::Choose(all) => all.iter_mut().for_each(visit),
-            End::Stop => {}
+            End::Stop | End::Over => {}
         }
     }
 }
@@ -265,6 +269,7 @@ impl StepKind {
             StepKind::Freeable(access) => visit(&access.pointer),
             StepKind::Fence
             | StepKind::StoreFence
+            | StepKind::AwaitThreads
             | StepKind::Any { .. }
             | StepKind::AnyWaiting(_)
             | StepKind::Enter(_)
@@ -312,6 +317,7 @@ impl StepKind {
             StepKind::Freeable(access) => visit(&mut access.pointer),
             StepKind::Fence
             | StepKind::StoreFence
+            | StepKind::AwaitThreads
             | StepKind::Any { .. }
             | StepKind::AnyWaiting(_)
             | StepKind::Enter(_)
@@ -366,6 +372,7 @@ impl StepKind {
             | StepKind::Initialised(..)
             | StepKind::Unsupported(_)
             | StepKind::Freeable(_)
+            | StepKind::AwaitThreads
             | StepKind::Start { .. } => {}
         }
     }

@@ -14,7 +14,7 @@ use crate::flat::{Access, Block, BlockId, Code, End, ObjectId, RegId, Step, Step
 use crate::inline::Context;
 use crate::memory::{Leaf, Memory, MemoryObject, Refusal, leaves, unsupported};
 use crate::objects::ObjectKind;
-use crate::{FREED, Note, UNINITIALISED};
+use crate::{Aim, FREED, Note, UNINITIALISED};
 use palisade_base::{Id, Span};
 use palisade_llvm::debug::{Node, NodeId};
 use palisade_llvm::types::{Type, TypeId};
@@ -117,7 +117,18 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
         let block = code.new_block();
         ways.push(block);
         let given = expr::binary(BinaryOp::Ne, Expr::Reg(register), Expr::Int(0), &code.registers);
-        push(code, block, StepKind::Assume(given));
+        let block = match context.options.aim {
+            Aim::Safety => {
+                push(code, block, StepKind::Assume(given));
+                block
+            }
+            // If there is none, that is no end: another object is taken.
+            Aim::Progress => {
+                let some = code.new_block();
+                end(code, block, End::Branch(given, some, fresh));
+                some
+            }
+        };
         push(code, block, StepKind::Assign(to, Expr::Reg(register)));
         push(code, block, StepKind::Assign(register, Expr::Int(0)));
         for leaf in &layout {

@@ -49,6 +49,8 @@ pub(crate) struct Context<'a> {
     /// The threads that wait for conditions, by the number of their bit.
     pub(crate) waiting: Vec<ThreadNumber>,
     pub(crate) heap: crate::heap::Heap,
+    /// Calls that wait, by their place.
+    pub(crate) waits: Vec<(Span, crate::Wait)>,
     /// The threads that hold mutexes, by the number that is stored in the mutex minus 1.
     pub(crate) owners: Vec<ThreadNumber>,
 }
@@ -238,6 +240,19 @@ impl<'a, 'c> Generator<'a, 'c> {
 
     pub(crate) fn body(&self) -> &'a Body {
         self.frame().body
+    }
+
+    /// Notes what the call at this place waits for.
+    pub(crate) fn waits_for(&mut self, wait: crate::Wait) {
+        let call = (self.span, wait);
+        if !call.0.is_none() && !self.context.waits.contains(&call) {
+            self.context.waits.push(call);
+        }
+    }
+
+    /// Whether the thread runs `main`.
+    pub(crate) fn is_main(&self) -> bool {
+        self.thread == 1 && self.context.options.roots == crate::Roots::Main
     }
 
     /// The number that the thread stores in mutexes that it holds.

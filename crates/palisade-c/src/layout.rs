@@ -6,8 +6,8 @@
 use crate::expr::Expr;
 use crate::flat::{Access, Code, End, ObjectId, StepKind, Written};
 use crate::link::Target;
-use crate::memory::{FUNCTION_STEP, Memory};
-use crate::objects::{NULL_REGION, Object, ObjectKind, Objects};
+use crate::memory::{FUNCTION_STEP, Leaf, Memory};
+use crate::objects::{NULL_REGION, Object, ObjectKind, Objects, Part};
 use crate::promote::leaf_name;
 use crate::threads::ThreadCode;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -126,6 +126,11 @@ impl Layout {
             .wrapping_add(offset)
     }
 
+    /// The address of an object, if it has one.
+    pub(crate) fn known_address(&self, object: ObjectId) -> Option<i64> {
+        self.addresses.get(object.0 as usize).copied().flatten()
+    }
+
     /// The cell of an access, if its address is a constant.
     pub(crate) fn cell(&self, access: &Access) -> Option<&Cell> {
         match access.pointer {
@@ -174,7 +179,12 @@ impl Layout {
                 let cells =
                     cells.iter().map(|&cell| (self.cells[cell].offset, self.cells[cell].size)).collect();
                 let (name, kind) = (object.name.clone(), object.kind);
-                all.push(Object { name, kind, address, size: object.size, cells });
+                let part = |leaf: &Leaf| {
+                    let name = leaf_name(memory, object, leaf.offset, leaf.size);
+                    Part { name, offset: leaf.offset, size: 1 << leaf.size }
+                };
+                let parts = object.leaves.iter().map(part).collect();
+                all.push(Object { name, kind, address, size: object.size, cells, parts });
             }
         }
         for (address, target) in memory.functions() {
@@ -184,7 +194,7 @@ impl Layout {
                 Target::Global(_) => continue,
             };
             let kind = ObjectKind::Function;
-            all.push(Object { name, kind, address, size: FUNCTION_STEP, cells: Vec::new() });
+            all.push(Object { name, kind, address, size: FUNCTION_STEP, cells: Vec::new(), parts: Vec::new() });
         }
         Objects::new(all)
     }

@@ -26,6 +26,7 @@ mod arithmetic;
 mod definite;
 mod emit;
 mod expr;
+mod finish;
 mod flat;
 mod groups;
 mod heap;
@@ -41,8 +42,10 @@ mod propagate;
 mod statements;
 mod threads;
 mod tidy;
+mod waits;
 
-pub use objects::{Object, ObjectKind, Objects, Problem};
+pub use objects::{Object, ObjectKind, Objects, Part, Problem};
+pub use waits::{ThreadCell, Wait, WaitTable};
 
 use expr::Expr;
 use inline::Context;
@@ -69,8 +72,8 @@ pub struct Options {
     pub slots: Slots,
     /// How many objects there is room for, per allocation site and thread.
     pub pool: u32,
-    /// Whether waits for condition variables may end without a signal.
-    pub spurious: bool,
+    /// What is asked about the program.
+    pub aim: Aim,
     /// Whether data races are to be reported.
     pub races: bool,
     /// Where execution starts.
@@ -79,8 +82,37 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { slots: Slots::default(), pool: 4, spurious: true, races: true, roots: Roots::Main }
+        Options { slots: Slots::default(), pool: 4, aim: Aim::Safety, races: true, roots: Roots::Main }
     }
+}
+
+/// What is asked about a program. The two translations differ where a wait may end by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Aim {
+    /// What can go wrong. Waits for condition variables may end without a signal.
+    #[default]
+    Safety,
+    /// Whether the program can finish, as [`Translation::finish`] says. Waits for condition variables end by
+    /// signals and timeouts only. Once the program is over, no thread can be waited for any more: a thread that
+    /// ends the program stays at a label of its own, and is never stuck there. A failed assumption ends the
+    /// program too, so that what follows is not judged.
+    Progress,
+}
+
+/// What it means that a program finishes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Finish {
+    /// The program is over: `main` has returned, or a thread has called `exit`. Under [`Aim::Progress`] the
+    /// program states that this stays possible.
+    Over,
+    /// There is no `main`: all threads have ended. Under [`Aim::Progress`] the program states that this stays
+    /// possible.
+    AllEnded,
+    /// The program is made to run forever: from the beginning of `main`, or of a thread that must end first, no
+    /// way leads to its end, whatever conditions hold.
+    Never,
+    /// This is not followed, for a reason: the end of a sentence.
+    NotFollowed(&'static str),
 }
 
 /// How many threads a thread may start where the number is not known from the text. Creates whose number is
@@ -132,6 +164,13 @@ pub struct Translation {
     pub objects: Objects,
     /// The threads, in the order of the instances of the processes.
     pub threads: Vec<Thread>,
+    /// What it means that the program finishes.
+    pub finish: Finish,
+    /// What its waits are for.
+    pub waits: WaitTable,
+    /// Whether waits can end by themselves, so that the translation for [`Aim::Progress`] has fewer runs than
+    /// the one for [`Aim::Safety`].
+    pub spurious: bool,
 }
 
 /// Something that an answer rests on: one sentence in lower case without a full stop.
@@ -169,9 +208,10 @@ pub fn translate(
         features: features(&linked),
         waiting: Vec::new(),
         heap: heap::Heap::default(),
+        waits: Vec::new(),
         owners: Vec::new(),
     };
-    let threads = threads::generate(&mut context)?;
+    let threads::Generated { threads, finish, cells } = threads::generate(&mut context)?;
     let layout = Layout::new(&threads, &context.memory);
     let mut program = Program::default();
     for cell in &layout.cells {
@@ -186,9 +226,8 @@ pub fn translate(
         context.notes.insert(Note(note.to_owned()));
     }
     let waiting = context.waiting.len();
-    let processes =
-        threads.iter().map(|thread| (thread, emit::process(thread, &layout, frees, waiting, options.races)));
-    let merged = merge(processes.collect());
+    let emitted = emit::Emitted { layout: &layout, frees, waiting, races: options.races, aim: options.aim };
+    let merged = merge(threads.iter().map(|thread| (thread, emitted.process(thread))).collect());
     let started = threads.len().saturating_sub(1);
     let names: Vec<&str> = threads.iter().skip(1).map(|thread| thread.name.as_str()).collect();
     if started > 0 {
@@ -203,9 +242,27 @@ pub fn translate(
     context.notes.insert(Note(note.to_owned()));
     let order: Vec<&threads::ThreadCode> = merged.iter().flat_map(|(threads, _)| threads).copied().collect();
     program.templates = merged.iter().map(|(_, template)| template.clone()).collect();
+    if options.aim == Aim::Progress {
+        program.progress.extend(finish::stays_possible(&finish, &program.templates));
+    }
     let functions = |thread: &threads::ThreadCode| {
         thread.functions.iter().map(|function| linked.name(*function).to_owned()).collect()
     };
+    let name = |number: &memory::ThreadNumber| {
+        let thread = threads.iter().find(|thread| thread.number == *number);
+        thread.map_or_else(String::new, |thread| instance_name(&merged, &thread.name))
+    };
+    let owners = context.owners.iter().map(name).collect();
+    let renamed = |cell: ThreadCell| match cell {
+        ThreadCell::Ended(names) => {
+            ThreadCell::Ended(names.iter().map(|name| instance_name(&merged, name)).collect())
+        }
+        ThreadCell::Started => ThreadCell::Started,
+    };
+    let cells = cells.into_iter().filter_map(|(object, cell)| {
+        Some((layout.known_address(object)? * 8 + 2, renamed(cell)))
+    });
+    let waits = WaitTable { calls: std::mem::take(&mut context.waits), cells: cells.collect(), owners };
     Ok(Translation {
         program,
         notes: context.notes.iter().cloned().collect(),
@@ -214,6 +271,9 @@ pub fn translate(
             .into_iter()
             .map(|thread| Thread { name: thread.name.clone(), functions: functions(thread) })
             .collect(),
+        finish,
+        waits,
+        spurious: waiting > 0,
     })
 }
 
@@ -233,6 +293,18 @@ fn merge(processes: Vec<(&threads::ThreadCode, Template)>) -> Vec<(Vec<&threads:
         }
     }
     merged
+}
+
+/// What the instance of a process is called that a thread has become.
+fn instance_name(merged: &[(Vec<&threads::ThreadCode>, Template)], name: &str) -> String {
+    for (threads, template) in merged {
+        if let Some(index) = threads.iter().position(|thread| thread.name == name)
+            && threads.len() > 1
+        {
+            return format!("{}[{index}]", template.name);
+        }
+    }
+    name.to_owned()
 }
 
 /// The declaration of a cell.

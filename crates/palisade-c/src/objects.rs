@@ -20,6 +20,27 @@ pub struct Object {
     pub size: i64,
     /// Its cells: offset in bytes, and the binary logarithm of the size in bytes.
     pub cells: Vec<(i64, u32)>,
+    /// The variables in it, in increasing order of offsets.
+    pub parts: Vec<Part>,
+}
+
+/// A variable in an object: all of it, a member or an element.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// What it is called.
+    pub name: String,
+    /// Its offset in bytes.
+    pub offset: i64,
+    /// Its size in bytes.
+    pub size: i64,
+}
+
+impl Object {
+    /// The variables that an access touches.
+    pub fn touched(&self, offset: i64, size: i64) -> Vec<&Part> {
+        let touches = |part: &&Part| part.offset < offset + size && offset < part.offset + part.size;
+        self.parts.iter().filter(touches).collect()
+    }
 }
 
 /// The kinds of objects.

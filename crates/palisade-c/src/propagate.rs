@@ -152,7 +152,8 @@ fn run(code: &Code, block: &Block, known: &mut Known) -> (Vec<Step>, End) {
             steps.push(Step { kind, span: step.span });
         }
         if stops {
-            return (steps, End::Stop);
+            // Where an assumption fails, there is no run to judge.
+            return (steps, if nothing { End::Over } else { End::Stop });
         }
     }
     let end = match &block.end {

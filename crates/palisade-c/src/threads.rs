@@ -13,8 +13,8 @@ use crate::link::{FunctionRef, Target};
 use crate::memory::{ThreadNumber, Val, as_function, unsupported};
 use crate::objects::ObjectKind;
 use crate::promote::promote;
-use crate::{Roots, definite, heap, propagate, tidy};
-use palisade_base::Diagnostic;
+use crate::{Finish, Roots, ThreadCell, definite, finish, heap, propagate, tidy};
+use palisade_base::{Diagnostic, Span};
 use palisade_program::written::{BinaryOp, Check, Rmw};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -53,10 +53,19 @@ struct Cells {
     result: ObjectId,
 }
 
+/// All threads.
+pub(crate) struct Generated {
+    pub(crate) threads: Vec<ThreadCode>,
+    pub(crate) finish: Finish,
+    /// Cells through which threads are started and joined.
+    pub(crate) cells: Vec<(ObjectId, ThreadCell)>,
+}
+
 /// Generates all threads.
-pub(crate) fn generate(context: &mut Context<'_>) -> Result<Vec<ThreadCode>, Vec<Diagnostic>> {
+pub(crate) fn generate(context: &mut Context<'_>) -> Result<Generated, Vec<Diagnostic>> {
     let roots = context.options.roots.clone();
-    let mut program = Threads { context, threads: Vec::new(), slots: FxHashMap::default() };
+    let mut program =
+        Threads { context, threads: Vec::new(), slots: FxHashMap::default(), cells: Vec::new() };
     match roots {
         Roots::Main => program.main()?,
         Roots::Functions { init, threads, finally } => {
@@ -68,19 +77,25 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Vec<ThreadCode>, Vec
         definite::resolve(&mut thread.code);
         while tidy::tidy(&mut thread.code) {}
     }
+    let codes: Vec<(ThreadNumber, &Code)> =
+        program.threads.iter().map(|thread| (thread.number, &thread.code)).collect();
+    let finish = finish::by_text(&codes, &program.context.options.roots);
     program.expand();
     for thread in &mut program.threads {
         enter_once(&mut thread.code);
         while tidy::tidy(&mut thread.code) {}
     }
     let refused = program.refused();
-    if refused.is_empty() { Ok(program.threads) } else { Err(refused) }
+    let Threads { threads, cells, .. } = program;
+    if refused.is_empty() { Ok(Generated { threads, finish, cells }) } else { Err(refused) }
 }
 
 struct Threads<'a, 'c> {
     context: &'c mut Context<'a>,
     threads: Vec<ThreadCode>,
     slots: FxHashMap<ThreadNumber, Slot>,
+    /// What cells say about threads.
+    cells: Vec<(ObjectId, ThreadCell)>,
 }
 
 fn missing(name: &str) -> Vec<Diagnostic> {
@@ -112,6 +127,7 @@ impl Threads<'_, '_> {
         let arguments = self.zeros(main);
         let mut generator = Generator::new(self.context, 1);
         let _ = generator.call(main, arguments);
+        generator.end(End::Over);
         let code = generator.finish(|_| {});
         self.add(1, "main".to_owned(), vec![main], code, 0);
         self.children(0);
@@ -370,6 +386,7 @@ impl Threads<'_, '_> {
         let joined = self.results_wanted();
         let allocated = self.allocated();
         let groups = self.groups(&joined);
+        self.cells.extend(self.thread_cells(&groups));
         for index in 0..self.threads.len() {
             let mut code = std::mem::take(&mut self.threads[index].code);
             let number = self.threads[index].number;
@@ -377,7 +394,13 @@ impl Threads<'_, '_> {
             while block < code.blocks.len() {
                 let at = code.blocks[block].steps.iter().position(|step| {
                     let kind = &step.kind;
-                    matches!(kind, StepKind::Start { .. } | StepKind::Join { .. } | StepKind::Free { .. })
+                    matches!(
+                        kind,
+                        StepKind::Start { .. }
+                            | StepKind::Join { .. }
+                            | StepKind::AwaitThreads
+                            | StepKind::Free { .. }
+                    )
                 });
                 let Some(at) = at else {
                     block += 1;
@@ -426,6 +449,20 @@ impl Threads<'_, '_> {
             }
         }
         groups
+    }
+
+    /// What the cells of threads say.
+    fn thread_cells(&self, groups: &Groups) -> Vec<(ObjectId, ThreadCell)> {
+        let mut found = Vec::new();
+        for thread in &self.threads {
+            let Some(cells) = self.slots.get(&thread.number).and_then(|slot| slot.cells) else { continue };
+            let last = |number: &ThreadNumber| groups.joined_with.get(number).map_or(*number, |(last, _)| *last);
+            let together = self.threads.iter().filter(|other| last(&other.number) == thread.number);
+            let names = together.map(|thread| thread.name.clone()).collect();
+            found.push((cells.started, ThreadCell::Started));
+            found.push((cells.ended, ThreadCell::Ended(names)));
+        }
+        found
     }
 
     /// The heap objects that some thread hands out.
@@ -480,6 +517,10 @@ impl Threads<'_, '_> {
             heap::expand_free(code, id, after, pointer, span, &self.context.heap, &live);
             return;
         }
+        if step.kind == StepKind::AwaitThreads {
+            self.await_threads(code, id, after, span, groups);
+            return;
+        }
         let thread = match &step.kind {
             StepKind::Start { thread, .. } | StepKind::Join { thread, .. } => thread.clone(),
             _ => unreachable!("only these are expanded"),
@@ -530,6 +571,35 @@ impl Threads<'_, '_> {
             if matches!(step.kind, StepKind::Start { .. }) { Check::Threads } else { Check::Joinable };
         let block = code.block_mut(here);
         block.steps.push(Step { kind: StepKind::Assert(Expr::Int(0), check), span });
+    }
+
+    /// Waits for all threads that were started, those first that may start others.
+    fn await_threads(&self, code: &mut Code, from: BlockId, to: BlockId, span: Span, groups: &Groups) {
+        let mut numbers: Vec<(ThreadNumber, Cells)> =
+            self.slots.iter().filter_map(|(number, slot)| Some((*number, slot.cells?))).collect();
+        // The threads that a thread starts have larger numbers than it has.
+        numbers.sort_unstable_by_key(|(number, _)| *number);
+        let mut here = from;
+        for (number, cells) in numbers {
+            let group = groups.started_with.get(&number).and_then(|last| self.slots[last].cells);
+            let started = group.unwrap_or(cells).started;
+            let (flag, temporary) = (code.new_register("", 32), code.new_register("", 32));
+            let is_set = |register| Expr::Binary(BinaryOp::Ne, Box::new(Expr::Reg(register)), Box::new(Expr::Int(0)));
+            let access = |object| Access { pointer: Expr::Address(object, 0), size: 2, plain: false };
+            let load = StepKind::Load { to: flag, from: access(started), written: Written::Needed };
+            let wait =
+                StepKind::AwaitLoad { temporary, from: access(cells.ended), condition: is_set(temporary) };
+            let (yes, next) = (code.new_block(), code.new_block());
+            let block = code.block_mut(here);
+            block.steps.push(Step { kind: load, span });
+            (block.end, block.end_span) = (End::Branch(is_set(flag), yes, next), span);
+            let block = code.block_mut(yes);
+            block.steps.push(Step { kind: wait, span });
+            (block.end, block.end_span) = (End::Goto(next), span);
+            here = next;
+        }
+        let block = code.block_mut(here);
+        (block.end, block.end_span) = (End::Goto(to), span);
     }
 
     fn start(

@@ -121,7 +121,7 @@ fn file(
         }
         Reading::Skipped => return Ok(Exit::Fine),
     };
-    let options = options(args);
+    let mut options = options(args);
     // A robust program behaves as it does under SC. Fences never add behaviour.
     let model = if options.goal == Goal::Robustness { Model::Sc } else { options.check.model };
     match palisade::c::settle(&mut input, model, options.check.threads, limits) {
@@ -132,6 +132,15 @@ fn file(
         }
         Ok(_) => {}
         Err(error) => return Ok(output.refuse_about(input.source.name(), failure(&FencesError::Ask(error)))),
+    }
+    if input.c.is_some() && options.goal == Goal::Safety {
+        // Whether it can get stuck is asked about every C program, in a way of its own.
+        options.check.deadlocks = Deadlocks::IfStated;
+        let stated = limits.within(|| palisade::c::state_finish(&mut input))?;
+        if let Some(why) = stated {
+            let message = format!("fences against lost wake-ups are not looked for: {why}");
+            input.warnings.push(Diagnostic::warning("fences-for-safety", message));
+        }
     }
     let meter = Meter::new(output.detail == Detail::Quiet);
     let ask = AssertUnwindSafe(|| {

@@ -44,8 +44,13 @@ impl CoverageNote {
     /// The note as JSON.
     pub(crate) fn json(&self, source: &Source) -> Value {
         let list = |spans: &[Span]| -> Vec<Value> {
-            let place =
-                |place: Place| json!({ "line": place.line, "column": place.column, "text": place.text });
+            let place = |place: Place| {
+                let mut value = json!({ "line": place.line, "column": place.column, "text": place.text });
+                if let Some(file) = place.file {
+                    value["file"] = file.into();
+                }
+                value
+            };
             places(source, spans).into_iter().map(place).collect()
         };
         let mut value = json!({
@@ -62,9 +67,9 @@ impl CoverageNote {
         value
     }
 
-    /// The lines with statements that no run reaches.
-    pub(crate) fn never_lines(&self, source: &Source) -> BTreeSet<u32> {
-        places(source, &self.never).into_iter().map(|place| place.line).collect()
+    /// The rows with statements that no run reaches.
+    pub(crate) fn never_rows(&self, source: &Source) -> BTreeSet<u32> {
+        self.never.iter().filter_map(|span| source.row(*span)).collect()
     }
 }
 
@@ -75,6 +80,9 @@ fn counted(some: usize, all: usize) -> (String, &'static str) {
 }
 
 struct Place {
+    /// The file, if it is not the main one.
+    file: Option<String>,
+    in_words: String,
     line: u32,
     column: u32,
     text: String,
@@ -88,12 +96,14 @@ fn places(source: &Source, spans: &[Span]) -> Vec<Place> {
     let place = |span: &Span| {
         let position = source.position(*span)?;
         let text = quote(source.slice(*span).lines().next().unwrap_or_default());
-        Some(Place { line: position.line, column: position.column, text })
+        let file = source.other_file(*span).map(str::to_owned);
+        let in_words = source.line_in_words(*span)?;
+        Some(Place { file, in_words, line: position.line, column: position.column, text })
     };
     spans.iter().filter_map(place).collect()
 }
 
 fn list(source: &Source, spans: &[Span]) -> String {
     let places = places(source, spans);
-    places.iter().map(|place| format!("  line {}: {}\n", place.line, place.text)).collect()
+    places.iter().map(|place| format!("  {}: {}\n", place.in_words, place.text)).collect()
 }

@@ -1,15 +1,15 @@
 //! Run-time errors in the words of the program's language.
 
-use palisade_memory::Effect;
-use palisade_program::running::Fault;
+use palisade_memory::{Action, Effect};
+use palisade_program::running::{Fault, Instr};
 use palisade_program::written::Check;
-use palisade_trace::Evidence;
+use palisade_trace::{BadAccess, Evidence};
 
 /// The error at the end of a step. Where pointers are addresses of bytes, it says which object is meant.
 pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> String {
     let Some(addresses) = evidence.addresses else { return fault.to_string() };
     match fault {
-        Fault::BadPointer(pointer) => return addresses.bad_pointer(pointer),
+        Fault::BadPointer(pointer) => return addresses.bad_pointer(pointer, access(evidence, step)),
         Fault::CheckFailed(Check::NotFreed | Check::Initialised) => {}
         _ => return fault.to_string(),
     }
@@ -33,4 +33,16 @@ pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> Strin
         return format!("{fault}: `{}`", cell.name);
     }
     fault.to_string()
+}
+
+/// What the instruction of a step does to memory.
+fn access(evidence: &Evidence<'_>, step: usize) -> BadAccess {
+    let taken = evidence.run.steps[step];
+    let Action::Execute { edge, .. } = taken.action else { return BadAccess::Write };
+    let code = evidence.replay.states[step].threads[taken.thread].top().code;
+    match evidence.machine.system.codes[code].edges()[edge].instr {
+        Instr::Store(..) => BadAccess::Write,
+        Instr::Locked { .. } => BadAccess::Exchange,
+        _ => BadAccess::Read,
+    }
 }

@@ -1,5 +1,6 @@
 //! What addresses mean, for programs whose pointers are addresses of bytes.
 
+use palisade_base::Span;
 use palisade_program::Value;
 use std::fmt::Debug;
 
@@ -7,7 +8,7 @@ use std::fmt::Debug;
 /// words.
 pub trait Addresses: Debug + Send + Sync {
     /// What is wrong with an access through a pointer that is not the address of a cell, in words.
-    fn bad_pointer(&self, pointer: Value) -> String;
+    fn bad_pointer(&self, pointer: Value, access: BadAccess) -> String;
 
     /// A value of the cell with an address, if words say more than the number: an address in memory as `&lock`.
     fn value(&self, cell: Value, value: Value) -> Option<String>;
@@ -21,4 +22,37 @@ pub trait Addresses: Debug + Send + Sync {
 
     /// Whether a cell that holds this value was never written.
     fn is_uninitialised(&self, value: Value) -> bool;
+
+    /// What a thread waits for at a place where it reads a value from the cell with an address and a name, if
+    /// words say more than the value.
+    fn awaited(&self, _place: Span, _cell: Value, _name: &str, _value: Value) -> Option<Awaited> {
+        None
+    }
+
+    /// Whether the cell with an address is no variable of the program: it was made to start and join threads.
+    fn is_made(&self, _cell: Value) -> bool {
+        false
+    }
+}
+
+/// What an access through a bad pointer was to do.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BadAccess {
+    /// Load.
+    Read,
+    /// Store.
+    Write,
+    /// Both at once.
+    Exchange,
+}
+
+/// What a thread waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Awaited {
+    /// To be started.
+    Start,
+    /// The end of these threads.
+    Ends(Vec<String>),
+    /// Something else, in words: `for mutex m, which main holds`.
+    Other(String),
 }

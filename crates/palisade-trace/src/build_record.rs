@@ -26,6 +26,10 @@ pub struct BuildRecord {
     /// if there is none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub within_limits: bool,
+    /// Whether it is the program for the question whether it can finish: waits for condition variables end by
+    /// signals and timeouts only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub finish: bool,
     /// [`text_hash`](crate::text_hash) of the program that was made, as `.pal`.
     pub digest: String,
 }

@@ -18,7 +18,7 @@ use palisade_memory::{Interlocked, Machine, Model, Violation, evaluate};
 use palisade_program::running::{BinaryOp, Condition, Property as Judged, System};
 use palisade_program::written::{
     Block, Count, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProcessRef, Program, Property,
-    PropertyKind, Select, Start, StmtKind, UnaryOp,
+    PropertyKind, Select, Shared, Start, StmtKind, UnaryOp,
 };
 use palisade_program::{Instantiation, Value, lower};
 use palisade_syntax::{Asks, Language, LitmusTest, litmus_test};
@@ -122,7 +122,7 @@ impl Listing {
         }
         match input.language {
             InputLanguage::Text(Language::Litmus) => Listing::litmus(input, listed),
-            _ => Ok(Listing::program(&input.program, listed)),
+            _ => Ok(Listing::program(input, listed)),
         }
     }
 
@@ -143,13 +143,18 @@ impl Listing {
         Ok(Listing { test: Some(TestQuestion { name, asks }), ..listing })
     }
 
-    fn program(program: &Program, listed: Listed) -> Listing {
+    fn program(input: &Input, listed: Listed) -> Listing {
+        let program = &input.program;
         let mut exprs = Vec::new();
         for property in &program.properties {
             observed(&property.condition, &mut exprs);
         }
         if listed == Listed::All || exprs.is_empty() {
-            exprs = everything(program, listed).collect();
+            // What a translation adds is no part of an outcome.
+            let is_made = |address| input.addresses().is_some_and(|addresses| addresses.is_made(address));
+            let own = |shared: &Shared| !shared.at.is_some_and(|at| is_made(at.address));
+            let shared = program.shared.iter().filter(|shared| own(shared)).cloned().collect();
+            exprs = everything(&Program { shared, ..program.clone() }, listed).collect();
         }
         let finals = program.properties.iter().filter(|property| property.kind == PropertyKind::Final);
         let marks = finals.cloned().collect();

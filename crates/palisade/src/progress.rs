@@ -28,6 +28,8 @@ pub enum Deadlocks {
     IfStated,
     /// In any case.
     Asked,
+    /// Not here: they are asked about in another way.
+    Elsewhere,
 }
 
 /// How many states are visited to see a stuck state without being asked.
@@ -77,7 +79,7 @@ pub(crate) fn with_progress(
     if fair && options.certify {
         asking.certify("what holds in every fair run", verify_fair)?;
     }
-    if !deadlocks {
+    if !deadlocks && options.deadlocks != Deadlocks::Elsewhere {
         asking.look_for_stuck_state()?;
     }
     let Asking { mut answer, note, .. } = asking;
@@ -86,6 +88,24 @@ pub(crate) fn with_progress(
     }
     answer.progress = (note != ProgressNote::default()).then_some(note);
     Ok(answer)
+}
+
+/// The answer to one question about progress, in the words for bad states. `answer` is the answer so far.
+pub(crate) fn answer_about<Q: Ask<Shows = ()>>(
+    program: &Program,
+    options: &CheckOptions,
+    answer: &Answer,
+    start: Instant,
+    limits: &Limits,
+) -> Result<Answer, AskError> {
+    let mut task = options.task(program);
+    task.options.waits = Waits::Retry;
+    let (answer, note) = (answer.clone(), ProgressNote::default());
+    let asking = Asking { task: &task, options, limits, start, answer, note };
+    if let Some(why) = undecided(program) {
+        return Ok(asking.translated(PortfolioAnswer::<Q>::nothing(why)));
+    }
+    asking.answer::<Q>(&options.engine, limits)
 }
 
 struct Asking<'a> {

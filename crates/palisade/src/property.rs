@@ -18,8 +18,12 @@ pub fn no_property(input: &Input) -> Option<Diagnostic> {
     if states_property(&input.program, &is_property) {
         return None;
     }
-    let warning =
-        Diagnostic::warning("no-property", "the program states no property: only faults were looked for");
+    let what = match &input.c {
+        Some(c) if c.asks_finish() => "faults and deadlocks",
+        _ => "faults",
+    };
+    let message = format!("the program states no property: only {what} were looked for");
+    let warning = Diagnostic::warning("no-property", message);
     let robust = format!("`palisade robust {}`", input.source.name());
     Some(warning.help(match input.language {
         InputLanguage::Text(Language::Trencher) => format!("{robust} answers the question that Trencher answers"),

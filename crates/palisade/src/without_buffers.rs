@@ -4,8 +4,9 @@ use crate::Input;
 use crate::answer::Answer;
 use crate::check::{CheckOptions, EngineChoice, check};
 use crate::error::AskError;
+use crate::progress::Deadlocks;
 use palisade_engine::{Limits, Safety, Silent, Verdict};
-use palisade_memory::Model;
+use palisade_memory::{Model, Violation};
 use std::sync::Arc;
 
 /// How many states the search under SC may visit. The remark is worth a moment, not a second search.
@@ -23,7 +24,12 @@ impl Answer<Safety> {
         if self.model == Model::Sc || self.outcome.verdict.witness().is_none() {
             return Ok(self);
         }
+        let violation = self.confirmed.as_ref().and_then(|confirmed| confirmed.replay.violation);
         let under_sc = CheckOptions {
+            deadlocks: match violation {
+                Some(Violation::Deadlock) => Deadlocks::Asked,
+                _ => options.deadlocks,
+            },
             model: Model::Sc,
             engine: EngineChoice::Named("explicit".to_owned()),
             prove: false,

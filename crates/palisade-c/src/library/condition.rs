@@ -2,9 +2,10 @@
 //!
 //! The first word of a condition variable has one bit per thread that waits. A waiting thread sets its bit by a
 //! locked instruction, unlocks the mutex, waits until somebody clears the bit, and locks the mutex again. It may
-//! also go on without a signal, if the options say so. As in glibc, a signal first loads the word, without a fence,
+//! also go on without a signal, except where the question is whether the program can finish. As in glibc, a signal first loads the word, without a fence,
 //! and does nothing if nobody waits. Otherwise it clears the bit of any of the waiting threads.
 
+use crate::{Aim, Wait};
 use crate::expr::Expr;
 use crate::flat::{Access, End, StepKind, Written};
 use crate::inline::{Generator, Refused};
@@ -76,12 +77,13 @@ impl Generator<'_, '_> {
         let result = self.temporary(32);
         let (woken, after) = (self.new_block(), self.new_block());
         let mut ways = vec![woken];
-        let spurious = self.context.options.spurious.then(|| self.new_block());
+        let spurious = (self.context.options.aim == Aim::Safety).then(|| self.new_block());
         let timeout = late.map(|_| self.new_block());
         ways.extend(spurious);
         ways.extend(timeout);
         self.end(if ways.len() == 1 { End::Goto(woken) } else { End::Choose(ways) });
         self.go_on(woken);
+        self.waits_for(Wait::Condition);
         let temporary = self.temporary(64);
         let mine = self.binary(BinaryOp::BitAnd, Expr::Reg(temporary), Expr::Int(bit));
         let condition = self.binary(BinaryOp::Eq, mine, Expr::Int(0));
@@ -117,7 +119,14 @@ impl Generator<'_, '_> {
         self.step(StepKind::Assign(mask, bit));
         let set = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Reg(mask));
         let set = self.binary(BinaryOp::Ne, set, Expr::Int(0));
-        self.step(StepKind::Assume(set));
+        if self.context.options.aim == Aim::Safety {
+            self.step(StepKind::Assume(set));
+        } else {
+            // A thread that does not wait is not chosen for good: another one is.
+            let chosen = self.new_block();
+            self.end(End::Branch(set, chosen, choose));
+            self.go_on(chosen);
+        }
         let old = self.temporary(64);
         let operand = self.binary(BinaryOp::BitXor, Expr::Reg(mask), Expr::Int(-1));
         self.step(StepKind::Locked { rmw: Rmw::FetchAnd, old, at: at.clone(), operand });

@@ -8,7 +8,7 @@ mod memory;
 mod mutex;
 mod semaphore;
 mod threads;
-pub(crate) use mutex::RECURSIVE;
+pub(crate) use mutex::{OWNER, RECURSIVE};
 pub(crate) use threads::{MAX_CHILDREN, first_child};
 mod verifier;
 
@@ -115,8 +115,7 @@ impl<'a> Generator<'a, '_> {
                 Err(Refused)
             }
             "exit" | "_exit" | "_Exit" | "quick_exit" => {
-                // The program ends. What other threads could do after it, they could also do before it.
-                self.end(End::Stop);
+                self.end(End::Over);
                 Err(Refused)
             }
             "llvm.x86.sse2.mfence" => {

@@ -4,6 +4,7 @@
 //! and how often it is held in addition. Locking is a locked compare and exchange that is tried until it
 //! succeeds; unlocking is a locked exchange, as in glibc on x86.
 
+use crate::Wait;
 use crate::expr::Expr;
 use crate::flat::{Access, End, StepKind, Written};
 use crate::inline::{Generator, Refused};
@@ -17,7 +18,7 @@ const DESTROYED: i64 = -1;
 pub(crate) const RECURSIVE: i64 = 1 << 30;
 
 /// The part of the word that is the number of the thread.
-const OWNER: i64 = 0xffff;
+pub(crate) const OWNER: i64 = 0xffff;
 
 /// One more time that the mutex is held.
 const AGAIN: i64 = 1 << 16;
@@ -159,6 +160,7 @@ impl Generator<'_, '_> {
         let flag = self.lock_again(&at, after);
         let me = self.owner();
         let new = self.binary(BinaryOp::BitOr, flag.clone(), Expr::Int(me));
+        self.waits_for(Wait::Mutex);
         self.step(StepKind::AwaitCas { at, expected: flag, new });
         self.end(End::Goto(after));
         self.go_on(after);
@@ -239,6 +241,7 @@ impl Generator<'_, '_> {
             }
             "pthread_rwlock_wrlock" => {
                 let new = Expr::Int(-me);
+                self.waits_for(Wait::ReadWriteLock);
                 self.step(StepKind::AwaitCas { at, expected: Expr::Int(0), new });
             }
             "pthread_rwlock_trywrlock" => {
@@ -246,7 +249,10 @@ impl Generator<'_, '_> {
                 self.step(StepKind::Cas { old: None, done: Some(done), at, expected: Expr::Int(0), new });
                 return Ok(Some(self.select(Expr::Reg(done), Expr::Int(0), Expr::Int(EBUSY), 32)));
             }
-            "pthread_rwlock_rdlock" => _ = self.count(&at, 0, 1, true),
+            "pthread_rwlock_rdlock" => {
+                self.waits_for(Wait::ReadWriteLock);
+                self.count(&at, 0, 1, true);
+            }
             "pthread_rwlock_tryrdlock" => {
                 let done = self.count(&at, 0, 1, false);
                 return Ok(Some(self.select(done, Expr::Int(0), Expr::Int(EBUSY), 32)));

@@ -1,5 +1,6 @@
 //! Semaphores, barriers, and functions that run once.
 
+use crate::Wait;
 use crate::expr::Expr;
 use crate::flat::{Access, End, StepKind, Written};
 use crate::inline::{Generator, Refused};
@@ -36,6 +37,7 @@ impl Generator<'_, '_> {
             }
             "sem_wait" => {
                 let at = self.long(operands)?;
+                self.waits_for(Wait::Semaphore);
                 self.count(&at, 1, -1, true);
             }
             "sem_trywait" => {
@@ -110,6 +112,7 @@ impl Generator<'_, '_> {
         let temporary = self.temporary(64);
         let now = self.binary(BinaryOp::WordShr, Expr::Reg(temporary), Expr::Int(ROUND));
         let condition = self.binary(BinaryOp::Ne, now, Expr::Reg(mine));
+        self.waits_for(Wait::Barrier);
         self.step(StepKind::AwaitLoad { temporary, from: at.clone(), condition });
         self.step(StepKind::Assign(result, Expr::Int(0)));
         self.end(End::Goto(after));

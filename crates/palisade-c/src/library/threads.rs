@@ -4,6 +4,7 @@
 //! its creator and from how many the creator has started before. As in glibc, it is stored before the thread
 //! runs.
 
+use crate::Aim;
 use crate::expr::Expr;
 use crate::flat::{Access, End, StepKind};
 use crate::inline::{Generator, Refused};
@@ -64,7 +65,13 @@ impl Generator<'_, '_> {
             "pthread_exit" | "thrd_exit" => {
                 let value = self.operand(operands, 0)?;
                 self.step(StepKind::Assign(self.result, value));
-                self.end(End::Goto(self.exit));
+                if self.is_main() && self.context.options.aim == Aim::Progress {
+                    // The program goes on until the last thread has ended.
+                    self.step(StepKind::AwaitThreads);
+                    self.end(End::Over);
+                } else {
+                    self.end(End::Goto(self.exit));
+                }
                 return Err(Refused);
             }
             "pthread_self" | "thrd_current" => return Ok(Some(Expr::Int(self.thread))),

@@ -1,5 +1,6 @@
 //! The functions with which programs talk to verifiers.
 
+use crate::{Aim, Note};
 use crate::expr::{Expr, mask, width_bounds};
 use crate::flat::{End, StepKind};
 use crate::inline::{Generator, Refused};
@@ -23,6 +24,10 @@ impl Generator<'_, '_> {
                 let condition = self.operand(operands, 0)?;
                 let condition = self.binary(BinaryOp::Ne, condition, Expr::Int(0));
                 self.step(StepKind::Assume(condition));
+                if self.context.options.aim == Aim::Progress {
+                    let note = "where an assumption fails, the program counts as finished";
+                    self.context.notes.insert(Note(note.to_owned()));
+                }
                 Ok(Some(None))
             }
             "__VERIFIER_assert" | "__CPROVER_assert" => {
@@ -32,7 +37,7 @@ impl Generator<'_, '_> {
                 Ok(Some(None))
             }
             "__VERIFIER_silent_exit" => {
-                self.end(End::Stop);
+                self.end(End::Over);
                 Err(Refused)
             }
             // Bounds and hints for other tools, which are not needed here.

@@ -19,4 +19,10 @@ fn bad_pointers_are_explained() {
     assert_eq!(objects.at(a.address + 11), Some(a));
     assert_eq!(objects.at(a.address + 12), None);
     assert_eq!(a.cells, [(0, 2), (4, 2)]);
+    let touched = |offset, size| -> Vec<&str> {
+        a.touched(offset, size).iter().map(|part| part.name.as_str()).collect()
+    };
+    assert_eq!(touched(2, 2), ["a+0"]);
+    assert_eq!(touched(2, 4), ["a+0", "a+4"]);
+    assert_eq!(touched(4, 8), ["a+4", "a+8"]);
 }

@@ -2,7 +2,7 @@
 //! kept as `.pal`.
 
 use crate::common::{threads, translated};
-use palisade_c::Options;
+use palisade_c::{Aim, Options};
 
 #[track_caller]
 fn check(text: &str, options: &Options, expected: &str) {
@@ -53,7 +53,7 @@ fn condition_variables() {
 
 #[test]
 fn waits_can_be_made_to_end_by_signals_only() {
-    let options = Options { spurious: false, ..threads(&["set", "wait"]) };
+    let options = Options { aim: Aim::Progress, ..threads(&["set", "wait"]) };
     let translation = translated(include_str!("texts/wait.ll"), &options);
     assert!(!palisade_program::print::print(&translation.program).contains("choose"));
 }

@@ -24,6 +24,9 @@ pub struct CArgs {
     /// Do not report data races on plain variables
     #[arg(long, hide_short_help = true, help_heading = "C programs")]
     pub no_races: bool,
+    /// Do not ask whether the program can get stuck before it is over
+    #[arg(long, hide_short_help = true, help_heading = "C programs")]
+    pub no_deadlock: bool,
     /// What follows -- goes to the C compiler: options, and further .c files
     #[arg(last = true, value_name = "COMPILER ARGUMENT", help_heading = "C programs")]
     pub compiler: Vec<String>,

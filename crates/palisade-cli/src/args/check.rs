@@ -53,7 +53,8 @@ pub struct CheckArgs {
     /// How programs are read.
     #[command(flatten)]
     pub reading: ReadingArgs,
-    /// Also look for deadlocks: states in which some process waits and no process can ever move again
+    /// Also look for deadlocks: states in which some process waits and no process can ever move again.
+    /// C programs are always asked
     #[arg(long)]
     pub deadlock: bool,
     /// List the statements that no run reaches

@@ -11,7 +11,7 @@ use crate::args::{CArgs, MachineArgs, ReadingArgs};
 use crate::files::{self, InputFile, Named, Reading};
 use arguments::Arguments;
 use clang::{NotCompiled, Unit};
-use palisade::c::{COptions, Compilation, FileNames, Roots, Slots, read_c};
+use palisade::c::{Aim, COptions, Compilation, FileNames, Roots, Slots, read_c};
 use palisade::llvm::Module;
 use palisade::trace::BuildRecord;
 use palisade::{Diagnostic, Input, InputLanguage, Refused, Source};
@@ -41,7 +41,9 @@ pub fn read(found: &InputFile, language: InputLanguage, reading: &ReadingArgs) -
         slots: args.slots.map(|slots| Slots { main: slots, nested: slots }),
         heap: args.heap,
         races: !args.no_races,
+        finish: !args.no_deadlock,
         within_limits: false,
+        aim: Aim::Safety,
     };
     match compile(&found.path, language, &args.compiler, options).and_then(read_c) {
         Ok(input) => Reading::Program(Box::new(input)),
@@ -65,7 +67,9 @@ pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecor
         slots: Some(Slots { main, nested }),
         heap: Some(build.heap),
         races: build.races,
+        finish: true,
         within_limits: build.within_limits,
+        aim: if build.finish { Aim::Progress } else { Aim::Safety },
     };
     match compile(&found.path, language, &build.arguments, options).and_then(read_c) {
         Ok(input) => Reading::Program(Box::new(input)),
@@ -75,7 +79,7 @@ pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecor
 
 /// What is wrong if options for C programs are given for another program.
 pub fn unused(args: &CArgs) -> Option<Diagnostic> {
-    let CArgs { init, thread, last, slots, heap, no_races, compiler } = args;
+    let CArgs { init, thread, last, slots, heap, no_races, no_deadlock, compiler } = args;
     let given = [
         ("--init", init.is_some()),
         ("--thread", !thread.is_empty()),
@@ -83,6 +87,7 @@ pub fn unused(args: &CArgs) -> Option<Diagnostic> {
         ("--slots", slots.is_some()),
         ("--heap", heap.is_some()),
         ("--no-races", *no_races),
+        ("--no-deadlock", *no_deadlock),
         ("what follows `--`", !compiler.is_empty()),
     ];
     let (option, _) = given.into_iter().find(|(_, given)| *given)?;

@@ -33,6 +33,7 @@ mod written;
 mod external {
     mod c;
     mod c_corpus;
+    mod c_finish;
     mod cargo;
     mod html;
     mod run;

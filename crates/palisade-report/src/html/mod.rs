@@ -275,7 +275,7 @@ fn name(number: usize) -> String {
 }
 
 fn program(subject: Subject<'_>, coverage: Option<&CoverageNote>) -> String {
-    let unreached = coverage.map(|coverage| coverage.never_lines(subject.source)).unwrap_or_default();
+    let unreached = coverage.map(|coverage| coverage.never_rows(subject.source)).unwrap_or_default();
     listing(subject.source, subject.language, &Marks { unreached, ..Marks::default() })
 }
 

@@ -4,34 +4,37 @@
 //! 1. A run that exceeds the room never becomes an answer.
 //! 2. `safe`, `robust` and the like are only answered if no run exceeds the room.
 
+use super::finish::with_finish;
 use super::limits::{Limit, Room, only_limits};
 use crate::answer::Answer;
 use crate::check::{CheckOptions, check, check_states};
 use crate::error::AskError;
+use crate::progress::Deadlocks;
 use crate::question::Ask;
 use crate::robust::{RobustOptions, robust, triangular};
 use crate::{EngineChoice, Input};
-use palisade_c::Roots;
 use palisade_engine::{Limits, Outcome, Reason, Robustness, Safety, Threads, TriangularRaces, Verdict};
-use palisade_memory::{Model, Violation};
-use palisade_program::running::ThreadId;
+use palisade_memory::Model;
 use palisade_trace::Evidence;
 use std::time::Instant;
 
 /// Checks a program within limits, like [`check`]. A C program gets as much room as it needs, up to a maximum.
 ///
 /// Where a run exceeds the room, the answer is `unsafe` if another run breaks the program, and `unknown`
-/// otherwise.
+/// otherwise. If it is safe, it is asked whether it can always finish.
 pub fn check_input(input: &mut Input, options: &CheckOptions, limits: &Limits) -> Result<Answer, AskError> {
     let start = Instant::now();
+    // About C programs, questions about their end are asked in another way.
+    let about_states = match &input.c {
+        Some(_) => CheckOptions { deadlocks: Deadlocks::Elsewhere, ..options.clone() },
+        None => options.clone(),
+    };
     loop {
-        let answer = check(&input.program, options, limits)?;
-        if after_the_end(&answer, input) {
-            let why = "a thread waits, or was never started, when `main` returns; whether there is another \
-                       deadlock is not known";
-            return Ok(unknown(answer, Reason::Observed(why.to_owned())).about(input, start));
-        }
-        let Some((limit, room)) = exceeded(&answer, input) else { return Ok(answer.about(input, start)) };
+        let answer = check(&input.program, &about_states, limits)?;
+        let Some((limit, room)) = exceeded(&answer, input) else {
+            let answer = with_finish(input, answer, options, start, limits)?;
+            return Ok(answer.about(input, start));
+        };
         // A bug is worth more than more room.
         let mut within = input.clone();
         within.leave_out_runs_beyond_limits();
@@ -132,16 +135,6 @@ pub fn settle(
     }
 }
 
-/// Whether the answer is a deadlock after `main` has returned. That ends a C program, whatever its threads do.
-fn after_the_end(answer: &Answer, input: &Input) -> bool {
-    let is_main = input.c.as_ref().is_some_and(|c| c.recipe.options.roots == Roots::Main);
-    let Some(confirmed) = answer.confirmed.as_ref().filter(|_| is_main) else { return false };
-    let last = confirmed.replay.states.last();
-    let main = last.and_then(|state| state.threads.get(ThreadId(0)));
-    confirmed.replay.violation == Some(Violation::Deadlock)
-        && main.is_some_and(|main| main.has_ended(&confirmed.system))
-}
-
 /// The limit that the run of an answer exceeds, if it does.
 fn exceeded(answer: &Answer, input: &Input) -> Option<(Limit, Room)> {
     let c = input.c.as_ref()?;
@@ -161,7 +154,7 @@ fn may_grow(input: &Input, limit: Limit) -> bool {
 }
 
 /// The answer without its verdict.
-fn unknown<Q: Ask>(mut answer: Answer<Q>, reason: Reason) -> Answer<Q> {
+pub(super) fn unknown<Q: Ask>(mut answer: Answer<Q>, reason: Reason) -> Answer<Q> {
     let outcome = &answer.outcome;
     let verdict = Verdict::Unknown(reason);
     answer.outcome = Outcome::new(outcome.engine, verdict, outcome.stats.clone());

@@ -7,6 +7,7 @@
 //! - `words.rs` and `places.rs` put runs into the words and lines of C.
 
 mod check;
+mod finish;
 mod guess;
 mod limits;
 mod places;
@@ -15,15 +16,16 @@ mod tests;
 mod words;
 
 pub use check::{Unsettled, check_input, robust_input, settle, triangular_input};
+pub use finish::state_finish;
 pub use limits::{MAX_HEAP, MAX_SLOTS};
-pub use palisade_c::{Roots, Slots};
+pub use palisade_c::{Aim, Roots, Slots};
 pub use places::FileNames;
 
 use crate::language::InputLanguage;
 use crate::{Input, Refused};
 use limits::Room;
 use palisade_base::{Diagnostic, Source};
-use palisade_c::{Options, Translation};
+use palisade_c::{Finish, Options, Translation};
 use palisade_llvm::Module;
 use palisade_program::print;
 use palisade_program::written::Program;
@@ -63,13 +65,26 @@ pub struct COptions {
     pub heap: Option<u32>,
     /// Whether data races are errors.
     pub races: bool,
+    /// Whether it is asked if the program can always finish.
+    pub finish: bool,
     /// Whether runs that exceed the room are left out. Only for replaying such runs.
     pub within_limits: bool,
+    /// What is asked about the program. [`Aim::Progress`] is only for replaying runs: other questions need the
+    /// program with all its runs.
+    pub aim: Aim,
 }
 
 impl Default for COptions {
     fn default() -> COptions {
-        COptions { roots: Roots::Main, slots: None, heap: None, races: true, within_limits: false }
+        COptions {
+            roots: Roots::Main,
+            slots: None,
+            heap: None,
+            races: true,
+            finish: true,
+            within_limits: false,
+            aim: Aim::Safety,
+        }
     }
 }
 
@@ -79,14 +94,18 @@ pub struct CProgram {
     recipe: Arc<Recipe>,
     room: Room,
     words: Arc<CWords>,
+    /// What it means that the program finishes.
+    finish: Finish,
+    /// Whether waits for condition variables can end by themselves.
+    spurious: bool,
     /// What an answer about the program rests on, a sentence each.
     pub notes: Vec<String>,
     /// How the program was made.
     pub build: BuildRecord,
 }
 
-/// What makes the program with a given amount of room.
-type Translator = dyn Fn(Room) -> Result<Translation, Vec<Diagnostic>> + Send + Sync;
+/// What makes the program with a given amount of room, for a kind of question.
+type Translator = dyn Fn(Room, Aim) -> Result<Translation, Vec<Diagnostic>> + Send + Sync;
 
 /// What is needed to make a program.
 struct Recipe {
@@ -105,6 +124,11 @@ impl fmt::Debug for Recipe {
 }
 
 impl CProgram {
+    /// Whether it is asked if the program can always finish.
+    pub fn asks_finish(&self) -> bool {
+        self.recipe.options.finish
+    }
+
     /// What addresses mean in it.
     pub fn addresses(&self) -> &dyn Addresses {
         &*self.words
@@ -120,10 +144,12 @@ pub fn read_c(compilation: Compilation) -> Result<Input, Refused> {
     let Compilation { source, files, language, modules, compiler, arguments, options } = compilation;
     let text = source.clone();
     let (roots, races) = (options.roots.clone(), options.races);
-    let translator = move |room: Room| {
+    let translator = move |room: Room, aim: Aim| {
         let places = SourcePlaces { source: &text, files: &files };
         let (slots, pool, roots) = (room.slots, room.heap, roots.clone());
-        palisade_c::translate(&modules, &places, &Options { slots, pool, races, roots, ..Options::default() })
+        // Races are found by the other question.
+        let races = races && aim == Aim::Safety;
+        palisade_c::translate(&modules, &places, &Options { slots, pool, aim, races, roots })
     };
     let translator = Box::new(translator);
     make(Recipe { source, language, compiler, arguments, options, translator })
@@ -137,7 +163,7 @@ fn make(recipe: Recipe) -> Result<Input, Refused> {
         slots: options.slots.unwrap_or(guess::START.slots),
         heap: options.heap.unwrap_or(guess::START.heap),
     };
-    let (program, c) = guess::with_room(start, &|room| recipe.translate(room), options)?;
+    let (program, c) = guess::with_room(start, &|room| recipe.translate(room, options.aim), options)?;
     let mut input = Input {
         source: recipe.source.clone(),
         language: recipe.language,
@@ -153,10 +179,10 @@ fn make(recipe: Recipe) -> Result<Input, Refused> {
 }
 
 impl Recipe {
-    /// Translates the program with this much room.
-    fn translate(self: &Arc<Recipe>, room: Room) -> Result<(Program, CProgram), Refused> {
+    /// Translates the program with this much room, for a kind of question.
+    fn translate(self: &Arc<Recipe>, room: Room, aim: Aim) -> Result<(Program, CProgram), Refused> {
         let refused = |diagnostics: Vec<Diagnostic>| Refused { source: self.source.clone(), diagnostics };
-        let translation = (self.translator)(room).map_err(refused)?;
+        let translation = (self.translator)(room, aim).map_err(refused)?;
         let found = palisade_program::validate(&translation.program);
         if found.iter().any(Diagnostic::is_error) {
             let of_palisade = |error: Diagnostic| {
@@ -176,14 +202,17 @@ impl Recipe {
             functions,
             slots: [room.slots.main, room.slots.nested],
             heap: room.heap,
-            races: self.options.races,
+            races: self.options.races && aim == Aim::Safety,
             within_limits: false,
+            finish: aim == Aim::Progress,
             digest: digest(&translation.program),
         };
         let c = CProgram {
             recipe: Arc::clone(self),
             room,
-            words: Arc::new(CWords { objects: translation.objects }),
+            words: Arc::new(CWords { objects: translation.objects, waits: translation.waits }),
+            finish: translation.finish,
+            spurious: translation.spurious,
             notes: translation.notes.into_iter().map(|note| note.0).collect(),
             build,
         };
@@ -209,9 +238,16 @@ impl Input {
     /// Translates the program again, with this much room.
     fn translate_again(&mut self, room: Room) -> Result<(), Refused> {
         let Some(c) = &self.c else { return Ok(()) };
-        let (program, c) = c.recipe.translate(room)?;
+        let (program, c) = c.recipe.translate(room, c.recipe.options.aim)?;
         (self.program, self.c) = (program, Some(Box::new(c)));
         Ok(())
+    }
+
+    /// The program with the same room, for the question whether it can finish.
+    fn for_progress(&self) -> Option<Result<Input, Refused>> {
+        let c = self.c.as_ref()?;
+        let translated = c.recipe.translate(c.room, Aim::Progress);
+        Some(translated.map(|(program, c)| Input { program, c: Some(Box::new(c)), ..self.clone() }))
     }
 
     /// The program without the runs that exceed the room, if it is a C program that has such runs.

@@ -6,19 +6,27 @@ use crate::language::InputLanguage;
 use crate::robust::RobustOptions;
 use crate::{CheckOptions, EngineChoice, Input};
 use palisade_base::Source;
-use palisade_c::{Note, Objects, Translation};
+use palisade_c::{Aim, Finish, Note, Objects, Translation, WaitTable};
 use palisade_engine::{Limits, Threads, Verdict};
 use palisade_memory::Model;
 use palisade_syntax::{Language, parse};
 
 /// A program from a text in which `SLOTS` and `HEAP` stand for the room.
 fn input(text: &'static str, options: COptions) -> Input {
-    let translator = move |room: Room| {
+    let translator = move |room: Room, _: Aim| {
         let text =
             text.replace("SLOTS", &room.slots.main.to_string()).replace("HEAP", &room.heap.to_string());
         let program = parse(Language::Pal, &Source::new("p", text)).expect("the program is valid").program;
         let notes = vec![Note("the sun shines".to_owned())];
-        Ok(Translation { program, notes, objects: Objects::default(), threads: Vec::new() })
+        Ok(Translation {
+            program,
+            notes,
+            objects: Objects::default(),
+            threads: Vec::new(),
+            finish: Finish::Never,
+            waits: WaitTable::default(),
+            spurious: false,
+        })
     };
     make(Recipe {
         source: Source::new("p.c", ""),
@@ -174,14 +182,29 @@ fn a_shortest_run_stays_within_the_room() {
 }
 
 #[test]
-fn what_threads_do_after_main_is_no_deadlock() {
-    const UNUSED: &str = "shared go: bool; process main { skip; } process f { await go; }";
-    let mut input = input(UNUSED, COptions::default());
-    let options = CheckOptions { deadlocks: crate::Deadlocks::Asked, ..options(Model::Sc) };
-    let answer = check_input(&mut input, &options, &Limits::unlimited(1)).expect("there is an answer");
-    assert!(matches!(answer.outcome.verdict, Verdict::Unknown(_)), "{:?}", answer.outcome.verdict);
+fn deadlocks_are_asked_about_unless_that_is_turned_off() {
+    let verdict = |text: &'static str, finish: bool| {
+        let mut input = input(text, COptions { finish, ..COptions::default() });
+        let answer = check_input(&mut input, &options(Model::Sc), &Limits::unlimited(1)).expect("an answer");
+        let notes = answer.progress.map(|progress| progress.holds).unwrap_or_default();
+        (answer.outcome.verdict.witness().is_some(), notes.join(", "))
+    };
+    // A program that is over stays where it is.
+    const OVER: &str = "shared go: bool; process main { over: goto over; } process f { await go; }";
+    assert_eq!(verdict(OVER, true), (false, "free of deadlocks".to_owned()));
+    assert_eq!(verdict(OVER, false), (false, String::new()));
     const STUCK: &str = "shared go: bool; process main { await go; } process f { await go; }";
-    let mut input = self::input(STUCK, COptions::default());
+    assert_eq!(verdict(STUCK, true), (true, String::new()));
+    assert_eq!(verdict(STUCK, false), (false, String::new()));
+}
+
+#[test]
+fn an_engine_that_does_not_look_for_deadlocks_says_so() {
+    const ENDS: &str = "process main { skip; }";
+    let mut input = input(ENDS, COptions::default());
+    let options =
+        CheckOptions { engine: EngineChoice::Named("dual".to_owned()), ..CheckOptions::default() };
     let answer = check_input(&mut input, &options, &Limits::unlimited(1)).expect("there is an answer");
-    assert!(answer.outcome.verdict.witness().is_some(), "{:?}", answer.outcome.verdict);
+    let Verdict::Unknown(reason) = answer.outcome.verdict else { panic!("it is not known") };
+    assert!(reason.to_string().contains("--no-deadlock"), "{reason}");
 }

@@ -1,13 +1,17 @@
 //! What the addresses of a C program mean, in the words of C.
 
-use palisade_c::{FREED, Object, ObjectKind, Objects, Problem, UNINITIALISED};
+use palisade_base::Span;
+use palisade_c::{
+    FREED, Object, ObjectKind, Objects, Problem, ThreadCell, UNINITIALISED, Wait, WaitTable,
+};
 use palisade_program::Value;
-use palisade_trace::Addresses;
+use palisade_trace::{Addresses, Awaited, BadAccess};
 
 /// The objects of a C program.
 #[derive(Clone, Debug)]
 pub(crate) struct CWords {
     pub(super) objects: Objects,
+    pub(super) waits: WaitTable,
 }
 
 impl CWords {
@@ -18,7 +22,7 @@ impl CWords {
 }
 
 impl Addresses for CWords {
-    fn bad_pointer(&self, pointer: Value) -> String {
+    fn bad_pointer(&self, pointer: Value, access: BadAccess) -> String {
         match self.objects.explain(pointer) {
             Problem::Null { address: 0 } => "null pointer dereferenced".to_owned(),
             Problem::Null { address } => format!("null pointer dereferenced (at offset {address})"),
@@ -28,11 +32,7 @@ impl Addresses for CWords {
             Problem::OutOfBounds { object: Some(object), offset, size } => {
                 out_of_bounds(object, offset, size)
             }
-            Problem::MixedSize { object, offset, size } => format!(
-                "an access of {} at byte {offset} of `{}` that covers part of a variable, or several variables",
-                bytes(size),
-                object.name
-            ),
+            Problem::MixedSize { object, offset, size } => mixed_size(object, offset, size, access),
             Problem::Function { object } => {
                 format!("the code of function `{}` accessed as data", object.name)
             }
@@ -64,6 +64,54 @@ impl Addresses for CWords {
     fn is_uninitialised(&self, value: Value) -> bool {
         value == UNINITIALISED
     }
+
+    fn awaited(&self, place: Span, cell: Value, name: &str, value: Value) -> Option<Awaited> {
+        match self.waits.cell(cell) {
+            Some(ThreadCell::Started) => return Some(Awaited::Start),
+            Some(ThreadCell::Ended(threads)) => return Some(Awaited::Ends(threads.clone())),
+            None => {}
+        }
+        Some(Awaited::Other(match self.waits.call(place)? {
+            Wait::Mutex => match self.waits.holder(value) {
+                Some(holder) => format!("for mutex {name}, which {holder} holds"),
+                None => format!("for mutex {name}"),
+            },
+            Wait::ReadWriteLock if value < 0 => format!("for lock {name}, which a writer holds"),
+            Wait::ReadWriteLock => format!("for lock {name}, which readers hold"),
+            Wait::Condition => format!("for a signal of {name}"),
+            Wait::Semaphore => format!("for semaphore {name}, which is {value}"),
+            Wait::Barrier => format!("for other threads at barrier {name}"),
+        }))
+    }
+
+    fn is_made(&self, cell: Value) -> bool {
+        self.waits.is_made(cell)
+    }
+}
+
+/// An access that covers part of a variable, or several of them.
+fn mixed_size(object: &Object, offset: Value, size: Value, access: BadAccess) -> String {
+    let done = match access {
+        BadAccess::Read => "read",
+        BadAccess::Write => "written",
+        BadAccess::Exchange => "exchanged",
+    };
+    match object.touched(offset, size).as_slice() {
+        [] => format!("{} of `{}` that no variable uses {} {done}", bytes(size), object.name, are(size)),
+        [part] if part.offset <= offset && offset + size <= part.offset + part.size => {
+            format!("{} of the {}-byte `{}` {} {done}", bytes(size), part.size, part.name, are(size))
+        }
+        [part] => format!("`{}` and bytes around it are {done} at once", part.name),
+        [first, second] => format!("`{}` and `{}` are {done} at once", first.name, second.name),
+        parts => {
+            let (first, last) = (&parts[0].name, &parts[parts.len() - 1].name);
+            format!("{} variables, `{first}` to `{last}`, are {done} at once", parts.len())
+        }
+    }
+}
+
+fn are(number: Value) -> &'static str {
+    if number == 1 { "is" } else { "are" }
 }
 
 /// The size of a pointer in bytes.

@@ -186,8 +186,14 @@ fn faults_are_reported_in_the_words_of_c() {
     check(
         "part.c",
         "int main(void) {\n    char *c = (char *)&n;\n    return c[1];\n}",
-        "unknown  part.c: an access of 1 byte at byte 1 of `n` that covers part of a variable, or several variables \
-         at line 6: return c[1], which is not followed; access each variable with its own type",
+        "unknown  part.c: 1 byte of the 4-byte `n` is read at line 6: return c[1], which is not followed; access each \
+         variable with its own type",
+    );
+    check(
+        "several.c",
+        "int main(void) {\n    *(long *)&a[1] = 0;\n    return 0;\n}",
+        "unknown  several.c: `a[1]` and `a[2]` are written at once at line 5: *(long *)&a[1] = 0, which is not \
+         followed; access each variable with its own type",
     );
 }
 
@@ -217,7 +223,7 @@ int main(void)
         let ran = scratch.run(&[&["check", "-q", "list.c"], args].concat()).exits(code);
         assert_eq!(ran.stdout.trim_end(), expected);
     };
-    check(&["--", "-DCOUNT=6", "-DEXPECTED=6"], 0, "safe  list.c");
+    check(&["--", "-DCOUNT=6", "-DEXPECTED=6"], 0, "safe  list.c: free of deadlocks, `main` can always finish");
     check(
         &["--heap", "3", "--", "-DCOUNT=6", "-DEXPECTED=6"],
         3,

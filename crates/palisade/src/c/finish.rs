@@ -1,0 +1,117 @@
+//! Whether a C program can get stuck, and whether it can always finish.
+//!
+//! *Problem.* A thread that waits forever for a lock or for a signal breaks the program without any assertion. In C
+//! no wait is an assumption, so this is asked about every program that is otherwise safe.
+//!
+//! *What is asked*, about the program in which waits for condition variables end by signals and timeouts only
+//! ([`Aim::Progress`](super::Aim)):
+//! 1. Can all threads that run get stuck before the program is over?
+//! 2. From every state, can the program still finish: can `main` return, or a thread call `exit`? A program whose
+//!    text has no way to its end is not asked. Without `main`: can all threads end?
+//!
+//! A program that has ended is stuck in no way, whatever its threads were waiting for.
+//!
+//! *Guarantee.*
+//! - A run to a deadlock, or to a state from which the program cannot finish, is replayed on the trusted machine
+//!   like every other run.
+//! - What was not decided is said beside the verdict: it is never a plain `safe`.
+
+use super::Input;
+use crate::answer::Answer;
+use crate::check::{CheckOptions, EngineChoice};
+use crate::coverage::CoverageWanted;
+use crate::error::AskError;
+use crate::progress::answer_about;
+use palisade_c::Finish;
+use palisade_engine::{DeadlockFreedom, GoalsReachable, Limits, Reason, Verdict};
+use std::time::Instant;
+
+/// The engine that answers these questions.
+const EXPLICIT: &str = "explicit";
+
+/// Without a time limit, so many states are visited for each of the questions. The answer about bad states is worth
+/// more than an endless search for an answer about the end.
+const BUDGET: u64 = 1 << 21;
+
+/// Adds to a positive answer what is known about the end of the program. If it can get stuck, the input becomes the
+/// program that has the run.
+pub(super) fn with_finish(
+    input: &mut Input,
+    answer: Answer,
+    options: &CheckOptions,
+    start: Instant,
+    limits: &Limits,
+) -> Result<Answer, AskError> {
+    let asked = input.c.as_ref().is_some_and(|c| c.asks_finish() && !c.build.within_limits);
+    if !asked || answer.outcome.verdict != Verdict::Holds {
+        return Ok(answer);
+    }
+    if let EngineChoice::Named(name) = &options.engine
+        && name != EXPLICIT
+    {
+        let why = format!("engine `{name}` does not look for deadlocks; use explicit or auto, or --no-deadlock");
+        return Ok(super::check::unknown(answer, Reason::Unsupported(why)));
+    }
+    let mut answer = answer;
+    let Some(Ok(other)) = input.for_progress() else {
+        answer.add_note("whether it can get stuck is not known: it was not translated for that".to_owned());
+        return Ok(answer);
+    };
+    let finish = other.c.as_ref().map(|c| c.finish.clone());
+    let Some(finish) = finish else { return Ok(answer) };
+    if let Finish::NotFollowed(why) = finish {
+        answer.add_note(format!("deadlocks are not ruled out: {why}"));
+        return Ok(answer);
+    }
+    if let (Some(c), Some(of_other)) = (&mut input.c, &other.c) {
+        let more = of_other.notes.iter().filter(|note| !c.notes.contains(note)).cloned().collect::<Vec<_>>();
+        c.notes.extend(more);
+    }
+    let options = CheckOptions {
+        prove: false,
+        certify: false,
+        coverage: CoverageWanted::No,
+        ..options.clone()
+    };
+    let limits = limits.clone().at_most_work(BUDGET);
+    let program = &other.program;
+    let stuck = answer_about::<DeadlockFreedom>(program, &options, &answer, start, &limits)?;
+    match &stuck.outcome.verdict {
+        Verdict::Violated(_) => {
+            *input = other;
+            return Ok(stuck);
+        }
+        Verdict::Holds => answer.add_note("free of deadlocks".to_owned()),
+        Verdict::Unknown(reason) => answer.add_note(format!("deadlocks are not ruled out: {reason}")),
+    }
+    let (can, whether) = match finish {
+        Finish::Over => ("`main` can always finish", "whether `main` can always finish is not known"),
+        Finish::AllEnded => ("all threads can always end", "whether all threads can always end is not known"),
+        Finish::Never | Finish::NotFollowed(_) => return Ok(answer),
+    };
+    let goals = answer_about::<GoalsReachable>(program, &options, &answer, start, &limits)?;
+    match &goals.outcome.verdict {
+        Verdict::Violated(_) => {
+            *input = other;
+            return Ok(goals);
+        }
+        Verdict::Holds => answer.add_note(can.to_owned()),
+        Verdict::Unknown(reason) => answer.add_note(format!("{whether}: {reason}")),
+    }
+    Ok(answer)
+}
+
+/// Makes a C program state that it can always finish, so that fences are found that keep this possible. Returns
+/// why not, if that is not possible.
+pub fn state_finish(input: &mut Input) -> Option<&'static str> {
+    let c = input.c.as_ref().filter(|c| c.asks_finish())?;
+    if c.spurious {
+        return Some("it waits for condition variables, and these waits can end by themselves");
+    }
+    let Some(Ok(other)) = input.for_progress() else { return Some("it was not translated for that") };
+    if let Some(Finish::NotFollowed(why)) = other.c.as_ref().map(|c| &c.finish) {
+        return Some(why);
+    }
+    *input = other;
+    None
+}
