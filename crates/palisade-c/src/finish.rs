@@ -94,15 +94,15 @@ fn ways(code: &Code, passes: &dyn Fn(&StepKind) -> bool) -> Ways {
 /// What must stay possible so that the program can finish.
 pub(crate) fn stays_possible(finish: &Finish, templates: &[Template]) -> Option<Progress> {
     let kind = match finish {
-        Finish::Over => ProgressKind::Live(is_over(templates)?),
+        Finish::Over => ProgressKind::Live(is_over(templates)),
         Finish::AllEnded => ProgressKind::LiveEnd,
         Finish::Never | Finish::NotFollowed(_) => return None,
     };
     Some(Progress { kind, origin: Origin::NONE })
 }
 
-/// The condition that a thread has ended the program.
-fn is_over(templates: &[Template]) -> Option<written::Expr> {
+/// The condition that a thread has ended the program. If none of them ever does, it is false.
+fn is_over(templates: &[Template]) -> written::Expr {
     let expr = |kind| written::Expr::new(kind, Span::NONE);
     let ends = templates.iter().filter(|template| has_label(&template.body, OVER));
     let counts = ends.map(|template| {
@@ -110,9 +110,10 @@ fn is_over(templates: &[Template]) -> Option<written::Expr> {
         let label = Name::generated(OVER);
         expr(ExprKind::Observe(Observation::Count { template, label }))
     });
-    let number = counts.reduce(|a, b| expr(ExprKind::Binary(BinaryOp::Add, Box::new(a), Box::new(b))))?;
+    let number = counts.reduce(|a, b| expr(ExprKind::Binary(BinaryOp::Add, Box::new(a), Box::new(b))));
+    let Some(number) = number else { return expr(ExprKind::Bool(false)) };
     let none = Box::new(written::Expr::int(0));
-    Some(expr(ExprKind::Binary(BinaryOp::Gt, Box::new(number), none)))
+    expr(ExprKind::Binary(BinaryOp::Gt, Box::new(number), none))
 }
 
 fn has_label(block: &[Stmt], label: &str) -> bool {

@@ -72,14 +72,15 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Generated, Vec<Diagn
             program.library(init.as_deref(), &threads, finally.as_deref())?;
         }
     }
+    // Before it turns out that nobody changes a variable that a thread waits for.
+    let codes: Vec<(ThreadNumber, &Code)> =
+        program.threads.iter().map(|thread| (thread.number, &thread.code)).collect();
+    let finish = finish::by_text(&codes, &program.context.options.roots);
     program.private_globals();
     for thread in &mut program.threads {
         definite::resolve(&mut thread.code);
         while tidy::tidy(&mut thread.code) {}
     }
-    let codes: Vec<(ThreadNumber, &Code)> =
-        program.threads.iter().map(|thread| (thread.number, &thread.code)).collect();
-    let finish = finish::by_text(&codes, &program.context.options.roots);
     program.expand();
     for thread in &mut program.threads {
         enter_once(&mut thread.code);

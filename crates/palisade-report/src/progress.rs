@@ -55,6 +55,7 @@ pub(crate) fn out_of_reach(evidence: &Evidence<'_>, goal: usize) -> String {
     if evidence.addresses.is_some() {
         let what = match goal.kind {
             GoalKind::End => "some threads can never end",
+            GoalKind::Condition { .. } if evidence.run.steps.is_empty() => "`main` can never finish",
             GoalKind::Condition { .. } => "`main` can no longer finish",
         };
         return format!("{what}: {}", places(evidence));

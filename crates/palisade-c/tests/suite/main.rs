@@ -2,6 +2,7 @@
 
 mod common;
 mod errors;
+mod finish;
 mod objects;
 mod programs;
 mod values;

@@ -138,6 +138,16 @@ fn runs_after_which_main_cannot_finish_are_replayed() {
     assert!(replayed.stdout.contains("`main` can no longer finish: main waits"), "{}", replayed.stdout);
 }
 
+#[test]
+fn a_flag_that_nobody_sets() {
+    let code = "static atomic_int stop;\n\
+                static void *f(void *p) { while (!stop) ; return p; }\n\
+                int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0); return 0; }\n";
+    check("unset", code, &[], 1, &["unsafe  p.c: ", "main", "(for f to end)"]);
+    let set = code.replace("pthread_join", "stop = 1; pthread_join");
+    check("set", &set, &[], 0, FINISHES);
+}
+
 /// A flag with a condition variable. The waker changes it with the mutex or without.
 const CONDITION: &str = "
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
