@@ -591,6 +591,14 @@ impl<'a> Emitter<'a> {
                     out.push(Stmt::new(StmtKind::Assign { place, value }, span));
                 }
             }
+            StepKind::Leave(object) => {
+                let cells = self.layout.cells.iter().filter(|cell| cell.object == *object && cell.left);
+                let places: Vec<Place> = cells.map(named).collect();
+                for place in places {
+                    let value = int(FREED);
+                    out.push(Stmt::new(StmtKind::Assign { place, value }, span));
+                }
+            }
             StepKind::Uninitialise(_) => {}
             StepKind::Freeable(access) => {
                 let differs = binary(BinaryOp::Ne, read(self.place(access)), int(FREED));

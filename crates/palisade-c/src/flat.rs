@@ -152,6 +152,8 @@ pub(crate) enum StepKind {
     AnyWaiting(RegId),
     /// The local object exists from here on, with contents that were never written.
     Enter(ObjectId),
+    /// The function of the local object has returned: what is in it must not be used any more.
+    Leave(ObjectId),
     /// The register was assigned before it is read here.
     Initialised(RegId, Check),
     /// The register holds what was never written.
@@ -273,6 +275,7 @@ impl StepKind {
             | StepKind::Any { .. }
             | StepKind::AnyWaiting(_)
             | StepKind::Enter(_)
+            | StepKind::Leave(_)
             | StepKind::Initialised(..)
             | StepKind::Uninitialise(_)
             | StepKind::Unsupported(_) => {}
@@ -321,6 +324,7 @@ impl StepKind {
             | StepKind::Any { .. }
             | StepKind::AnyWaiting(_)
             | StepKind::Enter(_)
+            | StepKind::Leave(_)
             | StepKind::Initialised(..)
             | StepKind::Uninitialise(_)
             | StepKind::Unsupported(_) => {}
@@ -369,6 +373,7 @@ impl StepKind {
             | StepKind::Assert(..)
             | StepKind::Assume(_)
             | StepKind::Enter(_)
+            | StepKind::Leave(_)
             | StepKind::Initialised(..)
             | StepKind::Unsupported(_)
             | StepKind::Freeable(_)

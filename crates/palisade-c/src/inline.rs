@@ -8,7 +8,7 @@
 
 use crate::Places;
 use crate::expr::{self, Expr};
-use crate::flat::{Access, BlockId, Code, End, RegId, Step, StepKind, Written};
+use crate::flat::{Access, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
 use crate::link::{FunctionRef, Target};
 use crate::memory::{Memory, MemoryObject, Refusal, ThreadNumber, Val, leaves, unsupported, width};
 use crate::objects::ObjectKind;
@@ -102,6 +102,8 @@ struct Frame<'a> {
     after: BlockId,
     /// What locals are called.
     names: FxHashMap<ValueId, (String, Option<palisade_llvm::debug::NodeId>)>,
+    /// The objects of its locals.
+    locals: Vec<ObjectId>,
 }
 
 /// The code of a thread while it is generated.
@@ -369,6 +371,7 @@ impl<'a, 'c> Generator<'a, 'c> {
             result: result.clone(),
             after,
             names,
+            locals: Vec::new(),
         };
         self.call_spans.push(self.span);
         self.frames.push(frame);
@@ -415,9 +418,13 @@ impl<'a, 'c> Generator<'a, 'c> {
                 }
             }
         }
-        self.frames.pop();
+        let frame = self.frames.pop().expect("the function was entered");
         self.span = self.call_spans.pop().unwrap_or(Span::NONE);
         self.go_on(after);
+        // What the thread itself runs exists as long as the thread.
+        if !self.frames.is_empty() {
+            frame.locals.into_iter().for_each(|object| self.step(StepKind::Leave(object)));
+        }
         Ok(result.value())
     }
 
@@ -651,6 +658,7 @@ impl<'a, 'c> Generator<'a, 'c> {
             span: self.span,
         });
         self.step(StepKind::Enter(object));
+        self.frame_mut().locals.push(object);
         self.set(result, Val::Scalar(Expr::Address(object, 0)));
         Ok(())
     }

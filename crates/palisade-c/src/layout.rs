@@ -26,6 +26,8 @@ pub(crate) struct Cell {
     pub(crate) wide: bool,
     /// Whether it may be freed.
     pub(crate) heap: bool,
+    /// Whether it belongs to a local variable whose address may be used after its function has returned.
+    pub(crate) left: bool,
 }
 
 /// Where everything is.
@@ -50,6 +52,8 @@ struct Uses {
     based: FxHashSet<(ObjectId, u32)>,
     anywhere: FxHashSet<u32>,
     raw_copies: bool,
+    /// Locals whose functions return.
+    left: FxHashSet<ObjectId>,
 }
 
 impl Layout {
@@ -109,7 +113,8 @@ impl Layout {
                 let wide = leaf.init.is_none();
                 let heap = object.kind == ObjectKind::Heap;
                 let (offset, size) = (leaf.offset, leaf.size);
-                layout.cells.push(Cell { name, object: id, offset, size, wide, heap });
+                let left = uses.left.contains(&id) && uses.exposed.contains(&id) && wide;
+                layout.cells.push(Cell { name, object: id, offset, size, wide, heap, left });
             }
         }
         let any_wide = layout.cells.iter().any(|cell| cell.wide);
@@ -164,11 +169,6 @@ impl Layout {
         self.may_touch(access).any(|cell| cell.wide)
     }
 
-    /// Whether the address of a local variable is kept somewhere.
-    pub(crate) fn exposes_locals(&self, memory: &Memory<'_>) -> bool {
-        self.exposed.iter().any(|&object| memory.object(object).kind == ObjectKind::Local)
-    }
-
     /// The objects and functions, for explanations.
     pub(crate) fn objects(&self, memory: &Memory<'_>) -> Objects {
         let mut all = Vec::new();
@@ -181,7 +181,12 @@ impl Layout {
                 let (name, kind) = (object.name.clone(), object.kind);
                 let part = |leaf: &Leaf| {
                     let name = leaf_name(memory, object, leaf.offset, leaf.size);
-                    Part { name, offset: leaf.offset, size: 1 << leaf.size }
+                    let size = 1 << leaf.size;
+                    let unsigned = object.debug.is_some_and(|(module, ty)| {
+                        let offset = u64::try_from(leaf.offset).unwrap_or(0);
+                        memory.linked.modules[module].debug.is_unsigned(ty, offset, 1 << leaf.size)
+                    });
+                    Part { name, offset: leaf.offset, size, unsigned }
                 };
                 let parts = object.leaves.iter().map(part).collect();
                 all.push(Object { name, kind, address, size: object.size, cells, parts });
@@ -237,6 +242,7 @@ impl Uses {
 
     fn step(&mut self, kind: &StepKind) {
         match kind {
+            StepKind::Leave(object) => _ = self.left.insert(*object),
             StepKind::Load { from, written, to: _ } => {
                 self.raw_copies |= *written == Written::Copied;
                 self.access(from);

@@ -217,12 +217,12 @@ pub fn translate(
     for cell in &layout.cells {
         program.shared.push(shared(cell, &layout, &context.memory));
     }
-    let frees = context.features.frees;
-    if frees && context.notes.contains(&Note(heap::SUCCEED.to_owned())) {
+    let frees = context.features.frees || layout.cells.iter().any(|cell| cell.left);
+    if context.features.frees && context.notes.contains(&Note(heap::SUCCEED.to_owned())) {
         context.notes.insert(Note(heap::REUSE.to_owned()));
     }
-    if layout.exposes_locals(&context.memory) {
-        let note = "accesses to a local variable after its function has returned are not reported";
+    if layout.cells.iter().any(|cell| cell.left) {
+        let note = "stores to a local variable after its function has returned are not reported";
         context.notes.insert(Note(note.to_owned()));
     }
     let waiting = context.waiting.len();

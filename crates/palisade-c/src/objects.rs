@@ -33,6 +33,8 @@ pub struct Part {
     pub offset: i64,
     /// Its size in bytes.
     pub size: i64,
+    /// Whether it is an unsigned number.
+    pub unsigned: bool,
 }
 
 impl Object {

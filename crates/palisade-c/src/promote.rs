@@ -91,7 +91,9 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
                     }
                     None => push(StepKind::Store { to, value }),
                 },
-                StepKind::Enter(object) if chosen.binary_search(&object).is_ok() => {
+                StepKind::Enter(object) | StepKind::Leave(object)
+                    if chosen.binary_search(&object).is_ok() =>
+                {
                     for leaf in &memory.object(object).leaves {
                         push(StepKind::Uninitialise(registers[&(object, leaf.offset)]));
                     }
@@ -221,7 +223,7 @@ fn inspect(
             direct(to, kept);
             value.for_each_object(&mut |object| _ = kept.insert(object));
         }
-        StepKind::Enter(object) => _ = mentioned.insert(*object),
+        StepKind::Enter(object) | StepKind::Leave(object) => _ = mentioned.insert(*object),
         other => other.for_each_expr(&mut |e| e.for_each_object(&mut |object| _ = kept.insert(object))),
     }
 }

@@ -25,6 +25,9 @@ pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> Strin
     let cell = &evidence.machine.system.cells[cell];
     // Which variable is meant, and where it was allocated.
     if fault == Fault::CheckFailed(Check::NotFreed) && addresses.is_freed(value) {
+        if !addresses.is_allocated(cell.address) {
+            return format!("use of the local variable `{}` after its function has returned", cell.name);
+        }
         let line = evidence.source.line_in_words(cell.span).filter(|_| addresses.is_allocated(cell.address));
         let origin = line.map_or_else(String::new, |line| format!(" (allocated at {line})"));
         return format!("{fault}: `{}`{origin}", cell.name);

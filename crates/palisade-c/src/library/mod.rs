@@ -25,6 +25,9 @@ pub(crate) fn replaces(name: &str) -> bool {
     matches!(name, "__VERIFIER_assume" | "assume_abort_if_not") || name.starts_with("__VERIFIER_atomic")
 }
 
+/// What `llvm.ubsantrap` is given where a shift loses bits.
+const SHIFTED_OUT: i64 = 20;
+
 /// Functions that only print, wait for a while, or give hints.
 const NOTHING: &[&str] = &[
     "printf",
@@ -111,6 +114,16 @@ impl<'a> Generator<'a, '_> {
             }
             "abort" | "llvm.trap" | "llvm.debugtrap" | "__stack_chk_fail" => {
                 self.step(StepKind::Assert(Expr::Int(0), Check::NoAbort));
+                self.end(End::Stop);
+                Err(Refused)
+            }
+            "llvm.ubsantrap" => {
+                // The compiler was asked to check that signed numbers keep their bits when they are shifted.
+                let check = match self.operand(operands, 0)? {
+                    Expr::Int(SHIFTED_OUT) => Check::Overflow,
+                    _ => Check::NoAbort,
+                };
+                self.step(StepKind::Assert(Expr::Int(0), check));
                 self.end(End::Stop);
                 Err(Refused)
             }

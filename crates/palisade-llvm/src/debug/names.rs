@@ -9,6 +9,14 @@ const MAX_STEPS: usize = 200;
 /// How many members are looked at for one name. Types that contain themselves could be followed without end.
 const MAX_MEMBERS: usize = 10_000;
 
+/// The way to a part of an object.
+#[derive(Default)]
+struct Path {
+    text: String,
+    /// The type of the part, if it has no parts itself.
+    part: Option<NodeId>,
+}
+
 impl DebugInfo {
     /// The part of an object of type `ty` at `offset` bytes, in the notation of C, to be put after the name
     /// of the object: `.next`, `[2].key`, or nothing for the object itself. `size` is the number of bytes
@@ -17,12 +25,24 @@ impl DebugInfo {
     /// Where the type does not say what is there, the rest is a number of bytes: `.key+2`. Several bit-fields
     /// in the same bytes are all listed: `.a/b`.
     pub fn path(&self, ty: NodeId, offset: u64, size: Option<u64>) -> String {
-        let mut path = String::new();
+        let mut path = Path::default();
         let rest = self.descend(ty, offset, size, &mut path, MAX_STEPS);
         if rest > 0 {
-            let _ = write!(path, "+{rest}");
+            let _ = write!(path.text, "+{rest}");
         }
-        path
+        path.text
+    }
+
+    /// Whether the part of an object that is accessed is an unsigned number.
+    pub fn is_unsigned(&self, ty: NodeId, offset: u64, size: u64) -> bool {
+        let mut path = Path::default();
+        let rest = self.descend(ty, offset, Some(size), &mut path, MAX_STEPS);
+        let part = path.part.and_then(|part| self.resolve_type(part)).filter(|_| rest == 0);
+        part.is_some_and(|part| {
+            part.bits == size.checked_mul(8)
+                && &*part.tag == "DW_TAG_base_type"
+                && part.name.as_deref().is_some_and(|name| name.starts_with("unsigned "))
+        })
     }
 
     /// The type, without typedefs, qualifiers and `_Atomic`.
@@ -78,7 +98,7 @@ impl DebugInfo {
     }
 
     /// Appends the path, and returns the bytes that are left where no name is known.
-    fn descend(&self, ty: NodeId, offset: u64, size: Option<u64>, path: &mut String, steps: usize) -> u64 {
+    fn descend(&self, ty: NodeId, offset: u64, size: Option<u64>, path: &mut Path, steps: usize) -> u64 {
         let Some(steps) = steps.checked_sub(1) else { return offset };
         let Some(resolved) = self.resolve_type(ty) else { return offset };
         match &*resolved.tag {
@@ -86,7 +106,10 @@ impl DebugInfo {
             "DW_TAG_structure_type" | "DW_TAG_class_type" | "DW_TAG_union_type" => {
                 self.descend_struct(resolved, offset, size, path, steps)
             }
-            _ => offset,
+            _ => {
+                path.part = Some(ty);
+                offset
+            }
         }
     }
 
@@ -95,7 +118,7 @@ impl DebugInfo {
         array: &SourceType,
         offset: u64,
         size: Option<u64>,
-        path: &mut String,
+        path: &mut Path,
         steps: usize,
     ) -> u64 {
         let whole = |bits: u64| size.is_some_and(|size| offset == 0 && size.checked_mul(8) == Some(bits));
@@ -118,7 +141,7 @@ impl DebugInfo {
         }
         indices.push(index);
         for index in indices.iter().rev() {
-            let _ = write!(path, "[{index}]");
+            let _ = write!(path.text, "[{index}]");
         }
         self.descend(element, offset % stride, size, path, steps)
     }
@@ -128,7 +151,7 @@ impl DebugInfo {
         ty: &SourceType,
         offset: u64,
         size: Option<u64>,
-        path: &mut String,
+        path: &mut Path,
         steps: usize,
     ) -> u64 {
         let wanted = size.and_then(|size| size.checked_mul(8));
@@ -163,7 +186,7 @@ impl DebugInfo {
             let names = found.iter().filter(|(member, _)| member.bit_field);
             let names: Vec<&str> = names.filter_map(|(member, _)| member.name.as_deref()).collect();
             if !names.is_empty() {
-                let _ = write!(path, ".{}", names.join("/"));
+                let _ = write!(path.text, ".{}", names.join("/"));
                 return 0;
             }
         }
@@ -180,7 +203,7 @@ impl DebugInfo {
         let Some(&(member, _)) = chosen else { return offset };
         if let Some(name) = member.name.as_deref().filter(|name| !name.is_empty()) {
             // Rust calls the fields of tuples `__0`.
-            let _ = write!(path, ".{name}");
+            let _ = write!(path.text, ".{name}");
         }
         let Some(base) = member.base else { return offset - member.offset_bits / 8 };
         self.descend(base, offset - member.offset_bits / 8, size, path, steps)

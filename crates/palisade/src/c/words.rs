@@ -21,6 +21,15 @@ impl CWords {
     }
 }
 
+impl CWords {
+    /// Whether the variable with this address and size is unsigned.
+    fn is_unsigned(&self, address: Value, size: Value) -> bool {
+        let Some(object) = self.objects.at(address) else { return false };
+        let offset = address - object.address;
+        object.parts.iter().any(|part| part.offset == offset && part.size == size && part.unsigned)
+    }
+}
+
 impl Addresses for CWords {
     fn bad_pointer(&self, pointer: Value, access: BadAccess) -> String {
         match self.objects.explain(pointer) {
@@ -43,8 +52,12 @@ impl Addresses for CWords {
         if value == FREED || value == UNINITIALISED {
             return Some(if value == FREED { "freed" } else { "uninitialised" }.to_owned());
         }
+        let (address, size) = Objects::decode(cell);
+        if value < 0 && self.is_unsigned(address, size) {
+            let mask = if size == POINTER { u64::MAX } else { (1 << (8 * size)) - 1 };
+            return Some((value as u64 & mask).to_string());
+        }
         // Only cells of the size of a pointer hold pointers.
-        let (_, size) = Objects::decode(cell);
         let object = self.objects.at(value).filter(|_| size == POINTER)?;
         match value - object.address {
             0 => Some(format!("&{}", object.name)),

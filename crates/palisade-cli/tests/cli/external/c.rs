@@ -184,6 +184,22 @@ fn faults_are_reported_in_the_words_of_c() {
         "unsafe  overflow.c: signed integer overflow in main at line 6: return n + 1",
     );
     check(
+        "shift.c",
+        "int main(void) {\n    return n << 30;\n}",
+        "unsafe  shift.c: signed integer overflow in main at line 5: return n << 30",
+    );
+    check(
+        "unsigned.c",
+        "int main(void) {\n    return (unsigned)n << 30;\n}",
+        "safe  unsigned.c: free of deadlocks, `main` can always finish",
+    );
+    check(
+        "local.c",
+        "static int *f(void) {\n    int x = 1;\n    p = &x;\n    return p;\n}\n\
+         int main(void) {\n    f();\n    return *p;\n}",
+        "unsafe  local.c: use of an uninitialised value in main at line 11: return *p",
+    );
+    check(
         "part.c",
         "int main(void) {\n    char *c = (char *)&n;\n    return c[1];\n}",
         "unknown  part.c: 1 byte of the 4-byte `n` is read at line 6: return c[1], which is not followed; access each \
@@ -195,6 +211,81 @@ fn faults_are_reported_in_the_words_of_c() {
         "unknown  several.c: `a[1]` and `a[2]` are written at once at line 5: *(long *)&a[1] = 0, which is not \
          followed; access each variable with its own type",
     );
+}
+
+#[test]
+fn threads_that_use_what_is_gone() {
+    const LOCAL: &str = "\
+#include <pthread.h>
+#include <stdatomic.h>
+static _Atomic(atomic_int *) found;
+static void *look(void *nothing)
+{
+    atomic_int *mine = found;
+    int value = mine ? *mine : 0;
+    (void)value;
+    return nothing;
+}
+static void show(pthread_t thread)
+{
+    atomic_int x = 1;
+    found = &x;
+#ifdef JOINED
+    pthread_join(thread, 0);
+#endif
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, look, 0);
+    show(thread);
+    return 0;
+}
+";
+    const MUTEX: &str = "\
+#include <pthread.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void *lock(void *nothing)
+{
+    pthread_mutex_lock(&m);
+    pthread_mutex_unlock(&m);
+    return nothing;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, lock, 0);
+#ifdef JOINED
+    pthread_join(thread, 0);
+#endif
+    pthread_mutex_destroy(&m);
+    return 0;
+}
+";
+    let scratch = Scratch::new("c_gone").file("local.c", LOCAL).file("mutex.c", MUTEX);
+    let check = |name: &str, expected: &str| {
+        let ran = scratch.run(&["check", "-q", name]).exits(1);
+        assert!(ran.stdout.contains(expected), "{}", ran.stdout);
+        scratch.run(&["check", "-q", name, "--", "-DJOINED"]).exits(0);
+    };
+    check(
+        "local.c",
+        "unsafe  local.c: use of the local variable `x` after its function has returned in look at line 7",
+    );
+    check("mutex.c", "unsafe  mutex.c: misuse of a synchronisation object in ");
+}
+
+#[test]
+fn unsigned_numbers_are_shown_as_they_are() {
+    const LARGE: &str = "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
+        static atomic_uint x;\nstatic void *f(void *p) { x = -1; return p; }\n\
+        int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); assert(x == 0); return 0; }\n";
+    let scratch = Scratch::new("c_unsigned").file("large.c", LARGE);
+    let ran = scratch.run(&["check", "large.c"]).exits(1);
+    assert!(ran.stdout.contains("x = 4294967295") && !ran.stdout.contains("x = -1 "), "{}", ran.stdout);
+    // Outcomes are those of the variables of the program.
+    let ran = scratch.run(&["outcomes", "large.c"]);
+    assert!(!ran.stdout.contains("started"), "{}", ran.stdout);
 }
 
 #[test]
