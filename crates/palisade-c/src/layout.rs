@@ -82,6 +82,8 @@ impl Layout {
             raw_copies: uses.raw_copies,
             by_object: FxHashMap::default(),
         };
+        let dangling: FxHashSet<ObjectId> =
+            threads.iter().flat_map(|thread| used_after_leaving(&thread.code, &uses.left)).collect();
         let mut next = NULL_REGION;
         let mut taken: FxHashSet<String> = FxHashSet::default();
         for (index, object) in memory.objects.iter().enumerate() {
@@ -113,7 +115,8 @@ impl Layout {
                 let wide = leaf.init.is_none();
                 let heap = object.kind == ObjectKind::Heap;
                 let (offset, size) = (leaf.offset, leaf.size);
-                let left = uses.left.contains(&id) && uses.exposed.contains(&id) && wide;
+                let left =
+                    wide && (uses.left.contains(&id) && uses.exposed.contains(&id) || dangling.contains(&id));
                 layout.cells.push(Cell { name, object: id, offset, size, wide, heap, left });
             }
         }
@@ -199,10 +202,54 @@ impl Layout {
                 Target::Global(_) => continue,
             };
             let kind = ObjectKind::Function;
-            all.push(Object { name, kind, address, size: FUNCTION_STEP, cells: Vec::new(), parts: Vec::new() });
+            all.push(Object {
+                name,
+                kind,
+                address,
+                size: FUNCTION_STEP,
+                cells: Vec::new(),
+                parts: Vec::new(),
+            });
         }
         Objects::new(all)
     }
+}
+
+/// The locals of a thread that it accesses by their own address after their function has returned.
+fn used_after_leaving(code: &Code, left: &FxHashSet<ObjectId>) -> FxHashSet<ObjectId> {
+    let mut used = FxHashSet::default();
+    if left.is_empty() {
+        return used;
+    }
+    // For each block, the objects that may be gone at its start.
+    let mut gone: Vec<FxHashSet<ObjectId>> = vec![FxHashSet::default(); code.blocks.len()];
+    let order = code.reachable();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &id in &order {
+            let mut now = gone[id.0 as usize].clone();
+            for step in &code.block(id).steps {
+                match &step.kind {
+                    StepKind::Leave(object) => _ = now.insert(*object),
+                    StepKind::Enter(object) => _ = now.remove(object),
+                    kind => kind.for_each_access(&mut |access| {
+                        let base = match access.pointer {
+                            Expr::Address(object, _) => Some(object),
+                            _ => access.pointer.base(),
+                        };
+                        used.extend(base.filter(|object| now.contains(object)));
+                    }),
+                }
+            }
+            code.block(id).end.for_each_successor(|to| {
+                let before = gone[to.0 as usize].len();
+                gone[to.0 as usize].extend(now.iter().copied());
+                changed |= gone[to.0 as usize].len() > before;
+            });
+        }
+    }
+    used
 }
 
 impl Uses {

@@ -259,9 +259,9 @@ pub fn translate(
         }
         ThreadCell::Started => ThreadCell::Started,
     };
-    let cells = cells.into_iter().filter_map(|(object, cell)| {
-        Some((layout.known_address(object)? * 8 + 2, renamed(cell)))
-    });
+    let cells = cells
+        .into_iter()
+        .filter_map(|(object, cell)| Some((layout.known_address(object)? * 8 + 2, renamed(cell))));
     let waits = WaitTable { calls: std::mem::take(&mut context.waits), cells: cells.collect(), owners };
     Ok(Translation {
         program,

@@ -457,7 +457,8 @@ impl Threads<'_, '_> {
         let mut found = Vec::new();
         for thread in &self.threads {
             let Some(cells) = self.slots.get(&thread.number).and_then(|slot| slot.cells) else { continue };
-            let last = |number: &ThreadNumber| groups.joined_with.get(number).map_or(*number, |(last, _)| *last);
+            let last =
+                |number: &ThreadNumber| groups.joined_with.get(number).map_or(*number, |(last, _)| *last);
             let together = self.threads.iter().filter(|other| last(&other.number) == thread.number);
             let names = together.map(|thread| thread.name.clone()).collect();
             found.push((cells.started, ThreadCell::Started));
@@ -585,7 +586,8 @@ impl Threads<'_, '_> {
             let group = groups.started_with.get(&number).and_then(|last| self.slots[last].cells);
             let started = group.unwrap_or(cells).started;
             let (flag, temporary) = (code.new_register("", 32), code.new_register("", 32));
-            let is_set = |register| Expr::Binary(BinaryOp::Ne, Box::new(Expr::Reg(register)), Box::new(Expr::Int(0)));
+            let is_set =
+                |register| Expr::Binary(BinaryOp::Ne, Box::new(Expr::Reg(register)), Box::new(Expr::Int(0)));
             let access = |object| Access { pointer: Expr::Address(object, 0), size: 2, plain: false };
             let load = StepKind::Load { to: flag, from: access(started), written: Written::Needed };
             let wait =

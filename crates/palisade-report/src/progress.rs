@@ -4,8 +4,8 @@ use crate::explain::quote;
 use crate::{Explain, explain};
 use palisade_base::Span;
 use palisade_engine::{DeadlockFreedom, FairProgress, GoalsReachable};
-use palisade_program::running::{CellId, EdgeId, GoalKind, ThreadId};
 use palisade_program::Value;
+use palisade_program::running::{CellId, EdgeId, GoalKind, ThreadId};
 use palisade_trace::{Awaited, Evidence};
 
 impl Explain for DeadlockFreedom {

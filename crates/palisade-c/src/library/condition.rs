@@ -5,10 +5,10 @@
 //! also go on without a signal, except where the question is whether the program can finish. As in glibc, a signal first loads the word, without a fence,
 //! and does nothing if nobody waits. Otherwise it clears the bit of any of the waiting threads.
 
-use crate::{Aim, Wait};
 use crate::expr::Expr;
 use crate::flat::{Access, End, StepKind, Written};
 use crate::inline::{Generator, Refused};
+use crate::{Aim, Wait};
 use palisade_llvm::values::Operand;
 use palisade_program::written::{BinaryOp, Rmw};
 

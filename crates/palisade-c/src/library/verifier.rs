@@ -1,9 +1,9 @@
 //! The functions with which programs talk to verifiers.
 
-use crate::{Aim, Note};
 use crate::expr::{Expr, mask, width_bounds};
 use crate::flat::{End, StepKind};
 use crate::inline::{Generator, Refused};
+use crate::{Aim, Note};
 use palisade_llvm::instructions::Instruction;
 use palisade_llvm::values::Operand;
 use palisade_program::written::{BinaryOp, Check};

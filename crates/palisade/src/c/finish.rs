@@ -49,7 +49,8 @@ pub(super) fn with_finish(
     if let EngineChoice::Named(name) = &options.engine
         && name != EXPLICIT
     {
-        let why = format!("engine `{name}` does not look for deadlocks; use explicit or auto, or --no-deadlock");
+        let why =
+            format!("engine `{name}` does not look for deadlocks; use explicit or auto, or --no-deadlock");
         return Ok(super::check::unknown(answer, Reason::Unsupported(why)));
     }
     let mut answer = answer;
@@ -67,12 +68,8 @@ pub(super) fn with_finish(
         let more = of_other.notes.iter().filter(|note| !c.notes.contains(note)).cloned().collect::<Vec<_>>();
         c.notes.extend(more);
     }
-    let options = CheckOptions {
-        prove: false,
-        certify: false,
-        coverage: CoverageWanted::No,
-        ..options.clone()
-    };
+    let options =
+        CheckOptions { prove: false, certify: false, coverage: CoverageWanted::No, ..options.clone() };
     let limits = limits.clone().at_most_work(BUDGET);
     let program = &other.program;
     let stuck = answer_about::<DeadlockFreedom>(program, &options, &answer, start, &limits)?;

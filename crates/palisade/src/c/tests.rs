@@ -202,8 +202,7 @@ fn deadlocks_are_asked_about_unless_that_is_turned_off() {
 fn an_engine_that_does_not_look_for_deadlocks_says_so() {
     const ENDS: &str = "process main { skip; }";
     let mut input = input(ENDS, COptions::default());
-    let options =
-        CheckOptions { engine: EngineChoice::Named("dual".to_owned()), ..CheckOptions::default() };
+    let options = CheckOptions { engine: EngineChoice::Named("dual".to_owned()), ..CheckOptions::default() };
     let answer = check_input(&mut input, &options, &Limits::unlimited(1)).expect("there is an answer");
     let Verdict::Unknown(reason) = answer.outcome.verdict else { panic!("it is not known") };
     assert!(reason.to_string().contains("--no-deadlock"), "{reason}");

@@ -1,9 +1,7 @@
 //! What the addresses of a C program mean, in the words of C.
 
 use palisade_base::Span;
-use palisade_c::{
-    FREED, Object, ObjectKind, Objects, Problem, ThreadCell, UNINITIALISED, Wait, WaitTable,
-};
+use palisade_c::{FREED, Object, ObjectKind, Objects, Problem, ThreadCell, UNINITIALISED, Wait, WaitTable};
 use palisade_program::Value;
 use palisade_trace::{Addresses, Awaited, BadAccess};
 

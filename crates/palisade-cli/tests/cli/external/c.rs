@@ -197,7 +197,7 @@ fn faults_are_reported_in_the_words_of_c() {
         "local.c",
         "static int *f(void) {\n    int x = 1;\n    p = &x;\n    return p;\n}\n\
          int main(void) {\n    f();\n    return *p;\n}",
-        "unsafe  local.c: use of an uninitialised value in main at line 11: return *p",
+        "unsafe  local.c: use of the local variable `x` after its function has returned in main at line 11: return *p",
     );
     check(
         "part.c",
@@ -314,7 +314,11 @@ int main(void)
         let ran = scratch.run(&[&["check", "-q", "list.c"], args].concat()).exits(code);
         assert_eq!(ran.stdout.trim_end(), expected);
     };
-    check(&["--", "-DCOUNT=6", "-DEXPECTED=6"], 0, "safe  list.c: free of deadlocks, `main` can always finish");
+    check(
+        &["--", "-DCOUNT=6", "-DEXPECTED=6"],
+        0,
+        "safe  list.c: free of deadlocks, `main` can always finish",
+    );
     check(
         &["--heap", "3", "--", "-DCOUNT=6", "-DEXPECTED=6"],
         3,
