@@ -60,6 +60,15 @@ impl Coverage {
         self.started[role]
     }
 
+    /// Notes that each of these codes, which have the same edges, takes the steps that one of them takes.
+    pub fn share(&mut self, codes: &[CodeId]) {
+        let Some((&first, others)) = codes.split_first() else { return };
+        let mut taken = self.taken[first].clone();
+        let mut add = |code: CodeId| taken.iter_mut().zip(&self.taken[code]).for_each(|(any, one)| *any |= one);
+        others.iter().for_each(|&code| add(code));
+        codes.iter().for_each(|&code| self.taken[code].clone_from(&taken));
+    }
+
     /// Adds what another search of the same program found.
     pub fn add(&mut self, other: &Coverage) {
         for (mine, theirs) in self.taken.iter_mut().zip(&other.taken) {

@@ -143,6 +143,11 @@ impl<'a> ThreadMachine<'a> {
         }
     }
 
+    /// The liveness of the machine's system.
+    pub fn liveness(&self) -> &Liveness {
+        &self.liveness
+    }
+
     /// A thread at its start.
     pub fn start(&self, role: RoleId) -> Local {
         let thread = Thread::start(self.machine.system, role);
@@ -278,7 +283,7 @@ impl<'a> ThreadMachine<'a> {
 
     /// Sets registers that are never read again to 0. A caller's register that waits for a result is set to 0
     /// as well, unless properties observe it.
-    fn forget_dead(&self, mut local: Local) -> Local {
+    pub fn forget_dead(&self, mut local: Local) -> Local {
         let mut awaited: Option<RegId> = None;
         for frame in local.thread.frames.iter_mut().rev() {
             let dead = self.liveness.dead(frame.code, frame.location).iter().copied();

@@ -93,25 +93,54 @@ pub struct Pointers {
 }
 
 impl Pointers {
-    /// Analyses a program.
+    /// Analyses a program, as far as its accesses through pointers need it. Without such accesses, nothing is
+    /// known about the values of its registers and cells.
     pub fn new(system: &System) -> Pointers {
+        let mut edges = system.codes.iter().flat_map(|code| code.edges().iter());
+        let mut pointers = Pointers::at_start(system);
+        if edges.any(|edge| is_pointer(&edge.instr)) {
+            while pointers.sweep(system) {}
+        }
+        pointers
+    }
+
+    /// Analyses all registers and cells of a program.
+    pub fn of_all(system: &System) -> Pointers {
+        let mut pointers = Pointers::at_start(system);
+        while pointers.sweep(system) {}
+        pointers
+    }
+
+    /// The values before the first step.
+    fn at_start(system: &System) -> Pointers {
         let registers = |code: &Code| vec![Possible::only(0); code.registers.len()];
         let initial = |cell: &palisade_program::running::Cell| match (cell.init, cell.ty.domain.bounds()) {
             (Some(value), _) => Possible::only(value),
             (None, Some((lo, hi))) => Possible::range(lo, hi),
             (None, None) => Possible::Any,
         };
-        let mut pointers = Pointers {
+        Pointers {
             registers: system.codes.iter().map(registers).collect(),
             results: system.codes.iter().map(|_| Possible::only(0)).collect(),
             cells: system.cells.iter().map(initial).collect(),
             privates: system.privates,
-        };
-        let edges = || system.codes.iter().flat_map(|code| code.edges().iter());
-        if edges().any(|edge| is_pointer(&edge.instr)) {
-            while pointers.sweep(system) {}
         }
-        pointers
+    }
+
+    /// The values that an expression of a code may have; `None` for any value. Only after [`Pointers::of_all`].
+    pub fn values(&self, code: CodeId, e: &Expr) -> Option<Vec<Value>> {
+        match self.value(code, e) {
+            Possible::Few(values) => Some(values),
+            Possible::Any => None,
+        }
+    }
+
+    /// The values that a cell may hold; `None` for any value. Only after [`Pointers::of_all`].
+    pub fn held(&self, cell: CellId) -> Option<&[Value]> {
+        match &self.cells[cell] {
+            Possible::Few(values) => Some(values),
+            Possible::Any => None,
+        }
     }
 
     /// The cells that an address of a code may name; `None` for all of memory.

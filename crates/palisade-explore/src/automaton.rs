@@ -11,8 +11,9 @@
 //! translated from TSO to SC, these are the processes that have no rounds left.
 
 use crate::footprint::{Footprint, Footprints, Reach};
+use crate::symmetry::{Permutation, Shape, Symmetry};
 use palisade_automata::on_demand::{
-    self, Access, Arrival, Birth, Identity, LocalId, Offer, OneWay, Policy, Reached, ThreadAutomaton,
+    self, Access, Arrival, Birth, Identity, LocalId, Offer, OneWay, Policy, Reached, ThreadAutomaton, Values,
 };
 use palisade_automata::{After, Coverage, Hold, Local, MAX_FRAMES, Observer, Runs, StepKind, Stop, Stuck};
 use palisade_automata::{ThreadMachine, View, most_varied_register, run_on};
@@ -27,7 +28,15 @@ const MAX_VALUES: u64 = 16;
 pub(crate) type Automaton<'a> = ThreadAutomaton<'a, Exploring>;
 pub(crate) type Move = on_demand::Move<Access>;
 pub(crate) type Target = on_demand::Target<Look>;
-pub(crate) type Need = on_demand::Need<OneWay>;
+
+/// What the tables lack.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Need {
+    /// An entry of the automaton.
+    Entry(on_demand::Need<OneWay>),
+    /// The number of the image of a thread state.
+    Image(LocalId, Permutation),
+}
 
 /// Whether properties see a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,6 +77,8 @@ pub(crate) struct Info {
     pub may_wait: bool,
     /// Whether it wants a longer buffer than allowed.
     pub cut_off: bool,
+    /// Its shape, if threads with different data are interchangeable.
+    pub shape: Shape,
     /// What its next instructions access, once the moves are known.
     pub next: Footprint,
     /// What the thread, and the threads it starts, may ever access.
@@ -92,6 +103,7 @@ impl Info {
         only_loads: true,
         may_wait: true,
         cut_off: false,
+        shape: Shape::NONE,
         next: Footprint::NONE,
         future: Footprint::NONE,
         children: Footprint::NONE,
@@ -116,6 +128,8 @@ pub(crate) struct Exploring {
     pub coverage: Coverage,
     /// Whether some thread caused a fault.
     pub fault_seen: bool,
+    /// Which threads with different data are interchangeable.
+    pub symmetry: Option<Symmetry>,
 }
 
 /// How threads run on after a step.
@@ -129,8 +143,9 @@ pub(crate) enum Steps {
     Settled,
 }
 
-/// The automaton of a program, without any thread states yet.
-pub(crate) fn automaton(mut machine: ThreadMachine<'_>, steps: Steps) -> Automaton<'_> {
+/// The automaton of a program, without any thread states yet. `symmetric` says whether threads with different data
+/// may be exchanged.
+pub(crate) fn automaton(mut machine: ThreadMachine<'_>, steps: Steps, symmetric: bool) -> Automaton<'_> {
     let system = machine.machine.system;
     let observer = match steps {
         Steps::Single | Steps::Collapsed => Observer::new(system),
@@ -152,8 +167,38 @@ pub(crate) fn automaton(mut machine: ThreadMachine<'_>, steps: Steps) -> Automat
         too_deep: false,
         coverage: Coverage::new(system),
         fault_seen: false,
+        symmetry: if symmetric { Symmetry::find(&machine) } else { None },
     };
-    ThreadAutomaton::new(machine, policy, &[Info::NO_THREAD])
+    let twins = policy.symmetry.as_ref().map(Symmetry::twins);
+    let mut automaton = ThreadAutomaton::new(machine, policy, &[Info::NO_THREAD]);
+    if let Some(twins) = twins {
+        automaton.values = Values::with_twins(system, twins);
+    }
+    automaton
+}
+
+/// Supplies what the tables lack.
+pub(crate) fn supply(automaton: &mut Automaton<'_>, need: Need) {
+    let (id, g) = match need {
+        Need::Entry(entry) => return automaton.supply(entry),
+        Need::Image(id, g) => (id, g),
+    };
+    let info = *automaton.note(id);
+    let symmetry = automaton.policy.symmetry.as_ref().expect("images are wanted of symmetric threads");
+    let image = symmetry.local(&automaton.machine, &g, automaton.local(id));
+    // Its local steps are cut off where those of the thread state are.
+    let from = info.cuts.checked_sub(1).map(|cuts| Info { cuts, ..info });
+    let number = automaton.add(image, Reached { from, cut: info.cuts > 0 });
+    let symmetry = automaton.policy.symmetry.as_mut().expect("it was there before");
+    symmetry.note_image(&g, info.shape, number);
+}
+
+/// Notes steps of one thread as steps of all threads with the same text, because each of them takes these steps in
+/// some run.
+pub(crate) fn share_steps(automaton: &Automaton<'_>, coverage: &mut Coverage) {
+    for codes in automaton.policy.symmetry.iter().flat_map(Symmetry::texts) {
+        coverage.share(codes);
+    }
 }
 
 /// The register that holds the most different values, and how many it holds. Used in the message for a number
@@ -292,10 +337,16 @@ impl Policy for Exploring {
         if stuck {
             let view = self.observer.view(local);
             match self.stuck.iter().find(|(r, v, _)| *r == role && *v == view) {
-                Some(&(_, _, alike)) => return Identity::SameAs(alike),
+                Some(&(_, _, alike)) => {
+                    if let Some(symmetry) = &mut self.symmetry {
+                        symmetry.shape(machine, local, alike);
+                    }
+                    return Identity::SameAs(alike);
+                }
                 None => self.stuck.push((role, view, next)),
             }
         }
+        let shape = self.symmetry.as_mut().map(|symmetry| symmetry.shape(machine, local, next));
         let reach = if stuck { Reach::default() } else { self.footprints.of(&local.thread) };
         Identity::New(Info {
             entered: matches!(local.hold, Hold::Entered(_)),
@@ -309,6 +360,7 @@ impl Policy for Exploring {
             buffer_empty,
             may_wait: self.steps != Steps::Collapsed
                 && (finished || buffer_empty && may_wait(machine, local)),
+            shape: shape.unwrap_or(Shape::NONE),
             future: reach.all,
             children: reach.children,
             ..Info::NO_THREAD

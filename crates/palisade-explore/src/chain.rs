@@ -187,7 +187,7 @@ impl Expander<'_, '_> {
                         earlier.clear();
                         earlier.extend_from_slice(state);
                     }
-                    self.apply(state, thread, access, target);
+                    self.apply(state, thread, access, target, needs)?;
                     if *state == *earlier {
                         return Ok(false);
                     }
@@ -225,8 +225,15 @@ impl Expander<'_, '_> {
         Ok(next)
     }
 
-    fn apply(&self, state: &mut [u64], thread: usize, access: Access, target: Target) {
+    fn apply(
+        &self,
+        state: &mut [u64],
+        thread: usize,
+        access: Access,
+        target: Target,
+        needs: &mut Vec<Need>,
+    ) -> Result<(), Expansion> {
         self.layout.take(state, thread, access, &target);
-        self.layout.normalise(state);
+        self.layout.normalise(self.automaton, state, needs).map_err(|_| Expansion::Missing)
     }
 }

@@ -32,7 +32,7 @@ use crate::footprint::Footprint;
 use crate::judge::Judge;
 use crate::layout::Layout;
 use crate::search::Tally;
-use palisade_automata::on_demand::{LocalId, OneWay};
+use palisade_automata::on_demand::{self, LocalId, OneWay};
 use palisade_search::Wanted;
 use smallvec::SmallVec;
 
@@ -111,7 +111,7 @@ impl<'s> Expander<'s, '_> {
         let before = needs.len();
         for &local in locals {
             if self.automaton.moves(local, OneWay).is_none() {
-                needs.push(Need::Moves(local, OneWay));
+                needs.push(Need::Entry(on_demand::Need::Moves(local, OneWay)));
             }
         }
         needs.len() == before
@@ -253,7 +253,7 @@ impl<'s> Expander<'s, '_> {
         match self.automaton.outcome(mv, code, OneWay) {
             Some(targets) => Outcome::Targets(targets),
             None => {
-                needs.push(Need::Outcome(mv.number(), code, OneWay));
+                needs.push(Need::Entry(on_demand::Need::Outcome(mv.number(), code, OneWay)));
                 Outcome::Missing
             }
         }
@@ -272,6 +272,7 @@ impl<'s> Expander<'s, '_> {
             return Err(Expansion::Missing);
         };
         let Successors { words, tally, .. } = successors;
+        let mut result = Ok(());
         for target in targets {
             let start = words.len();
             words.extend_from_slice(state);
@@ -285,9 +286,11 @@ impl<'s> Expander<'s, '_> {
                 words.truncate(start);
                 continue;
             }
-            self.layout.normalise(next);
+            if self.layout.normalise(self.automaton, next, needs).is_err() {
+                result = Err(Expansion::Missing);
+            }
         }
-        Ok(())
+        result
     }
 
     /// Puts a started thread into the first free field after the initial instances.

@@ -5,10 +5,11 @@
 //! fields, the search starts again with wider fields. The thread automaton is kept, so this happens a few
 //! times at most.
 
-use crate::automaton::{Automaton, Target};
+use crate::automaton::{Automaton, Need, Target};
+use crate::symmetry::Unknown;
 use palisade_automata::Observer;
 use palisade_automata::on_demand::{Access, LocalId};
-use palisade_base::IdVec;
+use palisade_base::{Id, IdVec};
 use palisade_program::running::{CellId, System, ThreadId};
 use std::ops::Range;
 
@@ -47,6 +48,8 @@ pub(crate) struct Layout {
     pub threads: Vec<Field>,
     /// Ranges of interchangeable threads. Their fields are kept sorted, largest first.
     pub groups: Vec<Range<usize>>,
+    /// Whether threads with different data are interchangeable, too.
+    pub symmetric: bool,
     /// The number of thread states that fit.
     most_locals: u64,
 }
@@ -73,7 +76,8 @@ impl Layout {
                 groups.push(instances..instances + spawned);
             }
         }
-        Layout { words: packer.words, cells, threads, groups, most_locals: 1 << bits }
+        let symmetric = symmetry && automaton.policy.symmetry.is_some();
+        Layout { words: packer.words, cells, threads, groups, symmetric, most_locals: 1 << bits }
     }
 
     /// Whether all numbers in the automaton fit their fields.
@@ -82,8 +86,45 @@ impl Layout {
         automaton.numbers() as u64 <= self.most_locals && self.cells.iter_enumerated().all(fits)
     }
 
-    /// Sorts interchangeable threads.
-    pub fn normalise(&self, state: &mut [u64]) {
+    /// Replaces a state by one that stands for all states with interchangeable threads exchanged. If a number is
+    /// missing for that, it is pushed, and the state is not to be used.
+    pub fn normalise(
+        &self,
+        automaton: &Automaton<'_>,
+        state: &mut [u64],
+        needs: &mut Vec<Need>,
+    ) -> Result<(), Unknown> {
+        if let Some(symmetry) = automaton.policy.symmetry.as_ref().filter(|_| self.symmetric) {
+            let g = symmetry.to_normal(automaton, self, state);
+            symmetry.apply(automaton, self, &g, state, needs)?;
+        }
+        self.sort(state);
+        Ok(())
+    }
+
+    /// The same, and for each field of a thread, the field in which the thread was before. `None` if a number is
+    /// missing.
+    pub fn order(&self, automaton: &Automaton<'_>, state: &mut [u64]) -> Option<Vec<usize>> {
+        let mut order: Vec<usize> = (0..self.threads.len()).collect();
+        if let Some(symmetry) = automaton.policy.symmetry.as_ref().filter(|_| self.symmetric) {
+            let g = symmetry.to_normal(automaton, self, state);
+            symmetry.apply(automaton, self, &g, state, &mut Vec::new()).ok()?;
+            for (position, thread) in symmetry.threads.iter().enumerate() {
+                order[symmetry.threads[g.image(position)].index()] = thread.index();
+            }
+        }
+        for group in &self.groups {
+            let key = |field: &usize| std::cmp::Reverse(self.threads[*field].get(state));
+            let mut fields: Vec<usize> = group.clone().collect();
+            fields.sort_by_key(key);
+            order.splice(group.clone(), fields.into_iter().map(|field| order[field]).collect::<Vec<_>>());
+        }
+        self.sort(state);
+        Some(order)
+    }
+
+    /// Sorts interchangeable threads of one role.
+    pub fn sort(&self, state: &mut [u64]) {
         for group in &self.groups {
             let fields = &self.threads[group.clone()];
             // Insertion sort: a step changes one or two fields of a sorted run.

@@ -26,6 +26,7 @@
 //! | [`footprint`], [`expand`] | which cells threads may still access; persistent sets |
 //! | [`chain`] | states with one successor are not stored |
 //! | [`layout`] | packed states; symmetry as sorting |
+//! | [`symmetry`] | symmetry of threads that differ in data |
 //! | `palisade-search`, [`search`] | breadth first, in batches, on all cores; same answer for any job count |
 //! | [`progress`] | deadlocks, and what stays reachable |
 //! | [`fair`], [`strong`] | fair runs that go on forever |
@@ -50,6 +51,7 @@ mod ranking;
 mod search;
 mod shortest;
 mod strong;
+mod symmetry;
 mod witness;
 
 pub use coverage::{Covered, coverage};
@@ -57,7 +59,7 @@ pub use ends::{Outcomes, outcomes, run_to_end};
 pub use ranking::ranking;
 pub use shortest::{Shortest, shortest};
 
-use automaton::{Automaton, Steps, automaton, varied_register};
+use automaton::{Automaton, Steps, automaton, share_steps, varied_register};
 use ends::Ends;
 use expand::Crowd;
 use judge::Judge;
@@ -263,7 +265,9 @@ impl<'c> Searches<'c> {
             Goal::Stuck | Goal::OutOfReach => Steps::Settled,
             Goal::Forever => unreachable!("fair runs are searched without reductions"),
         };
-        let prepare = || automaton(ThreadMachine::new(machine, liveness.clone(), bound, collapse), steps);
+        let symmetric = self.symmetric() && self.ends.is_none();
+        let prepare =
+            || automaton(ThreadMachine::new(machine, liveness.clone(), bound, collapse), steps, symmetric);
         let mut automaton = match self.limits.within(prepare) {
             Ok(automaton) => automaton,
             Err(what) => return Bounded::Unknown(Reason::Exhausted(what)),
@@ -311,14 +315,19 @@ impl<'c> Searches<'c> {
         )
     }
 
+    /// Whether interchangeable threads are exchanged.
+    fn symmetric(&self) -> bool {
+        match self.goal {
+            Goal::Bad | Goal::Steps => self.options.reduction == Reduction::Full,
+            Goal::Stuck | Goal::OutOfReach => self.options.reduction != Reduction::None,
+            Goal::Forever => false,
+        }
+    }
+
     /// One search, with room for this many started threads.
     fn search(&mut self, automaton: &mut Automaton<'_>, room: usize, crowd: Crowd, limits: &Limits) -> End {
         let reduce = self.options.reduction == Reduction::Full;
-        let symmetry = match self.goal {
-            Goal::Bad | Goal::Steps => reduce,
-            Goal::Stuck | Goal::OutOfReach => self.options.reduction != Reduction::None,
-            Goal::Forever => false,
-        };
+        let symmetry = self.symmetric();
         let machine = automaton.machine.machine;
         let bound = automaton.machine.bound;
         let judge = match limits.within(|| Judge::new(machine.system)) {
@@ -353,9 +362,13 @@ impl<'c> Searches<'c> {
                 automaton.check_invariants();
             }
             self.stats = stats(&counters, shown, automaton.len() as u64);
+            if let Some(symmetry) = automaton.policy.symmetry.as_ref().filter(|_| layout.symmetric) {
+                self.stats.set("symmetric_threads", symmetry.threads.len() as u64);
+            }
             self.fault_seen |= automaton.policy.fault_seen;
             if let Some(coverage) = &mut self.coverage {
                 coverage.add(&automaton.policy.coverage);
+                share_steps(automaton, coverage);
                 coverage.ends |= judge.has_seen_end();
             }
             match end {

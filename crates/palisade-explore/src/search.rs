@@ -3,7 +3,7 @@
 //! *Guarantee.* That of `palisade-search`. [`crate::expand`] has the argument for partial expansions. The bad
 //! state found has the least depth in collapsed steps, where a chain counts as one step.
 
-use crate::automaton::{Automaton, Need};
+use crate::automaton::{self, Automaton, Need};
 use crate::chain::{Follow, Payoff};
 use crate::ends::Ends;
 use crate::expand::{self, Crowd, Expander};
@@ -226,9 +226,10 @@ impl Search<'_, '_> {
                 for (thread, &option) in choice.iter().enumerate() {
                     self.layout.threads[thread].set(&mut state, starts[thread][option].0);
                 }
-                let mut normal = state.clone();
-                self.layout.normalise(&mut normal);
-                search.begin(self, &normal)?;
+                // Threads with different data stay where they are, so that runs begin in an initial state.
+                let mut sorted = state.clone();
+                self.layout.sort(&mut sorted);
+                search.begin(self, &sorted)?;
                 for (thread, option) in choice.iter_mut().enumerate() {
                     *option += 1;
                     if *option < starts[thread].len() {
@@ -304,12 +305,13 @@ impl Expand for Search<'_, '_> {
     }
 
     fn supply(&mut self, need: Need) {
-        self.automaton.supply(need);
+        automaton::supply(self.automaton, need);
     }
 
     fn check(&self) -> Result<(), Halt> {
         if let Some(enough) = self.enough {
             let mut coverage = self.automaton.policy.coverage.clone();
+            automaton::share_steps(self.automaton, &mut coverage);
             coverage.ends |= self.judge.has_seen_end();
             if enough(&coverage) {
                 return Err(Halt::Enough);

@@ -3,14 +3,19 @@
 //! The states of a path are normalised (interchangeable threads are sorted), and its steps are collapsed. The
 //! path is replayed with every thread tracked individually. Each step is identified as a move of one thread,
 //! and unfolded into the machine steps it represents.
+//!
+//! Where threads with different data are interchangeable, a state of the path is an image of the state of the run
+//! ([`crate::symmetry`]). The run takes the image of each step: the corresponding thread makes the move with the same
+//! place in its list of moves, and arrives at the target with the same place in its list. Images have the same lists
+//! in the same order, because edges, choices and pending stores are in the same order.
 
 use crate::automaton::{Automaton, Target};
 use crate::layout::Layout;
 use palisade_automata::on_demand::{Access, LocalId, OneWay};
 use palisade_automata::{Hold, Schedule};
-use palisade_base::Id;
+use palisade_base::{Id, IdVec};
 use palisade_memory::{Action, Step};
-use palisade_program::running::{RoleId, ThreadId};
+use palisade_program::running::{CellId, RoleId, ThreadId};
 use palisade_trace::{Run, until_bad};
 
 /// The run along a path of packed states that begins with an initial state.
@@ -24,6 +29,9 @@ pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec
 
 /// The same, including the steps after the first bad state.
 pub(crate) fn unfold_all(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec<u64>]) -> Run {
+    if layout.symmetric {
+        return Images::at_start(automaton, layout, &path[0]).unfold(automaton, layout, path);
+    }
     let mut threads = Threads::at_start(automaton, layout, &path[0]);
     let system = automaton.machine.machine.system;
     let memory = system
@@ -160,8 +168,91 @@ impl Threads {
                 layout.threads.get(place)?.set(&mut state, local.0);
             }
         }
-        layout.normalise(&mut state);
+        layout.sort(&mut state);
         Some(state)
+    }
+}
+
+/// The state of a run, of which the states of a path are images. No thread is started.
+struct Images {
+    /// For each field of the state of the path, the thread of the run whose image it holds.
+    threads: Vec<usize>,
+    locals: Vec<LocalId>,
+    /// The codes of the values of memory.
+    memory: IdVec<CellId, u32>,
+    schedules: Vec<Schedule>,
+    steps: Vec<Step>,
+}
+
+impl Images {
+    fn at_start(automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> Images {
+        let threads = layout.threads.len();
+        Images {
+            threads: (0..threads).collect(),
+            locals: (0..threads).map(|thread| layout.thread(state, thread)).collect(),
+            memory: automaton.system().cells.ids().map(|cell| layout.cells[cell].get(state)).collect(),
+            schedules: vec![Schedule::default(); threads],
+            steps: Vec::new(),
+        }
+    }
+
+    fn unfold(mut self, automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec<u64>]) -> Run {
+        let system = automaton.machine.machine.system;
+        let memory = self.memory.iter_enumerated().map(|(cell, &code)| automaton.values.value(cell, code));
+        let memory = memory.collect();
+        for thread in 0..self.locals.len() {
+            let role = system.instances.as_slice()[thread].role;
+            let stop = automaton.steps_from_start(role, self.locals[thread]);
+            let put_off = if stop.cut { stop.steps.len() } else { stop.armed };
+            self.take(thread, stop.steps, put_off);
+        }
+        for pair in path.windows(2) {
+            self.follow(automaton, layout, &pair[0], &pair[1]);
+        }
+        Run { memory, steps: self.steps }
+    }
+
+    fn take(&mut self, thread: usize, actions: Vec<Action>, armed: usize) {
+        let now = self.schedules[thread].take(actions, armed);
+        let thread = ThreadId::from_index(thread);
+        self.steps.extend(now.into_iter().map(|action| Step { thread, action }));
+    }
+
+    /// Follows the step from one state of the path to the next.
+    fn follow(&mut self, automaton: &mut Automaton<'_>, layout: &Layout, from: &[u64], to: &[u64]) {
+        let locals: Vec<LocalId> = (0..layout.threads.len()).map(|field| layout.thread(from, field)).collect();
+        let holder = locals.iter().position(|&local| automaton.note(local).entered);
+        for field in (0..locals.len()).filter(|&field| holder.is_none_or(|holder| holder == field)) {
+            let moves = automaton.moves(locals[field], OneWay).expect("the search expanded this state");
+            for (place, mv) in moves.iter().enumerate() {
+                let targets = automaton.outcome(mv, layout.read(from, mv.letter), OneWay).unwrap_or_default();
+                for (index, target) in targets.iter().enumerate() {
+                    let mut state = from.to_vec();
+                    layout.take(&mut state, field, mv.letter, target);
+                    if let Some(order) = layout.order(automaton, &mut state).filter(|_| state == to) {
+                        self.step(automaton, field, place, index);
+                        self.threads = order.into_iter().map(|field| self.threads[field]).collect();
+                        return;
+                    }
+                }
+            }
+        }
+        panic!("a state of the path is not a successor of the one before it");
+    }
+
+    /// Takes the image of a step of the path.
+    fn step(&mut self, automaton: &mut Automaton<'_>, field: usize, place: usize, index: usize) {
+        let thread = self.threads[field];
+        let mv = automaton.work_out_moves(self.locals[thread], OneWay)[place];
+        let code = mv.letter.reads().map_or(0, |cell| self.memory[cell]);
+        let target = automaton.work_out(&mv, code, OneWay)[index];
+        let stop = automaton.steps_after(&mv, code, OneWay, &target);
+        let actions = std::iter::once(mv.action).chain(stop.steps).collect();
+        self.take(thread, actions, stop.armed);
+        self.locals[thread] = target.local;
+        if let (Some(code), Some(cell)) = (target.write(), mv.letter.cell()) {
+            self.memory[cell] = code;
+        }
     }
 }
 

@@ -182,6 +182,11 @@ impl<'a, P: Policy> ThreadAutomaton<'a, P> {
         self.starts[role].as_deref().expect("they were worked out")
     }
 
+    /// The number of a thread state that the search gets from elsewhere than a step.
+    pub fn add(&mut self, local: Local, reached: Reached<P::Note>) -> LocalId {
+        self.number(local, reached)
+    }
+
     /// A thread of a role that has not taken a step.
     pub fn asleep(&mut self, role: RoleId) -> LocalId {
         let local = self.machine.start(role);

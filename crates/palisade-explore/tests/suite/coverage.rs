@@ -46,7 +46,7 @@ fn compare(
     (!fits(found.ends, steps.ends)).then(|| format!("ends: {}", found.ends))
 }
 
-fn problem(program: &Program, model: Model) -> Option<String> {
+pub(crate) fn problem(program: &Program, model: Model) -> Option<String> {
     let system = lower(program, Instantiation::declared(1));
     let steps = steps(Machine::new(&system, model), SCOPE)?;
     let mut task = Task::new(program, model);

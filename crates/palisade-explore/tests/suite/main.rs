@@ -12,3 +12,4 @@ mod races;
 mod shortest;
 mod spawned;
 mod states;
+mod symmetry;

@@ -34,7 +34,7 @@ fn reduced(program: &Program, model: Model, jobs: usize, reduction: Reduction) -
 }
 
 /// What is wrong with the engine's answers about a program.
-fn problem(program: &Program, model: Model) -> Option<String> {
+pub(crate) fn problem(program: &Program, model: Model) -> Option<String> {
     let system = lower_retrying(program, Instantiation::declared(2));
     let machine = Machine::new(&system, model);
     let (deadlock, goals) = verdicts(program, model, 1);
