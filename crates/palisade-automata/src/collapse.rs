@@ -20,6 +20,12 @@
 //! buffer or its view. Such a thread can be forgotten, because the others can do the same without that step.
 //! This is what makes `await` a blocking read.
 //!
+//! *Data races.* A thread that runs on passes states in which it is about to access a cell: it puts stores into its
+//! buffer. Its thread state remembers these accesses until its next step ([`Local::passed`]). Whatever the others do
+//! before that step, they can do before the local steps, because these are local. So if another thread is about to
+//! access the cell now, or was in its own last local steps, both are about to do so in some state of the machine, and
+//! every race is seen this way. Threads that were about to access something are not forgotten.
+//!
 //! *What stays possible.* With [`Stuck::Kept`] no thread is forgotten, and no visible step is collapsed. Then
 //! every stop is a state that the thread reaches, and all its steps up to there are local and invisible. So what
 //! the thread and the others can still reach is the same before these steps and after one of their outcomes.
@@ -105,6 +111,7 @@ pub fn run_on(
             && source.is_some_and(|source| source.thread.buffer == local.thread.buffer)
             && source_view.as_ref() == Some(&observer.view(local))
     };
+    let forgotten = |local: &Local| like_source(local) && observer.last_accesses(local).is_empty();
     let runs = Runs { stops: Vec::new(), too_deep: false };
     let mut search = Search { machine, observer, runs, coverage, work: 0 };
     // Depth first, so that reaching a thread state of the current path again reveals an endless loop.
@@ -126,7 +133,7 @@ pub fn run_on(
                     continue;
                 }
                 Ahead::Steps(steps) if steps.is_empty() => {
-                    if !like_source(&visit.local) {
+                    if !forgotten(&visit.local) {
                         search.stop(&path, false);
                     }
                     visit_done(&mut state, &mut path);
@@ -142,7 +149,7 @@ pub fn run_on(
                 None => path.push(Visit { local, next: None, by: Some(action) }),
                 Some(Colour::Done) => {}
                 Some(Colour::OnPath) => {
-                    if !like_source(&local) {
+                    if !forgotten(&local) {
                         let end = path.iter().position(|visit| visit.local == local).expect("on the path");
                         search.stop(&path[..=end], false);
                     }
@@ -221,10 +228,17 @@ impl Search<'_, '_> {
             return Ahead::Waits;
         }
         let view = self.observer.view(local);
+        let mut passed = local.passed.clone();
+        for access in self.observer.next_accesses(local) {
+            if !passed.contains(&access) {
+                passed.push(access);
+            }
+        }
         let mut steps = Vec::new();
         for edge in edges {
             for action in self.machine.actions(local, edge) {
-                if let Some(after) = self.machine.step(local, action, None) {
+                if let Some(mut after) = self.machine.step(local, action, None) {
+                    after.local.passed.clone_from(&passed);
                     if !like_source && self.observer.view(&after.local) != view {
                         return Ahead::Waits;
                     }

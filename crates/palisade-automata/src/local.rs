@@ -8,7 +8,9 @@
 //! here defines what a step does.
 
 use palisade_base::{Id, limits};
-use palisade_memory::{Action, Effect, Fault, Interlocked, Machine, Model, Section, State, Step, Thread};
+use palisade_memory::{
+    Action, Effect, Fault, Interlocked, Machine, Model, NextAccess, Section, State, Step, Thread,
+};
 use palisade_program::Value;
 use palisade_program::running::{CellId, CodeId, EdgeId, Instr, Liveness, RegId, RoleId, System, ThreadId};
 use rustc_hash::FxHashSet;
@@ -23,6 +25,9 @@ pub struct Local {
     pub hold: Hold,
     /// The error it ran into.
     pub fault: Option<Fault>,
+    /// What it was about to access in the local steps since its last other step, where data races are looked for;
+    /// see [`crate::run_on`].
+    pub passed: Vec<NextAccess>,
 }
 
 /// A thread's share in an atomic section.
@@ -151,7 +156,7 @@ impl<'a> ThreadMachine<'a> {
     /// A thread at its start.
     pub fn start(&self, role: RoleId) -> Local {
         let thread = Thread::start(self.machine.system, role);
-        self.forget_dead(Local { thread, hold: Hold::Outside, fault: None })
+        self.forget_dead(Local { thread, hold: Hold::Outside, fault: None, passed: Vec::new() })
     }
 
     /// The edges the thread could take.
@@ -278,7 +283,7 @@ impl<'a> ThreadMachine<'a> {
         };
         let fault = state.fault.map(|(_, fault)| fault);
         let thread = std::mem::replace(&mut state.threads[ALONE], local.thread.clone());
-        Some(After { local: self.forget_dead(Local { thread, hold, fault }), write, child })
+        Some(After { local: self.forget_dead(Local { thread, hold, fault, passed: Vec::new() }), write, child })
     }
 
     /// Sets registers that are never read again to 0. A caller's register that waits for a result is set to 0

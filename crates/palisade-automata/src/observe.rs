@@ -5,8 +5,9 @@
 //! properties are judged only where no step is possible. Reductions keep all these states, so nothing needs
 //! to be visible for them.
 //!
-//! Data races are judged in all states too. What is seen for them is which thread is about to access which cell,
-//! for the cells that plain accesses and other accesses of different threads can have in common.
+//! Data races are judged in all states too. They look at which thread is about to access which cell, for the cells
+//! that plain accesses and other accesses of different threads can have in common. This is not part of the view:
+//! [`crate::run_on`] says how collapsed steps keep it, and searches say how their reductions do.
 
 use crate::local::{Hold, Local};
 use crate::{CellSets, Pointers};
@@ -124,8 +125,6 @@ pub struct View {
     pending: usize,
     at: Option<Location>,
     registers: Vec<Value>,
-    /// What the thread is about to access, where races are possible.
-    next: Vec<NextAccess>,
 }
 
 impl Observer {
@@ -213,13 +212,19 @@ impl Observer {
             pending,
             at: seen.locations.iter().copied().find(|&location| local.thread.is_at(location)),
             registers: seen.registers.iter().map(|register| bottom.registers[register.index()]).collect(),
-            next: self.next_accesses(local),
         }
     }
 
     /// What a thread is about to access, of the cells on which races are possible.
     pub fn next_accesses(&self, local: &Local) -> Vec<NextAccess> {
         self.races.as_ref().map_or_else(Vec::new, |races| races.next(local))
+    }
+
+    /// The same, and what it was about to access in the local steps that it took last.
+    pub fn last_accesses(&self, local: &Local) -> Vec<NextAccess> {
+        let mut all = local.passed.clone();
+        all.extend(self.next_accesses(local));
+        all
     }
 
     /// Whether the thread is at a location that some `forbid` looks at.

@@ -18,7 +18,7 @@ use palisade_automata::on_demand::{
 use palisade_automata::{After, Coverage, Hold, Local, MAX_FRAMES, Observer, Runs, StepKind, Stop, Stuck};
 use palisade_automata::{ThreadMachine, View, most_varied_register, run_on};
 use palisade_base::Id;
-use palisade_memory::Action;
+use palisade_memory::{Action, NextAccess};
 use palisade_program::running::{CellId, RoleId};
 
 /// How many values of a cell are tried to find out whether a thread is stuck.
@@ -60,8 +60,10 @@ pub(crate) struct Info {
     /// Whether it is at a location a `forbid` looks at.
     pub at_seen: bool,
     pub faulted: bool,
-    /// Whether it is about to access a cell on which data races are possible.
+    /// Whether it is, or was in its last local steps, about to access a cell on which data races are possible.
     pub may_race: bool,
+    /// These accesses.
+    pub racing: Footprint,
     /// How many times in a row the local steps of the thread had been cut off when this state was first
     /// reached. 0 means that the thread waits for something here.
     pub cuts: u32,
@@ -97,6 +99,7 @@ impl Info {
         at_seen: false,
         faulted: false,
         may_race: false,
+        racing: Footprint::NONE,
         cuts: 0,
         finished: true,
         buffer_empty: true,
@@ -118,8 +121,9 @@ pub(crate) struct Exploring {
     steps: Steps,
     /// Roles whose threads leave no trace when they finish.
     vanishing: Vec<bool>,
-    /// The numbers that represent stuck threads, with the view that properties have of each.
-    stuck: Vec<(RoleId, View, LocalId)>,
+    /// The numbers that represent stuck threads, with the view that properties have of each, and what data races
+    /// depend on.
+    stuck: Vec<(RoleId, View, Vec<NextAccess>, LocalId)>,
     /// Whether some thread wanted a longer buffer than allowed.
     pub bound_hit: bool,
     /// Whether some thread called deeper than allowed.
@@ -333,17 +337,18 @@ impl Policy for Exploring {
         if finished && self.vanishing[role.index()] {
             return Identity::SameAs(LocalId::NONE);
         }
+        let accesses = self.observer.last_accesses(local);
         let stuck = self.steps == Steps::Collapsed && !finished && is_stuck(machine, local);
         if stuck {
             let view = self.observer.view(local);
-            match self.stuck.iter().find(|(r, v, _)| *r == role && *v == view) {
-                Some(&(_, _, alike)) => {
+            match self.stuck.iter().find(|(r, v, a, _)| *r == role && *v == view && *a == accesses) {
+                Some(&(_, _, _, alike)) => {
                     if let Some(symmetry) = &mut self.symmetry {
                         symmetry.shape(machine, local, alike);
                     }
                     return Identity::SameAs(alike);
                 }
-                None => self.stuck.push((role, view, next)),
+                None => self.stuck.push((role, view, accesses.clone(), next)),
             }
         }
         let shape = self.symmetry.as_mut().map(|symmetry| symmetry.shape(machine, local, next));
@@ -354,7 +359,8 @@ impl Policy for Exploring {
             unjudged: self.observer.looks_at(role) && matches!(local.hold, Hold::Armed(_)),
             at_seen: self.observer.is_at_seen_location(local),
             faulted: local.fault.is_some(),
-            may_race: !self.observer.next_accesses(local).is_empty(),
+            may_race: !accesses.is_empty(),
+            racing: self.footprints.of_accesses(&accesses),
             cuts: if reached.cut { reached.from.map_or(0, |from| from.cuts) + 1 } else { 0 },
             finished,
             buffer_empty,

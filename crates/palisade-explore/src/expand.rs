@@ -20,6 +20,14 @@
 //! *Conditions.* No step of such a set is visible to properties, and no thread is ignored forever.
 //! `palisade-search` checks the latter, and asks for all successors where it fails.
 //!
+//! *Data races* are not visible in this sense. Let a run w lead from a visited state v to a race of two threads, t1
+//! and t2, where t1 is about to make an access, or was in its last local steps. If some step of the chosen set is in w,
+//! the first one can be taken first, as always, and the rest of w leads to the same state. If none is, the set's steps
+//! are independent of w and of the two accesses: if t1 is the thread of the set, it takes at most updates in w, so the
+//! access is already among its [last accesses](Info::racing) in v, or it is the load that it waits at. The set is not
+//! chosen then, because t2 is about to make the other access, or may still make it. So w leads to the same race after
+//! any step of the set.
+//!
 //! *Numbers of started threads.* Where the number of started threads is capped ([`Crowd::Capped`]), a step
 //! that starts a thread is never in such a set. So the reduction never adds a start to a run, nor moves one
 //! earlier, and a run with few threads stands for runs with few threads. A bad state that is reachable within
@@ -193,6 +201,10 @@ impl<'s> Expander<'s, '_> {
                 continue;
             }
             let others = self.others(locals, thread);
+            // A race that the thread may be part of with its last accesses is not passed by.
+            if info.racing.conflicts(others) {
+                continue;
+            }
             let (updates, instructions) = moves.split_at(info.updates as usize);
             let others_and_children = others.union(info.children);
             for update in updates {
@@ -219,14 +231,16 @@ impl<'s> Expander<'s, '_> {
     fn instructions_suffice(&self, info: &Info, others: Footprint) -> bool {
         !info.holds
             && (info.buffer_empty || info.only_loads)
-            && info.next.reads & others.writes == 0
-            && info.next.writes & (others.reads | others.writes) == 0
+            && !info.next.conflicts(others)
     }
 
-    /// Everything that all threads except one may still access.
+    /// Everything that all threads except one may still access, or were about to access in their last local steps.
     fn others(&self, locals: &Locals, thread: usize) -> Footprint {
         let others = locals.iter().enumerate().filter(|&(index, _)| index != thread);
-        others.fold(Footprint::default(), |all, (_, &local)| all.union(self.automaton.note(local).future))
+        others.fold(Footprint::default(), |all, (_, &local)| {
+            let info = self.automaton.note(local);
+            all.union(info.future).union(info.racing)
+        })
     }
 
     /// Whether the moves lead somewhere, properties see no change, and the cap on threads is not affected.

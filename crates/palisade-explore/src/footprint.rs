@@ -7,7 +7,7 @@
 
 use palisade_automata::{CellSets, Cells};
 use palisade_base::{IdVec, limits};
-use palisade_memory::{Pending, Thread};
+use palisade_memory::{NextAccess, Pending, Thread};
 use palisade_program::running::{CellId, Code, CodeId, Edge, EdgeId, Instr, Location, System};
 
 /// Cells read and cells written.
@@ -26,6 +26,11 @@ impl Footprint {
         self.reads |= other.reads;
         self.writes |= other.writes;
         *self != old
+    }
+
+    /// Whether one of them writes what the other accesses.
+    pub fn conflicts(self, other: Footprint) -> bool {
+        self.reads & other.writes != 0 || self.writes & (other.reads | other.writes) != 0
     }
 
     /// The union of both.
@@ -81,6 +86,16 @@ impl Footprints {
     /// The set that holds one cell.
     pub fn only(&self, cell: CellId) -> Cells {
         self.sets.only(cell)
+    }
+
+    /// What these accesses touch.
+    pub fn of_accesses(&self, accesses: &[NextAccess]) -> Footprint {
+        let mut footprint = Footprint::NONE;
+        for access in accesses {
+            let set = if access.writes { &mut footprint.writes } else { &mut footprint.reads };
+            *set |= self.only(access.cell);
+        }
+        footprint
     }
 
     /// Everything a thread may still access, including its pending stores.

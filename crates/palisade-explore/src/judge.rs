@@ -1,7 +1,8 @@
 //! Judging packed states: the properties of the program over thread states and value codes.
 //!
 //! This repeats, on packed states, the definition that `Machine::violation` gives for states. Every bad state
-//! found this way is replayed against that definition.
+//! found this way is replayed against that definition. For data races, what a thread was about to access in its last
+//! local steps counts as well; see [`palisade_automata::run_on`].
 
 use crate::automaton::Automaton;
 use crate::layout::Layout;
@@ -77,11 +78,11 @@ impl<'a> Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Whether two threads are in a data race.
+    /// Whether two threads are in a data race, or were before their last local steps.
     fn is_race(&self, automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> bool {
         let threads = layout.threads.iter().map(|field| LocalId(field.get(state)));
         let racing = threads.filter(|&local| automaton.note(local).may_race);
-        let next = |local| automaton.policy.observer.next_accesses(automaton.local(local));
+        let next = |local| automaton.policy.observer.last_accesses(automaton.local(local));
         let mut seen: SmallVec<[Vec<NextAccess>; 4]> = SmallVec::new();
         for accesses in racing.map(next) {
             let races = |other: &NextAccess| accesses.iter().any(|access| access.races_with(*other));

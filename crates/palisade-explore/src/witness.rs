@@ -14,21 +14,33 @@ use crate::layout::Layout;
 use palisade_automata::on_demand::{Access, LocalId, OneWay};
 use palisade_automata::{Hold, Schedule};
 use palisade_base::{Id, IdVec};
-use palisade_memory::{Action, Step};
+use palisade_memory::{Action, Machine, Step};
 use palisade_program::running::{CellId, RoleId, ThreadId};
-use palisade_trace::{Run, until_bad};
+use palisade_trace::{Run, replay, until_bad};
+use std::ops::Range;
 
 /// The run along a path of packed states that begins with an initial state.
 ///
 /// # Panics
 /// If the path was not produced by a search with this automaton and layout.
 pub(crate) fn unfold(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec<u64>]) -> Run {
-    let run = unfold_all(automaton, layout, path);
-    until_bad(automaton.machine.machine, run)
+    let (run, tails) = unfold_with_tails(automaton, layout, path);
+    let machine = automaton.machine.machine;
+    let short = until_bad(machine, run.clone());
+    if replay(machine, &short).is_ok() { short } else { race(machine, run, &tails) }
 }
 
 /// The same, including the steps after the first bad state.
 pub(crate) fn unfold_all(automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec<u64>]) -> Run {
+    unfold_with_tails(automaton, layout, path).0
+}
+
+/// The same, and the last local steps of each thread.
+fn unfold_with_tails(
+    automaton: &mut Automaton<'_>,
+    layout: &Layout,
+    path: &[Vec<u64>],
+) -> (Run, Vec<Range<usize>>) {
     if layout.symmetric {
         return Images::at_start(automaton, layout, &path[0]).unfold(automaton, layout, path);
     }
@@ -47,7 +59,31 @@ pub(crate) fn unfold_all(automaton: &mut Automaton<'_>, layout: &Layout, path: &
     for pair in path.windows(2) {
         threads.follow(automaton, layout, &pair[0], &pair[1], &mut steps);
     }
-    Run { memory, steps }
+    (Run { memory, steps }, threads.tails)
+}
+
+/// A run to a data race. The accesses may be in the last local steps of two threads (see
+/// [`palisade_automata::run_on`]), so these steps come last, and stop where the thread is about to make its access.
+fn race(machine: Machine<'_>, run: Run, tails: &[Range<usize>]) -> Run {
+    for (second, tail) in tails.iter().enumerate() {
+        for other in &tails[..second] {
+            let late = |index: &usize| tail.contains(index) || other.contains(index);
+            let early = (0..run.steps.len()).filter(|index| !late(index)).map(|index| run.steps[index]);
+            let mut candidate = Run { memory: run.memory.clone(), steps: early.collect() };
+            for first in [None].into_iter().chain(run.steps[other.clone()].iter().copied().map(Some)) {
+                candidate.steps.extend(first);
+                let length = candidate.steps.len();
+                for second in [None].into_iter().chain(run.steps[tail.clone()].iter().copied().map(Some)) {
+                    candidate.steps.extend(second);
+                    if replay(machine, &candidate).is_ok() {
+                        return until_bad(machine, candidate);
+                    }
+                }
+                candidate.steps.truncate(length);
+            }
+        }
+    }
+    run
 }
 
 /// All threads ever started, tracked individually. Threads that left no trace are `NONE`.
@@ -56,6 +92,8 @@ struct Threads {
     /// The field of each thread in a packed state. A thread that is `NONE` no longer has a field.
     places: Vec<usize>,
     schedules: Vec<Schedule>,
+    /// For each thread, where its last local steps are in the run.
+    tails: Vec<Range<usize>>,
     instances: usize,
 }
 
@@ -64,7 +102,8 @@ impl Threads {
         let instances = automaton.machine.machine.system.instances.len();
         let locals = (0..instances).map(|thread| layout.thread(state, thread)).collect();
         let places = (0..instances).collect();
-        Threads { locals, places, schedules: vec![Schedule::default(); instances], instances }
+        let schedules = vec![Schedule::default(); instances];
+        Threads { locals, places, schedules, tails: vec![0..0; instances], instances }
     }
 
     /// Adds the first local steps of a thread to a run. If there are very many, they are put off to the
@@ -79,12 +118,22 @@ impl Threads {
     ) {
         let stop = automaton.steps_from_start(role, local);
         let put_off = if stop.cut { stop.steps.len() } else { stop.armed };
-        self.take(thread, stop.steps, put_off, steps);
+        self.take(thread, stop.steps, 0, put_off, steps);
     }
 
     /// Adds the next steps of a thread to a run.
-    fn take(&mut self, thread: usize, actions: Vec<Action>, armed: usize, steps: &mut Vec<Step>) {
+    /// The first `first` of them are not local.
+    fn take(
+        &mut self,
+        thread: usize,
+        actions: Vec<Action>,
+        first: usize,
+        armed: usize,
+        steps: &mut Vec<Step>,
+    ) {
+        let local = actions.len().saturating_sub(armed + first);
         let now = self.schedules[thread].take(actions, armed);
+        self.tails[thread] = tail(steps.len(), now.len(), local);
         steps.extend(now.into_iter().map(|action| Step { thread: ThreadId::from_index(thread), action }));
     }
 
@@ -121,10 +170,11 @@ impl Threads {
                     }
                     let stop = automaton.steps_after(&mv, code, OneWay, &target);
                     let actions = std::iter::once(mv.action).chain(stop.steps).collect();
-                    self.take(thread, actions, stop.armed, steps);
+                    self.take(thread, actions, 1, stop.armed, steps);
                     if let Some(child) = child {
                         self.places.push(place);
                         self.schedules.push(Schedule::default());
+                        self.tails.push(0..0);
                         if let Child::RunsOn(role) = child {
                             self.begin(automaton, next.len() - 1, role, target.child, steps);
                         }
@@ -181,6 +231,8 @@ struct Images {
     /// The codes of the values of memory.
     memory: IdVec<CellId, u32>,
     schedules: Vec<Schedule>,
+    /// For each thread, where its last local steps are in the run.
+    tails: Vec<Range<usize>>,
     steps: Vec<Step>,
 }
 
@@ -192,11 +244,17 @@ impl Images {
             locals: (0..threads).map(|thread| layout.thread(state, thread)).collect(),
             memory: automaton.system().cells.ids().map(|cell| layout.cells[cell].get(state)).collect(),
             schedules: vec![Schedule::default(); threads],
+            tails: vec![0..0; threads],
             steps: Vec::new(),
         }
     }
 
-    fn unfold(mut self, automaton: &mut Automaton<'_>, layout: &Layout, path: &[Vec<u64>]) -> Run {
+    fn unfold(
+        mut self,
+        automaton: &mut Automaton<'_>,
+        layout: &Layout,
+        path: &[Vec<u64>],
+    ) -> (Run, Vec<Range<usize>>) {
         let system = automaton.machine.machine.system;
         let memory = self.memory.iter_enumerated().map(|(cell, &code)| automaton.values.value(cell, code));
         let memory = memory.collect();
@@ -204,16 +262,19 @@ impl Images {
             let role = system.instances.as_slice()[thread].role;
             let stop = automaton.steps_from_start(role, self.locals[thread]);
             let put_off = if stop.cut { stop.steps.len() } else { stop.armed };
-            self.take(thread, stop.steps, put_off);
+            self.take(thread, stop.steps, 0, put_off);
         }
         for pair in path.windows(2) {
             self.follow(automaton, layout, &pair[0], &pair[1]);
         }
-        Run { memory, steps: self.steps }
+        (Run { memory, steps: self.steps }, self.tails)
     }
 
-    fn take(&mut self, thread: usize, actions: Vec<Action>, armed: usize) {
+    /// Adds the next steps of a thread to the run. The first `first` of them are not local.
+    fn take(&mut self, thread: usize, actions: Vec<Action>, first: usize, armed: usize) {
+        let local = actions.len().saturating_sub(armed + first);
         let now = self.schedules[thread].take(actions, armed);
+        self.tails[thread] = tail(self.steps.len(), now.len(), local);
         let thread = ThreadId::from_index(thread);
         self.steps.extend(now.into_iter().map(|action| Step { thread, action }));
     }
@@ -248,12 +309,18 @@ impl Images {
         let target = automaton.work_out(&mv, code, OneWay)[index];
         let stop = automaton.steps_after(&mv, code, OneWay, &target);
         let actions = std::iter::once(mv.action).chain(stop.steps).collect();
-        self.take(thread, actions, stop.armed);
+        self.take(thread, actions, 1, stop.armed);
         self.locals[thread] = target.local;
         if let (Some(code), Some(cell)) = (target.write(), mv.letter.cell()) {
             self.memory[cell] = code;
         }
     }
+}
+
+/// Where the last `local` of `count` steps will be in a run that has `length` steps now.
+fn tail(length: usize, count: usize, local: usize) -> Range<usize> {
+    let end = length + count;
+    end - local.min(count)..end
 }
 
 /// A thread that was just started.

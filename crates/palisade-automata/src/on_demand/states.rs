@@ -116,5 +116,5 @@ impl<N: Copy> States<N> {
 fn size_in_memory(local: &Local) -> u64 {
     let frames = local.thread.frames.iter();
     let frames: usize = frames.map(|frame| size_of_val(frame) + 8 * frame.registers.len() + 16).sum();
-    (size_of::<Local>() + frames + 24 * local.thread.buffer.len() + 32) as u64
+    (size_of::<Local>() + frames + 24 * local.thread.buffer.len() + 8 * local.passed.len() + 32) as u64
 }

@@ -148,6 +148,9 @@ impl Symmetry {
                 *cell = self.cell(g, *cell);
             }
         }
+        for access in &mut image.passed {
+            access.cell = self.cell(g, access.cell);
+        }
         machine.forget_dead(image)
     }
 
@@ -176,6 +179,9 @@ impl Symmetry {
                 mention(self.owners[cell].map(|(_, position)| position));
                 mention(of(self.cells[cell], value));
             }
+        }
+        for access in &local.passed {
+            mention(self.owners[access.cell].map(|(_, position)| position));
         }
         fits.then_some(mentions)
     }

@@ -47,7 +47,7 @@ fn image(symmetry: &Symmetry, machine: &ThreadMachine<'_>, g: &Permutation, stat
         symmetry.position[thread.index()].map_or(thread, |position| symmetry.threads[g.image(position)])
     };
     for (thread, own) in state.threads.iter_enumerated() {
-        let local = Local { thread: own.clone(), hold: Hold::Outside, fault: None };
+        let local = Local { thread: own.clone(), hold: Hold::Outside, fault: None, passed: Vec::new() };
         image.threads[to(thread)] = symmetry.local(machine, g, &local).thread;
     }
     image.fault = state.fault.map(|(thread, fault)| (to(thread), fault));
