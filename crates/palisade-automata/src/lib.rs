@@ -20,6 +20,7 @@
 mod build;
 mod cells;
 mod collapse;
+mod counters;
 mod coverage;
 mod explicit;
 mod local;

@@ -12,14 +12,20 @@
 //! operands is in the set of its target. A load returns the initial value of its cell or a value that some store
 //! wrote to it, whatever buffers do. Steps that cause a fault, and values that a domain rejects, assign nothing.
 //!
+//! [`counters`] bounds the values of cells that only count. These bounds are assumed, and it is checked that no other
+//! instruction may write such a cell. By induction over runs, all sets hold: up to a step that writes the cell in
+//! another way, the sets hold, and then there is no such step.
+//!
 //! *Cost.* Each set changes at most [`MAX_VALUES`] + 1 times.
 
+use crate::counters::counters;
 use palisade_base::{Id, IdVec, limits};
 use palisade_program::Value;
 use palisade_program::running::{
     Address, BinaryOp, CellId, Code, CodeId, Expr, Instr, Outside, RegId, Rmw, System, Type, UnaryOp, binary,
     unary,
 };
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The largest set that is kept.
 const MAX_VALUES: usize = 64;
@@ -90,6 +96,10 @@ pub struct Pointers {
     results: IdVec<CodeId, Possible>,
     cells: IdVec<CellId, Possible>,
     privates: usize,
+    /// Cells that only count, as far as is known.
+    counters: FxHashSet<CellId>,
+    /// Those that something else may write.
+    disturbed: FxHashSet<CellId>,
 }
 
 impl Pointers {
@@ -97,22 +107,28 @@ impl Pointers {
     /// known about the values of its registers and cells.
     pub fn new(system: &System) -> Pointers {
         let mut edges = system.codes.iter().flat_map(|code| code.edges().iter());
-        let mut pointers = Pointers::at_start(system);
         if edges.any(|edge| is_pointer(&edge.instr)) {
-            while pointers.sweep(system) {}
+            Pointers::of_all(system)
+        } else {
+            Pointers::at_start(system, &FxHashMap::default())
         }
-        pointers
     }
 
     /// Analyses all registers and cells of a program.
     pub fn of_all(system: &System) -> Pointers {
-        let mut pointers = Pointers::at_start(system);
-        while pointers.sweep(system) {}
-        pointers
+        let mut counters = counters(system, MAX_VALUES);
+        loop {
+            let mut pointers = Pointers::at_start(system, &counters);
+            while pointers.sweep(system) {}
+            if pointers.disturbed.is_empty() {
+                return pointers;
+            }
+            counters.retain(|cell, _| !pointers.disturbed.contains(cell));
+        }
     }
 
-    /// The values before the first step.
-    fn at_start(system: &System) -> Pointers {
+    /// The values before the first step, and those of counters.
+    fn at_start(system: &System, counters: &FxHashMap<CellId, Vec<Value>>) -> Pointers {
         let registers = |code: &Code| vec![Possible::only(0); code.registers.len()];
         let initial = |cell: &palisade_program::running::Cell| match (cell.init, cell.ty.domain.bounds()) {
             (Some(value), _) => Possible::only(value),
@@ -122,8 +138,14 @@ impl Pointers {
         Pointers {
             registers: system.codes.iter().map(registers).collect(),
             results: system.codes.iter().map(|_| Possible::only(0)).collect(),
-            cells: system.cells.iter().map(initial).collect(),
+            cells: system
+                .cells
+                .iter_enumerated()
+                .map(|(id, cell)| counters.get(&id).map_or_else(|| initial(cell), |all| Possible::Few(all.clone())))
+                .collect(),
             privates: system.privates,
+            counters: counters.keys().copied().collect(),
+            disturbed: FxHashSet::default(),
         }
     }
 
@@ -191,6 +213,9 @@ impl Pointers {
                 let operands: Vec<Possible> = operands.iter().map(|e| self.value(code, e)).collect();
                 let answer = if *rmw == Rmw::Cas { Possible::range(0, 1) } else { old };
                 let assigned = self.assign(system, code, *result, answer);
+                if matches!(address, Address::Cell(cell) if self.counters.contains(cell)) {
+                    return assigned;
+                }
                 let wrote = self.write(system, code, address, |ty, old| match rmw {
                     Rmw::Cas => operands[1].clone(),
                     Rmw::Exchange => operands[0].clone(),
@@ -259,6 +284,9 @@ impl Pointers {
         let cells = self.cells(system, code, address).unwrap_or_else(|| system.cells.ids().collect());
         let mut changed = false;
         for cell in cells {
+            if self.counters.contains(&cell) {
+                self.disturbed.insert(cell);
+            }
             let ty = system.cells[cell].ty;
             let value = value(ty, &self.cells[cell]).assigned(ty);
             changed |= self.cells[cell].add(&value);
