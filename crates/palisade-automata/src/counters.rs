@@ -24,8 +24,9 @@ pub(crate) fn counters(system: &System, most: usize) -> FxHashMap<CellId, Vec<Va
         for edge in code.edges().iter() {
             limits::checkpoint();
             let cell = match &edge.instr {
-                Instr::Store(Address::Cell(cell), _)
-                | Instr::Locked { address: Address::Cell(cell), .. } => *cell,
+                Instr::Store(Address::Cell(cell), _) | Instr::Locked { address: Address::Cell(cell), .. } => {
+                    *cell
+                }
                 Instr::Store(Address::Element { base, len, .. }, _)
                 | Instr::Locked { address: Address::Element { base, len, .. }, .. } => {
                     let cells = (0..*len).map(|index| CellId::from_index(base.index() + index as usize));

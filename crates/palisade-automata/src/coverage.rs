@@ -64,7 +64,8 @@ impl Coverage {
     pub fn share(&mut self, codes: &[CodeId]) {
         let Some((&first, others)) = codes.split_first() else { return };
         let mut taken = self.taken[first].clone();
-        let mut add = |code: CodeId| taken.iter_mut().zip(&self.taken[code]).for_each(|(any, one)| *any |= one);
+        let mut add =
+            |code: CodeId| taken.iter_mut().zip(&self.taken[code]).for_each(|(any, one)| *any |= one);
         others.iter().for_each(|&code| add(code));
         codes.iter().for_each(|&code| self.taken[code].clone_from(&taken));
     }

@@ -252,11 +252,11 @@ impl<'a> ThreadMachine<'a> {
         }
         let alone = State {
             memory: memory.into(),
-            threads: vec![local.thread.clone()].into(),
+            threads: vec![Arc::new(local.thread.clone())].into(),
             section: (depth > 0).then_some(Section { holder: ALONE, depth }),
             fault: None,
         };
-        let (mut state, effect) = self.machine.step(&alone, Step { thread: ALONE, action }).ok()?;
+        let (state, effect) = self.machine.step(&alone, Step { thread: ALONE, action }).ok()?;
         let write = match effect {
             Effect::Wrote(cell, value) | Effect::Updated(cell, value) => Some((cell, value)),
             Effect::Locked { cell, wrote, .. } => wrote.map(|value| (cell, value)),
@@ -282,8 +282,13 @@ impl<'a> ThreadMachine<'a> {
             _ => None,
         };
         let fault = state.fault.map(|(_, fault)| fault);
-        let thread = std::mem::replace(&mut state.threads[ALONE], local.thread.clone());
-        Some(After { local: self.forget_dead(Local { thread, hold, fault, passed: Vec::new() }), write, child })
+        let thread = state.threads.into_iter().next().expect("a thread stays when it has ended");
+        let thread = Arc::unwrap_or_clone(thread);
+        Some(After {
+            local: self.forget_dead(Local { thread, hold, fault, passed: Vec::new() }),
+            write,
+            child,
+        })
     }
 
     /// Sets registers that are never read again to 0. A caller's register that waits for a result is set to 0

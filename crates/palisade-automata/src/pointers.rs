@@ -141,7 +141,9 @@ impl Pointers {
             cells: system
                 .cells
                 .iter_enumerated()
-                .map(|(id, cell)| counters.get(&id).map_or_else(|| initial(cell), |all| Possible::Few(all.clone())))
+                .map(|(id, cell)| {
+                    counters.get(&id).map_or_else(|| initial(cell), |all| Possible::Few(all.clone()))
+                })
                 .collect(),
             privates: system.privates,
             counters: counters.keys().copied().collect(),

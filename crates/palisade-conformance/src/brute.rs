@@ -14,6 +14,7 @@ use palisade_program::running::{CellId, RegId, System, ThreadId};
 use palisade_trace::Run;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// Limits of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +75,7 @@ pub fn reachable(machine: Machine<'_>, limits: Scope) -> Search {
 pub fn final_states(machine: Machine<'_>, limits: Scope) -> Option<Vec<State>> {
     let Search { states, complete, .. } = reachable(machine, limits);
     let over = |state: &State| {
-        let ended = |thread: &Thread| thread.has_ended(machine.system) && thread.buffer.is_empty();
+        let ended = |thread: &Arc<Thread>| thread.has_ended(machine.system) && thread.buffer.is_empty();
         state.fault.is_none() && state.threads.iter().all(ended)
     };
     complete.then(|| states.into_iter().filter(over).collect())

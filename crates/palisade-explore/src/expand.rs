@@ -229,9 +229,7 @@ impl<'s> Expander<'s, '_> {
     }
 
     fn instructions_suffice(&self, info: &Info, others: Footprint) -> bool {
-        !info.holds
-            && (info.buffer_empty || info.only_loads)
-            && !info.next.conflicts(others)
+        !info.holds && (info.buffer_empty || info.only_loads) && !info.next.conflicts(others)
     }
 
     /// Everything that all threads except one may still access, or were about to access in their last local steps.

@@ -62,6 +62,7 @@ use palisade_engine::{
 use palisade_memory::{Machine, Section, State};
 use palisade_program::running::{Instr, ThreadId};
 use palisade_search::{Successors, Visited, Wanted};
+use std::sync::Arc;
 
 /// Explicit-state search for deadlocks, for goals that are out of reach, and for fair runs that go on forever
 /// ([`crate::fair`]).
@@ -218,7 +219,7 @@ fn unpacked(search: &Search<'_, '_>, state: &[u64]) -> State {
         .iter()
         .enumerate()
         .find_map(|(index, local)| local.fault.map(|fault| (ThreadId::from_index(index), fault)));
-    let threads = locals.iter().map(|local| local.thread.clone()).collect();
+    let threads = locals.iter().map(|local| Arc::new(local.thread.clone())).collect();
     State { memory: memory.into(), threads, section, fault }
 }
 

@@ -281,7 +281,8 @@ impl Images {
 
     /// Follows the step from one state of the path to the next.
     fn follow(&mut self, automaton: &mut Automaton<'_>, layout: &Layout, from: &[u64], to: &[u64]) {
-        let locals: Vec<LocalId> = (0..layout.threads.len()).map(|field| layout.thread(from, field)).collect();
+        let locals: Vec<LocalId> =
+            (0..layout.threads.len()).map(|field| layout.thread(from, field)).collect();
         let holder = locals.iter().position(|&local| automaton.note(local).entered);
         for field in (0..locals.len()).filter(|&field| holder.is_none_or(|holder| holder == field)) {
             let moves = automaton.moves(locals[field], OneWay).expect("the search expanded this state");

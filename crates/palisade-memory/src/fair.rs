@@ -50,6 +50,7 @@
 use crate::{Action, Machine, Pending, State, Step, Thread};
 use palisade_base::limits;
 use palisade_program::running::{CellId, CodeId, EdgeId, FairKind, Location, ThreadId};
+use std::sync::Arc;
 
 /// Something that takes steps by itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -206,7 +207,7 @@ impl Machine<'_> {
         }
         match property {
             FairKind::Terminates => {
-                let ended = |thread: &Thread| thread.has_ended(self.system);
+                let ended = |thread: &Arc<Thread>| thread.has_ended(self.system);
                 !steps.is_empty() || !states[0].threads.iter().all(ended)
             }
             FairKind::Leaves { thread, stay } => {

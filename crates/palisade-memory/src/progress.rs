@@ -20,11 +20,12 @@ use palisade_base::limits;
 use palisade_program::Value;
 use palisade_program::running::{CellId, EdgeId, Goal, GoalKind, Instr, ThreadId};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 impl Machine<'_> {
     /// Whether the state is stuck.
     pub fn is_stuck(&self, state: &State) -> bool {
-        let ended = |thread: &Thread| thread.has_ended(self.system);
+        let ended = |thread: &Arc<Thread>| thread.has_ended(self.system);
         if let Some(section) = state.section {
             return state.fault.is_none() && self.waits_for_good(state, section.holder).is_some();
         }

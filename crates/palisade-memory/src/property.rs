@@ -4,6 +4,7 @@ use crate::{Fault, Machine, State};
 use palisade_base::Id;
 use palisade_program::Value;
 use palisade_program::running::{BinaryOp, CellId, Condition, PropertyKind, ThreadId, binary, unary};
+use std::sync::Arc;
 
 /// Why a state is bad.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -61,7 +62,7 @@ pub fn evaluate(condition: &Condition, state: &State) -> Result<Value, Fault> {
         }
         Condition::At(thread, location) => Ok(state.threads[*thread].is_at(*location).into()),
         Condition::Count(places) => {
-            let there = |thread: &&crate::Thread| {
+            let there = |thread: &&Arc<crate::Thread>| {
                 places.iter().any(|&(role, location)| thread.role == role && thread.is_at(location))
             };
             Ok(state.threads.iter().filter(there).count() as Value)

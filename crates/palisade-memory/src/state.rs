@@ -4,14 +4,16 @@ use crate::{Fault, Machine};
 use palisade_base::IdVec;
 use palisade_program::Value;
 use palisade_program::running::{Cell, CellId, CodeId, Location, RegId, RoleId, System, ThreadId};
+use std::sync::Arc;
 
 /// A state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     /// The value of each cell of memory.
     pub memory: IdVec<CellId, Value>,
-    /// All threads ever started, including those that have ended.
-    pub threads: IdVec<ThreadId, Thread>,
+    /// All threads ever started, including those that have ended. A step changes one thread, and states share the
+    /// others.
+    pub threads: IdVec<ThreadId, Arc<Thread>>,
     /// The open atomic section, if there is one.
     pub section: Option<Section>,
     /// The fault that ended the run, if one did.
@@ -119,7 +121,12 @@ impl Machine<'_> {
         let cells = &self.system.cells;
         (memory.len() == cells.len() && cells.iter().zip(memory).all(fits)).then(|| State {
             memory: memory.to_vec().into(),
-            threads: self.system.instances.iter().map(|i| Thread::start(self.system, i.role)).collect(),
+            threads: self
+                .system
+                .instances
+                .iter()
+                .map(|i| Arc::new(Thread::start(self.system, i.role)))
+                .collect(),
             section: None,
             fault: None,
         })

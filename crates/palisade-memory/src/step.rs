@@ -8,6 +8,7 @@ use palisade_program::running::{
     binary,
 };
 use std::fmt;
+use std::sync::Arc;
 
 /// A step of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -199,7 +200,7 @@ impl Machine<'_> {
 
     /// A pending store reaches memory.
     fn update(&self, state: &mut State, thread: ThreadId, position: usize) -> Result<Effect, Refusal> {
-        let buffer = &mut state.threads[thread].buffer;
+        let buffer = &mut Arc::make_mut(&mut state.threads[thread]).buffer;
         let Some(&Pending::Store(cell, value)) = buffer.get(position) else {
             return Err(Refusal::NotUpdatable);
         };
@@ -227,7 +228,7 @@ impl Machine<'_> {
         choice: Option<Value>,
     ) -> Result<Effect, Stop> {
         let system = self.system;
-        let thread = &mut state.threads[id];
+        let thread = Arc::make_mut(&mut state.threads[id]);
         let depth = thread.frames.len();
         let top = &mut thread.frames[depth - 1];
         let old = top.registers.clone();
@@ -342,7 +343,7 @@ impl Machine<'_> {
                 let role = system
                     .role(*template, &args)
                     .ok_or_else(|| Fault::OutOfDomain(args.first().copied().unwrap_or(0)))?;
-                Ok(Effect::Spawned(state.threads.push(Thread::start(system, role))))
+                Ok(Effect::Spawned(state.threads.push(Arc::new(Thread::start(system, role)))))
             }
         }
     }

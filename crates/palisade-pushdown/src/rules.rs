@@ -263,7 +263,12 @@ impl<'a> Rules<'a> {
             depth => Hold::Entered(depth),
         };
         let frames = stack.iter().map(|&symbol| self.symbols.get(symbol).frame.clone()).collect();
-        Local { thread: Thread { role: ANY_ROLE, frames, buffer: Vec::new() }, hold, fault: None, passed: Vec::new() }
+        Local {
+            thread: Thread { role: ANY_ROLE, frames, buffer: Vec::new() },
+            hold,
+            fault: None,
+            passed: Vec::new(),
+        }
     }
 
     fn moves(&mut self, symbol: SymbolId) -> Rc<[Move]> {

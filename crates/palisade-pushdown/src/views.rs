@@ -12,6 +12,7 @@ use palisade_memory::{Machine, State, Thread};
 use palisade_program::Value;
 use palisade_program::running::{Condition, Location, PropertyKind, RegId, RoleId, System};
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 define_id!(
     /// The views that properties have of a set of stacks.
@@ -197,7 +198,7 @@ pub(crate) fn bad_combination(
     let mut chosen = vec![0; threads.len()];
     let mut state = State {
         memory: memory.to_vec().into(),
-        threads: threads.iter().map(|samples| samples[0].thread.clone()).collect(),
+        threads: threads.iter().map(|samples| Arc::new(samples[0].thread.clone())).collect(),
         section: None,
         fault: None,
     };
@@ -210,7 +211,7 @@ pub(crate) fn bad_combination(
             let samples = threads.get(next)?;
             chosen[next] = (chosen[next] + 1) % samples.len();
             let thread = palisade_program::running::ThreadId::from_index(next);
-            state.threads[thread] = samples[chosen[next]].thread.clone();
+            state.threads[thread] = Arc::new(samples[chosen[next]].thread.clone());
             if chosen[next] > 0 {
                 break;
             }

@@ -14,6 +14,7 @@ use palisade_program::running::{
 use palisade_trace::Evidence;
 use palisade_trace::HappensBefore;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// At most this many characters of a property or instruction are quoted.
 const QUOTE: usize = 60;
@@ -240,7 +241,7 @@ impl Explainer<'_> {
             }
             C::At(thread, location) => self.state.threads[*thread].is_at(*location).into(),
             C::Count(places) => {
-                let there = |thread: &&palisade_memory::Thread| {
+                let there = |thread: &&Arc<palisade_memory::Thread>| {
                     places.iter().any(|&(role, location)| thread.role == role && thread.is_at(location))
                 };
                 self.state.threads.iter().filter(there).count() as Value

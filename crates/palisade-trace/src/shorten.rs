@@ -20,6 +20,7 @@ use palisade_program::Value;
 use palisade_program::running::{EdgeId, ThreadId};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 /// How many machine steps are spent on removing steps, and again on rearranging them. Each takes less than a
 /// second.
@@ -169,7 +170,7 @@ pub(crate) fn follow(shadow: &mut Vec<Option<usize>>, id: usize, action: Action,
     }
 }
 
-fn place(threads: &[Thread]) -> u64 {
+fn place(threads: &[Arc<Thread>]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for thread in threads {
         thread.frames.len().hash(&mut hasher);

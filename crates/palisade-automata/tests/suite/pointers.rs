@@ -1,12 +1,12 @@
 //! What brute force sees a pointer point to, the analysis knows.
 
 use palisade_automata::Pointers;
+use palisade_base::Id;
 use palisade_conformance::brute::{self, Scope};
 use palisade_conformance::build::{self, stmt};
 use palisade_conformance::random::Random;
 use palisade_conformance::{Profile, generate, seeds, transform};
 use palisade_memory::{Action, Machine, Model};
-use palisade_base::Id;
 use palisade_program::running::{Address, CellId, Expr, Instr, RegId};
 use palisade_program::written::{Block, Count, InitValue, Program, Rmw, Start, StmtKind, Type};
 use palisade_program::{Instantiation, Value, lower, print};
@@ -92,9 +92,8 @@ fn counted(body: Block) -> Option<Vec<Value>> {
 
 #[test]
 fn cells_that_only_count_hold_few_values() {
-    let add = |rmw, value| {
-        stmt(StmtKind::Eval(build::locked(rmw, build::named("x"), vec![build::int(value)])))
-    };
+    let add =
+        |rmw, value| stmt(StmtKind::Eval(build::locked(rmw, build::named("x"), vec![build::int(value)])));
     assert_eq!(counted(vec![add(Rmw::FetchAdd, 1)]), Some(vec![1, 2, 3]));
     let both = vec![add(Rmw::FetchAdd, 3), add(Rmw::FetchSub, 1)];
     assert_eq!(counted(both), Some(vec![-1, 0, 1, 2, 3, 4, 5, 6, 7]));

@@ -18,6 +18,7 @@ use palisade_program::written::{
 };
 use palisade_program::{Instantiation, Value, lower, print};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What can be seen of a state: memory and, for each thread, its code, its labels and its registers.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -99,7 +100,7 @@ fn names(block: &Block, labels: &mut Vec<String>, registers: &mut Vec<String>) {
 
 /// What is seen of a state, with the labels and registers of the original program.
 fn seen(system: &System, original: &System, state: &State, how: Labels) -> Seen {
-    let thread = |(number, thread): (usize, &Thread)| {
+    let thread = |(number, thread): (usize, &Arc<Thread>)| {
         let (code, own): (&Code, &Code) = (system.role_code(thread.role), original.role_code(thread.role));
         let is_at = |label: &str| code.label(label).is_some_and(|location| thread.is_at(location));
         let at = own

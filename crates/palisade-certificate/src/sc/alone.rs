@@ -12,6 +12,7 @@ use palisade_program::Value;
 use palisade_program::running::{
     Code, CodeId, EdgeId, Instr, Liveness, Location, PropertyKind, RegId, RoleId, System, ThreadId,
 };
+use std::sync::Arc;
 
 /// Deeper stacks, and more nested sections, are not supported.
 const MAX_DEEP: usize = 1 << 12;
@@ -99,7 +100,7 @@ impl<'a> Alone<'a> {
         }
         let state = State {
             memory: memory.to_vec().into(),
-            threads: vec![body.thread.clone()].into(),
+            threads: vec![Arc::new(body.thread.clone())].into(),
             section: (body.depth > 0).then_some(Section { holder: ALONE, depth: body.depth }),
             fault: None,
         };
@@ -107,13 +108,14 @@ impl<'a> Alone<'a> {
         let mut found = Vec::new();
         let mut take = |edge, choice| {
             let step = Step { thread: ALONE, action: Action::Execute { edge, choice } };
-            let Ok((mut next, _)) = self.machine.step(&state, step) else { return };
+            let Ok((next, _)) = self.machine.step(&state, step) else { return };
             let child = next.threads.get(ThreadId(1)).map(|child| child.role);
             let depth = next.section.map_or(0, |section| section.depth);
             found.push(match next.fault {
                 Some(_) => Does::Fault,
                 None => {
-                    let thread = std::mem::replace(&mut next.threads[ALONE], body.thread.clone());
+                    let thread = next.threads.into_iter().next().expect("a thread stays when it has ended");
+                    let thread = Arc::unwrap_or_clone(thread);
                     let body = self.forget(Body { thread, depth });
                     Does::Goes { memory: next.memory.as_slice().to_vec(), body, child }
                 }

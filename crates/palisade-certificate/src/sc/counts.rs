@@ -199,6 +199,7 @@ mod tests {
     use palisade_program::running::CellId;
     use palisade_program::{Instantiation, lower};
     use palisade_syntax::{Language, parse};
+    use std::sync::Arc;
 
     /// A program whose only property is of this kind. The test sets the condition.
     fn system(kind: &str) -> System {
@@ -255,7 +256,8 @@ mod tests {
         }
         threads.into_iter().any(|threads| {
             let memory = situation.memory.to_vec().into();
-            let state = State { memory, threads: threads.into(), section: None, fault: None };
+            let threads = threads.into_iter().map(Arc::new).collect();
+            let state = State { memory, threads, section: None, fault: None };
             machine.violation(&state).is_some()
         })
     }

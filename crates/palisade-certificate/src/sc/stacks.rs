@@ -29,6 +29,7 @@ use palisade_program::Value;
 use palisade_program::running::{Location, RoleId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Threads of a piece: roles, and sets of stacks.
 type Threads = Vec<(RoleId, u32)>;
@@ -339,7 +340,7 @@ impl Checker<'_, '_> {
         let mut choice = vec![0; samples.len()];
         let mut state = State {
             memory: self.rules.memories.get(memory).to_vec().into(),
-            threads: samples.iter().map(|samples| samples[0].clone()).collect(),
+            threads: samples.iter().map(|samples| Arc::new(samples[0].clone())).collect(),
             section: None,
             fault: None,
         };
@@ -355,7 +356,7 @@ impl Checker<'_, '_> {
             let next = (0..samples.len()).find(|&thread| {
                 choice[thread] = (choice[thread] + 1) % samples[thread].len();
                 let id = palisade_program::running::ThreadId::from_index(thread);
-                state.threads[id] = samples[thread][choice[thread]].clone();
+                state.threads[id] = Arc::new(samples[thread][choice[thread]].clone());
                 choice[thread] > 0
             });
             if next.is_none() {

@@ -37,6 +37,7 @@ use palisade_program::running::ThreadId;
 use parts::{Change, MemoryId, PartId, Parts};
 use rustc_hash::FxHashSet;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The number of states between two checks of the limits.
 const STATES_BETWEEN_LOOKS: usize = 1024;
@@ -54,7 +55,8 @@ pub(crate) fn verify(task: &Task<'_>, watch: &Watch<'_>) -> Result<Summary, Refu
     let mut states = States::new(Parts::new(machine, watch)?, named(&system));
     for state in machine.initial_states() {
         let memory = states.parts.memory(state.memory);
-        let threads = state.threads.into_iter().map(|thread| states.parts.settled(thread));
+        let threads =
+            state.threads.into_iter().map(|thread| states.parts.settled(Arc::unwrap_or_clone(thread)));
         let threads: Vec<_> = threads.collect::<Result<_, _>>()?;
         for threads in combinations(&threads) {
             limits::checkpoint();
@@ -195,11 +197,12 @@ impl<'m> States<'m> {
         if before.len() == packed.threads.len() {
             for (place, &part) in packed.threads.iter().enumerate().filter(|&(at, part)| before[at] != *part)
             {
-                self.judged.threads[ThreadId::from_index(place)].clone_from(self.parts.thread(part));
+                let judged = &mut self.judged.threads[ThreadId::from_index(place)];
+                Arc::make_mut(judged).clone_from(self.parts.thread(part));
             }
         } else {
             let threads = packed.threads.iter().map(|&part| Thread::clone(self.parts.thread(part)));
-            self.judged.threads = threads.collect();
+            self.judged.threads = threads.map(Arc::new).collect();
         }
         self.made_of.clone_from(packed);
         self.parts.machine.violation(&self.judged).is_some()

@@ -16,6 +16,7 @@ use palisade_program::Value;
 use palisade_program::running::{CellId, Liveness, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 define_id!(
     /// A memory content.
@@ -117,8 +118,10 @@ impl<'m> Parts<'m> {
             }
             let memory = self.memory(memory);
             let depth = section.map_or(0, |section| section.depth);
-            let threads: Vec<_> =
-                threads.into_iter().map(|thread| self.settled(thread)).collect::<Result<_, _>>()?;
+            let threads: Vec<_> = threads
+                .into_iter()
+                .map(|thread| self.settled(Arc::unwrap_or_clone(thread)))
+                .collect::<Result<_, _>>()?;
             for parts in combinations(&threads) {
                 let (&part, started) = parts.split_first().expect("a thread stays when it has ended");
                 changes.push(Change { memory, part, depth, started: started.into() });
@@ -167,7 +170,8 @@ impl<'m> Parts<'m> {
                 (Action::Execute { .. }, Some(_)) => return Err(Refusal::BadReached),
                 (Action::Execute { .. }, None) => {
                     let thread = successor.state.threads.into_iter().next();
-                    after.push(self.part(thread.expect("a thread stays when it has ended"))?);
+                    let thread = thread.expect("a thread stays when it has ended");
+                    after.push(self.part(Arc::unwrap_or_clone(thread))?);
                 }
             }
         }
@@ -179,7 +183,7 @@ impl<'m> Parts<'m> {
         let holder = ThreadId::from_index(0);
         State {
             memory,
-            threads: [Thread::clone(self.thread(part))].into_iter().collect(),
+            threads: [Arc::new(Thread::clone(self.thread(part)))].into_iter().collect(),
             section: (depth > 0).then_some(Section { holder, depth }),
             fault: None,
         }

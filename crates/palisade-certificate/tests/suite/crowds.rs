@@ -44,7 +44,7 @@ fn initial(task: &Task<'_>, which: Stops) -> Crowds {
     let mut proof = Crowds { stops: stops(&system, which), ..Crowds::default() };
     for state in task.machine(&system).initial_states() {
         let first = proof.threads.len() as u32;
-        proof.threads.extend(state.threads.iter().map(written));
+        proof.threads.extend(state.threads.iter().map(|thread| written(thread)));
         let named = (first..proof.threads.len() as u32).collect();
         let memory = proof.memories.len() as u32;
         proof.memories.push(state.memory.as_slice().to_vec());

@@ -36,9 +36,10 @@ fn is_same(a: &Code, b: &Code) -> bool {
         && a.attempts == b.attempts
         && a.stays == b.stays
         && a.edges().len() == b.edges().len()
-        && a.edges().iter().zip(b.edges().iter()).all(|(a, b)| {
-            (a.source, a.target) == (b.source, b.target) && a.instr == b.instr
-        })
+        && a.edges()
+            .iter()
+            .zip(b.edges().iter())
+            .all(|(a, b)| (a.source, a.target) == (b.source, b.target) && a.instr == b.instr)
 }
 
 /// A code in which all constants and cells are 0.

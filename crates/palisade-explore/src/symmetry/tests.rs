@@ -11,7 +11,7 @@ use palisade_automata::{Hold, Local, ThreadMachine};
 use palisade_base::{Id, Source};
 use palisade_conformance::brute::{Scope, reachable};
 use palisade_engine::Limits;
-use palisade_memory::{Machine, Model, State};
+use palisade_memory::{Machine, Model, State, Thread};
 use palisade_program::running::{Liveness, ThreadId};
 use palisade_program::{Instantiation, lower};
 use palisade_syntax::{Language, parse};
@@ -47,8 +47,9 @@ fn image(symmetry: &Symmetry, machine: &ThreadMachine<'_>, g: &Permutation, stat
         symmetry.position[thread.index()].map_or(thread, |position| symmetry.threads[g.image(position)])
     };
     for (thread, own) in state.threads.iter_enumerated() {
-        let local = Local { thread: own.clone(), hold: Hold::Outside, fault: None, passed: Vec::new() };
-        image.threads[to(thread)] = symmetry.local(machine, g, &local).thread;
+        let local =
+            Local { thread: Thread::clone(own), hold: Hold::Outside, fault: None, passed: Vec::new() };
+        image.threads[to(thread)] = Arc::new(symmetry.local(machine, g, &local).thread);
     }
     image.fault = state.fault.map(|(thread, fault)| (to(thread), fault));
     image
@@ -85,7 +86,8 @@ fn count(text: &str, model: Model) -> (u64, u64) {
             _ => panic!("the search visits all states"),
         }
     };
-    let symmetry = automaton.policy.symmetry.as_ref().unwrap_or_else(|| panic!("the threads are symmetric:\n{text}"));
+    let symmetry =
+        automaton.policy.symmetry.as_ref().unwrap_or_else(|| panic!("the threads are symmetric:\n{text}"));
     let (group, machine) = (group(symmetry), threads());
     let all = reachable(machine.machine, Scope::states(200_000));
     assert!(all.complete, "few states");
@@ -112,7 +114,10 @@ fn program(threads: usize, shared: &str, body: &str) -> String {
     let mut text = shared.to_owned();
     for thread in 0..threads {
         let address = 100 + 10 * thread;
-        text += &format!("shared next{thread} at {address} = 0; shared value{thread} at {}: 0..9;\n", address + 1);
+        text += &format!(
+            "shared next{thread} at {address} = 0; shared value{thread} at {}: 0..9;\n",
+            address + 1
+        );
     }
     for thread in 0..threads {
         let body = body.replace("MINE", &(100 + 10 * thread).to_string()).replace("ME", &thread.to_string());

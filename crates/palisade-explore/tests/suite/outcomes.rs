@@ -12,6 +12,7 @@ use palisade_program::written::Program;
 use palisade_program::{Instantiation, Value, lower, print};
 use palisade_syntax::{Language, parse};
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// All cells, and all registers of the processes that exist at the start.
 fn everything(system: &System) -> Vec<Condition> {
@@ -33,7 +34,7 @@ fn values(state: &State, observed: &[Condition]) -> Vec<Value> {
 }
 
 fn is_final(system: &System, state: &State) -> bool {
-    let ended = |thread: &Thread| thread.has_ended(system) && thread.buffer.is_empty();
+    let ended = |thread: &Arc<Thread>| thread.has_ended(system) && thread.buffer.is_empty();
     state.fault.is_none() && state.threads.iter().all(ended)
 }
 

@@ -9,6 +9,7 @@ use palisade_explore::Explicit;
 use palisade_memory::{Model, State};
 use palisade_program::running::Liveness;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 #[test]
 fn oracle_states_are_those_of_the_machine() {
@@ -29,7 +30,7 @@ fn oracle_states_are_those_of_the_machine() {
             }
             let liveness = Liveness::new(&system);
             let forget_dead = |mut state: State| {
-                for frame in state.threads.iter_mut().flat_map(|thread| &mut thread.frames) {
+                for frame in state.threads.iter_mut().flat_map(|thread| &mut Arc::make_mut(thread).frames) {
                     for register in liveness.dead(frame.code, frame.location) {
                         frame.registers[register.index()] = 0;
                     }

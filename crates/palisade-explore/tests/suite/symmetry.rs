@@ -88,7 +88,8 @@ fn text(seed: u64) -> String {
     let breaks = random.percent(25);
     let mut body = Vec::new();
     for _ in 0..length {
-        let statement = if breaks && random.percent(30) { *random.pick(&BREAKING) } else { *random.pick(&SYMMETRIC) };
+        let statement =
+            if breaks && random.percent(30) { *random.pick(&BREAKING) } else { *random.pick(&SYMMETRIC) };
         body.push(statement);
     }
     // Indices from 0, from 1, or far apart; nobody is another number.
@@ -99,12 +100,16 @@ fn text(seed: u64) -> String {
         _ => (vec![3, 1, 0], 2),
     };
     let first = if random.percent(30) { *random.pick(&ids[..threads]) } else { nobody };
-    let mut text = format!("shared owner: 0..3 = {first}; shared top = 0; shared data: 0..9; shared flags[4]: 0..9;\n");
+    let mut text =
+        format!("shared owner: 0..3 = {first}; shared top = 0; shared data: 0..9; shared flags[4]: 0..9;\n");
     let odd = if random.percent(15) { random.below(threads) } else { threads };
     for thread in 0..threads {
         let address = 100 + 10 * ids[thread];
         let init = if thread == odd && random.percent(50) { 1 } else { 0 };
-        text += &format!("shared next{thread} at {address} = 0; shared value{thread} at {} : 0..9 = {init};\n", address + 1);
+        text += &format!(
+            "shared next{thread} at {address} = 0; shared value{thread} at {} : 0..9 = {init};\n",
+            address + 1
+        );
         text += &format!("shared own{thread}: 0..9;\n");
     }
     for thread in 0..threads {
@@ -115,7 +120,9 @@ fn text(seed: u64) -> String {
         }
         own = own.replace("MINE", &mine).replace("ME", &me);
         own = own.replace("OWN", &format!("own{thread}")).replace("NOBODY", &nobody.to_string());
-        text += &format!("process w{thread} {{\n    let i: 0..3 = {nobody}; let p = 0; let d: 0..9 = 0; let b: bool;\n    {own}\n}}\n");
+        text += &format!(
+            "process w{thread} {{\n    let i: 0..3 = {nobody}; let p = 0; let d: 0..9 = 0; let b: bool;\n    {own}\n}}\n"
+        );
     }
     if random.percent(40) {
         let mut own = Vec::new();
@@ -123,7 +130,9 @@ fn text(seed: u64) -> String {
             own.push(*random.pick(&OBSERVER));
         }
         let own = own.join("\n    ").replace("NOBODY", &nobody.to_string());
-        text += &format!("process main {{\n    let i: 0..3 = {nobody}; let p = 0; let d: 0..9 = 0;\n    {own}\n}}\n");
+        text += &format!(
+            "process main {{\n    let i: 0..3 = {nobody}; let p = 0; let d: 0..9 = 0;\n    {own}\n}}\n"
+        );
     }
     match random.below(8) {
         0 => text += "final data != 1;\n",
@@ -137,7 +146,9 @@ fn text(seed: u64) -> String {
 }
 
 fn program(text: &str) -> Program {
-    parse(Language::Pal, &Source::new("test.pal", text)).unwrap_or_else(|found| panic!("{found:?}\n{text}")).program
+    parse(Language::Pal, &Source::new("test.pal", text))
+        .unwrap_or_else(|found| panic!("{found:?}\n{text}"))
+        .program
 }
 
 fn task(program: &Program, model: Model, reduction: Reduction) -> Task<'_> {
@@ -166,14 +177,17 @@ fn differential_verdicts_are_those_of_brute_force() {
                 Answer::Inconclusive => continue,
             };
             let shown = || format!("seed {seed}, {}\n{text}", model.name());
-            let outcome = Explicit.check(&task(&program, model, Reduction::Full).analysis(), &Limits::unlimited(1));
+            let outcome =
+                Explicit.check(&task(&program, model, Reduction::Full).analysis(), &Limits::unlimited(1));
             assert_eq!(Safety::word(&outcome.verdict), expected, "{}", shown());
             if let Verdict::Violated(witness) = &outcome.verdict {
-                let replayed = replay(machine, &witness.run).unwrap_or_else(|why| panic!("{why}\n{}", shown()));
+                let replayed =
+                    replay(machine, &witness.run).unwrap_or_else(|why| panic!("{why}\n{}", shown()));
                 assert!(replayed.violation.is_some(), "{}", shown());
                 bad += 1;
             }
-            let again = Explicit.check(&task(&program, model, Reduction::Full).analysis(), &Limits::unlimited(2));
+            let again =
+                Explicit.check(&task(&program, model, Reduction::Full).analysis(), &Limits::unlimited(2));
             assert_eq!(again.verdict, outcome.verdict, "{}", shown());
             assert_eq!(again.stats.get("states"), outcome.stats.get("states"), "{}", shown());
             fewer += usize::from(outcome.stats.get("symmetric_threads").is_some_and(|threads| threads > 0));
@@ -182,7 +196,10 @@ fn differential_verdicts_are_those_of_brute_force() {
     }
     println!("{compared} compared, {bad} unsafe, {fewer} with symmetric threads");
     if seeds.suffice() {
-        assert!(compared > 800 && bad > 200 && fewer > 300, "{compared} compared, {bad} unsafe, {fewer} symmetric");
+        assert!(
+            compared > 800 && bad > 200 && fewer > 300,
+            "{compared} compared, {bad} unsafe, {fewer} symmetric"
+        );
     }
 }
 

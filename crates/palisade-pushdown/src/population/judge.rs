@@ -10,6 +10,7 @@ use palisade_base::limits;
 use palisade_memory::{Section, State};
 use palisade_program::running::ThreadId;
 use rustc_hash::FxHashSet;
+use std::sync::Arc;
 
 /// More thread states or contents of memory than this count as growth without bound.
 const MAX_DISTINCT: usize = 1 << 20;
@@ -34,7 +35,7 @@ impl Population<'_, '_> {
             return false;
         }
         let holds = locals.into_iter().any(|&local| tokens.local(local).hold != Hold::Outside);
-        let thread = |local: &LocalId| tokens.local(*local).thread.clone();
+        let thread = |local: &LocalId| Arc::new(tokens.local(*local).thread.clone());
         let mut state = State {
             memory: memory.to_vec().into(),
             threads: marking.named.iter().map(thread).collect(),

@@ -16,6 +16,7 @@ use palisade_memory::{Machine, Model, State};
 use palisade_program::running::{Structure, System};
 use palisade_program::{Instantiation, Value, lower, print};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What is seen of a state: the locations of the threads, and the values of their registers and of memory.
 type Seen = (Vec<(u32, Vec<Value>)>, Vec<Value>);
@@ -25,7 +26,7 @@ type Seen = (Vec<(u32, Vec<Value>)>, Vec<Value>);
 fn reachable(system: &System, original: &System) -> Option<BTreeSet<Seen>> {
     let found = brute::reachable(Machine::new(system, Model::Tso), Scope::states(6_000));
     let seen = |state: &State| {
-        let thread = |thread: &palisade_memory::Thread| {
+        let thread = |thread: &Arc<palisade_memory::Thread>| {
             let [frame] = thread.frames.as_slice() else { return None };
             let code = &original.codes[frame.code];
             let known = frame.location.index() < code.location_count() && thread.buffer.is_empty();

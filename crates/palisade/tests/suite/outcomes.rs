@@ -3,6 +3,7 @@
 use palisade::memory::Machine;
 use palisade::{Interlocked, Language, Limits, Listed, Listing, Model, Options, Source};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 fn listing(language: Language, text: &str, listed: Listed) -> Listing {
     let input = palisade::read(Source::new("test", text), language, None);
@@ -23,8 +24,9 @@ fn outcomes(listing: &Listing, model: Model) -> BTreeSet<Vec<i64>> {
         let machine = Machine { system: &run.system, model, interlocked: run.interlocked };
         let replay = palisade::trace::take(machine, &run.run).expect("the run can be taken");
         let last = replay.states.last().expect("there is a first state");
-        let ended =
-            |thread: &palisade::memory::Thread| thread.has_ended(&run.system) && thread.buffer.is_empty();
+        let ended = |thread: &Arc<palisade::memory::Thread>| {
+            thread.has_ended(&run.system) && thread.buffer.is_empty()
+        };
         assert!(last.fault.is_none() && last.threads.iter().all(ended));
     }
     outcomes.found.into_keys().collect()
