@@ -136,7 +136,7 @@ impl Symmetry {
         let to = self.positions.get(&role).map(|&position| g.image(position.into()));
         image.thread.role = to.map_or(role, |to| self.roles[to]);
         for frame in &mut image.thread.frames {
-            let kinds = &self.registers[frame.code];
+            let kinds = &self.registers[frame.code][frame.location.index()];
             for (value, kind) in frame.registers.iter_mut().zip(kinds) {
                 *value = self.value(*kind, g, *value);
             }
@@ -167,7 +167,7 @@ impl Symmetry {
         };
         for frame in &local.thread.frames {
             let dead = machine.liveness().dead(frame.code, frame.location);
-            let kinds = &self.registers[frame.code];
+            let kinds = &self.registers[frame.code][frame.location.index()];
             for (index, (&value, &kind)) in frame.registers.iter().zip(kinds).enumerate() {
                 if kind != 0 && !dead.contains(&RegId::from_index(index)) {
                     mention(of(kind, value));

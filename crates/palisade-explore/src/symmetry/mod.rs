@@ -36,9 +36,9 @@ use action::Shapes;
 pub(crate) use action::{Permutation, Shape};
 pub(crate) use normal::Unknown;
 use palisade_automata::{Pointers, ThreadMachine};
-use palisade_base::IdVec;
+use palisade_base::{Id, IdVec};
 use palisade_program::Value;
-use palisade_program::running::{CellId, CodeId, Liveness, RegId, RoleId, System, ThreadId};
+use palisade_program::running::{CellId, CodeId, Liveness, Location, RegId, RoleId, System, ThreadId};
 use rustc_hash::FxHashMap;
 use sorts::{Body, Family, Sorts};
 use std::ops::Range;
@@ -82,7 +82,8 @@ pub(crate) struct Symmetry {
     codes: Vec<CodeId>,
     positions: FxHashMap<RoleId, u8>,
     kinds: Vec<Kind>,
-    registers: IdVec<CodeId, Vec<KindId>>,
+    /// By location and register. Registers that are dead have any kind.
+    registers: IdVec<CodeId, Vec<Vec<KindId>>>,
     cells: IdVec<CellId, KindId>,
     /// For each cell that belongs to a thread, its family and its position.
     owners: IdVec<CellId, Option<(u32, u8)>>,
@@ -91,10 +92,15 @@ pub(crate) struct Symmetry {
     moved: Vec<CellId>,
     /// By thread.
     position: Vec<Option<usize>>,
-    pub shapes: Shapes,
+    shapes: Shapes,
 }
 
 impl Symmetry {
+    /// The kind of a register at a location where it is live.
+    fn register(&self, code: CodeId, location: Location, register: RegId) -> KindId {
+        self.registers[code][location.index()][register.index()]
+    }
+
     /// The largest symmetry that is found, if there is one.
     pub fn find(machine: &ThreadMachine<'_>) -> Option<Symmetry> {
         let system = machine.machine.system;
@@ -166,10 +172,16 @@ impl Symmetry {
             }
             kind
         };
-        let mut registers: IdVec<CodeId, Vec<KindId>> = system.codes.iter().map(|_| Vec::new()).collect();
+        let mut registers: IdVec<CodeId, Vec<Vec<KindId>>> =
+            system.codes.iter().map(|_| Vec::new()).collect();
         for (index, body) in bodies.iter().enumerate() {
-            let of = |register: RegId| numbers[&sorts.of_register(index, register)];
-            let kinds: Vec<KindId> = system.codes[body.codes[0]].registers.ids().map(of).collect();
+            let code = &system.codes[body.codes[0]];
+            let at = |location: usize| {
+                let location = Location::from_index(location);
+                let of = |register: RegId| numbers[&sorts.of_register(index, location, register)];
+                code.registers.ids().map(of).collect::<Vec<KindId>>()
+            };
+            let kinds: Vec<Vec<KindId>> = (0..code.location_count()).map(at).collect();
             body.codes.iter().for_each(|&code| registers[code].clone_from(&kinds));
         }
         let mut owners: IdVec<CellId, Option<(u32, u8)>> = vec![None; system.cells.len()].into();

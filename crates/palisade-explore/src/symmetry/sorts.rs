@@ -2,7 +2,8 @@
 //!
 //! *Idea.* Threads with the same text differ only in constants and cells. At each place of the text, these form a
 //! *family*: one value, or one cell, per thread. A permutation of the threads permutes each family. Registers and
-//! cells get *kinds* by unification: what is assigned from, or compared with, one another is of one kind. A kind
+//! cells get *kinds* by unification: what is assigned from, or compared with, one another is of one kind. A register
+//! has a kind at each location where it is live, because lowering uses registers for more than one purpose. A kind
 //! knows its families, and the values that must stay where they are. Arithmetic makes new families from old ones: if
 //! `a` and `b` are the nodes of two threads, then `a + 8` and `b + 8` are their second fields.
 //!
@@ -13,8 +14,8 @@ use palisade_automata::Pointers;
 use palisade_base::limits;
 use palisade_program::Value;
 use palisade_program::running::{
-    Address, BinaryOp, CellId, CodeId, Expr, Fault, Instr, Liveness, RegId, Rmw, System, UnaryOp, binary,
-    unary,
+    Address, BinaryOp, CellId, CodeId, Edge, Expr, Fault, Instr, Liveness, Location, RegId, Rmw, System, UnaryOp,
+    binary, unary,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -82,8 +83,9 @@ pub(super) struct Sorts<'a> {
     pointers: &'a Pointers,
     parents: Vec<Var>,
     kinds: Vec<Kind>,
-    /// The first register of each body.
-    registers: Vec<Var>,
+    /// Of each body: the kind of the first register at the first location, and how many registers there are.
+    registers: Vec<(Var, Var)>,
+    liveness: &'a Liveness,
     /// By the expression of the first thread of the body.
     nodes: FxHashMap<*const Expr, Var>,
     operations: Vec<Operation<'a>>,
@@ -95,12 +97,31 @@ pub(super) struct Sorts<'a> {
 
 type Guess<T> = Result<T, Conflict>;
 
+/// An edge of a body.
+#[derive(Clone, Copy)]
+struct At {
+    body: usize,
+    source: Location,
+    target: Location,
+}
+
+/// The register that an instruction assigns.
+pub(super) fn assigned(instr: &Instr) -> Option<RegId> {
+    match instr {
+        Instr::Assign(register, _)
+        | Instr::Havoc(register, _, _)
+        | Instr::Load(register, _)
+        | Instr::Locked { result: register, .. } => Some(*register),
+        _ => None,
+    }
+}
+
 impl<'a> Sorts<'a> {
     /// Guesses the kinds of all registers and cells.
     pub fn guess(
         system: &'a System,
         pointers: &'a Pointers,
-        liveness: &Liveness,
+        liveness: &'a Liveness,
         bodies: &'a [Body],
     ) -> Guess<Sorts<'a>> {
         let mut sorts = Sorts {
@@ -109,6 +130,7 @@ impl<'a> Sorts<'a> {
             parents: Vec::new(),
             kinds: Vec::new(),
             registers: Vec::new(),
+            liveness,
             nodes: FxHashMap::default(),
             operations: Vec::new(),
             places: Vec::new(),
@@ -119,14 +141,15 @@ impl<'a> Sorts<'a> {
         // The kinds of cells come first.
         system.cells.ids().for_each(|_| _ = sorts.fresh());
         for body in bodies {
-            let first = sorts.kinds.len() as Var;
-            sorts.registers.push(first);
             let code = &system.codes[body.codes[0]];
-            code.registers.ids().for_each(|_| _ = sorts.fresh());
+            let count = code.registers.len();
+            sorts.registers.push((sorts.kinds.len() as Var, count as Var));
+            (0..count * code.location_count()).for_each(|_| _ = sorts.fresh());
             // Registers that are read before they are written are 0.
+            let index = sorts.registers.len() - 1;
             let dead = liveness.dead(body.codes[0], code.entry);
             for register in code.registers.ids().filter(|register| !dead.contains(register)) {
-                sorts.fix(first + register.0, 0)?;
+                sorts.fix(sorts.register(index, code.entry, register), 0)?;
             }
         }
         for index in 0..bodies.len() {
@@ -164,8 +187,13 @@ impl<'a> Sorts<'a> {
         self.find(cell.0)
     }
 
-    pub fn of_register(&self, body: usize, register: RegId) -> Var {
-        self.find(self.registers[body] + register.0)
+    pub fn of_register(&self, body: usize, location: Location, register: RegId) -> Var {
+        self.find(self.register(body, location, register))
+    }
+
+    fn register(&self, body: usize, location: Location, register: RegId) -> Var {
+        let (first, count) = self.registers[body];
+        first + location.0 * count + register.0
     }
 
     /// The kind of an expression of the first thread of a body.
@@ -296,14 +324,21 @@ impl<'a> Sorts<'a> {
         for edge in 0..edges[0].len() {
             limits::checkpoint();
             let instrs: Vec<&'a Instr> = edges.iter().map(|edges| &edges[edge].instr).collect();
-            self.instr(body, index, &instrs)?;
+            let Edge { source, target, .. } = edges[0][edge];
+            self.instr(body, At { body: index, source, target }, &instrs)?;
+            let dead = self.liveness.dead(body.codes[0], target);
+            for register in system.codes[body.codes[0]].registers.ids() {
+                if assigned(instrs[0]) != Some(register) && !dead.contains(&register) {
+                    let before = self.register(index, source, register);
+                    self.unite(before, self.register(index, target, register))?;
+                }
+            }
         }
         Ok(())
     }
 
-    fn instr(&mut self, body: &'a Body, index: usize, instrs: &[&'a Instr]) -> Guess<()> {
-        let register = |register: RegId| register.0;
-        let first = self.registers[index];
+    fn instr(&mut self, body: &'a Body, index: At, instrs: &[&'a Instr]) -> Guess<()> {
+        let after = |sorts: &Sorts<'_>, r: RegId| sorts.register(index.body, index.target, r);
         match instrs[0] {
             Instr::Assign(r, _) => {
                 let exprs = pick(instrs, |instr| match instr {
@@ -311,7 +346,7 @@ impl<'a> Sorts<'a> {
                     _ => unreachable!("one text"),
                 });
                 let value = self.expr(body, index, &exprs)?;
-                self.unite(first + register(*r), value)?;
+                self.unite(after(self, *r), value)?;
             }
             Instr::Assume(_) | Instr::Assert(..) => {
                 let exprs = pick(instrs, |instr| match instr {
@@ -322,7 +357,7 @@ impl<'a> Sorts<'a> {
             }
             Instr::Load(r, _) => {
                 for cell in self.address(body, index, instrs)? {
-                    self.unite(first + register(*r), cell.0)?;
+                    self.unite(after(self, *r), cell.0)?;
                 }
             }
             Instr::Store(..) => {
@@ -350,7 +385,7 @@ impl<'a> Sorts<'a> {
                     }
                 }
                 for cell in cells.iter().filter(|_| *rmw != Rmw::Cas) {
-                    self.unite(first + register(*result), cell.0)?;
+                    self.unite(after(self, *result), cell.0)?;
                 }
             }
             Instr::Nop
@@ -365,7 +400,7 @@ impl<'a> Sorts<'a> {
     }
 
     /// The cells that an instruction may access, in any thread of the body.
-    fn address(&mut self, body: &'a Body, index: usize, instrs: &[&'a Instr]) -> Guess<Vec<CellId>> {
+    fn address(&mut self, body: &'a Body, index: At, instrs: &[&'a Instr]) -> Guess<Vec<CellId>> {
         let addresses = pick(instrs, |instr| match instr {
             Instr::Load(_, address) | Instr::Store(address, _) | Instr::Locked { address, .. } => address,
             _ => unreachable!("these access memory"),
@@ -382,7 +417,8 @@ impl<'a> Sorts<'a> {
                     self.places.push((Place::Element { base: *array, len: *len }, value));
                 } else {
                     for offset in 0..*len {
-                        let cells: Vec<CellId> = bases.iter().map(|array| CellId(array.0 + offset)).collect();
+                        let cells: Vec<CellId> =
+                            bases.iter().map(|array| CellId(array.0 + offset)).collect();
                         self.cells(body, &cells)?;
                     }
                 }
@@ -401,10 +437,9 @@ impl<'a> Sorts<'a> {
         Ok(all)
     }
 
-    fn expr(&mut self, body: &'a Body, index: usize, exprs: &[&'a Expr]) -> Guess<Var> {
-        let first = self.registers[index];
+    fn expr(&mut self, body: &'a Body, index: At, exprs: &[&'a Expr]) -> Guess<Var> {
         let var = match exprs[0] {
-            Expr::Reg(register) => first + register.0,
+            Expr::Reg(register) => self.register(index.body, index.source, *register),
             Expr::Const(_) => {
                 let var = self.fresh();
                 let values = exprs.iter().map(|e| match e {

@@ -12,19 +12,20 @@
 //! 6. What is assigned, loaded or stored has the kind of its target. Where it is converted to the target's type, this
 //!    commutes with g.
 //! 7. Locked arithmetic, and registers with a value of choice, have kinds without families.
+//! 8. A register that a step does not assign, and that is live after it, keeps its kind.
 //!
 //! By induction over runs, all values in a reachable state are among those that are checked, and so are their images.
 //! Cells of one family have the same type, and their initial values are mapped to each other. Threads that properties
 //! name, and cells and registers that they read, are not moved.
 
-use super::sorts::{Body, Sorts, is_truth, operand};
+use super::sorts::{Body, Sorts, assigned, is_truth, operand};
 use super::{Conflict, KindId, Permutation, Symmetry};
 use palisade_automata::Pointers;
 use palisade_base::{Id, limits};
 use palisade_program::Value;
 use palisade_program::running::{
-    Address, BinaryOp, Cell, CellId, Code, CodeId, Condition, Domain, Expr, GoalKind, Instr, Liveness,
-    Location, Outside, RegId, Rmw, System, Type, binary, unary,
+    Address, BinaryOp, Cell, CellId, Code, CodeId, Condition, Domain, Edge, Expr, GoalKind, Instr, Liveness, Location,
+    Outside, RegId, Rmw, System, Type, binary, unary,
 };
 use rustc_hash::FxHashMap;
 
@@ -78,7 +79,9 @@ fn blind(symmetry: &Symmetry, system: &System, condition: &Condition) -> Result<
             }
             let Condition::Register(_, register) = condition else { return Ok(()) };
             let code = system.roles[system.instances[*thread].role].code;
-            still(symmetry, symmetry.registers[code][register.index()], block_of)
+            // It may be anywhere, and properties keep it alive.
+            let mut kinds = symmetry.registers[code].iter().map(|kinds| kinds[register.index()]);
+            kinds.try_for_each(|kind| still(symmetry, kind, block_of))
         }
         Condition::Count(places) => {
             for (block, range) in symmetry.blocks.iter().enumerate() {
@@ -130,11 +133,14 @@ struct Three<'c, T> {
     there: &'c T,
     /// The code of the thread.
     code: CodeId,
+    /// Where it is.
+    source: Location,
 }
 
 impl<'c, T> Three<'c, T> {
     fn map<U>(&self, part: impl Fn(&'c T) -> &'c U) -> Three<'c, U> {
-        Three { first: part(self.first), here: part(self.here), there: part(self.there), code: self.code }
+        let Three { first, here, there, code, source } = *self;
+        Three { first: part(first), here: part(here), there: part(there), code, source }
     }
 }
 
@@ -192,19 +198,34 @@ impl Check<'_> {
             && types(here) == types(there)
             && registers[code] == registers[image]
             && dead(code).eq(dead(image))
-            && live.map(|register| registers[code][register.index()]).all(|kind| self.act(kind, 0) == 0)
+            && live
+                .map(|register| self.symmetry.register(code, here.entry, register))
+                .all(|kind| self.act(kind, 0) == 0)
             && here.edges().ids().all(|edge| {
                 limits::checkpoint();
                 let edges = [first, code, image].map(|code| &self.system.codes[code].edges()[edge]);
                 let [first, here, there] = edges.map(|edge| &edge.instr);
-                edges[1].source == edges[2].source
-                    && edges[1].target == edges[2].target
-                    && self.instr(code, &Three { first, here, there, code })
+                let (source, target) = (edges[1].source, edges[1].target);
+                (source, target) == (edges[2].source, edges[2].target)
+                    && self.keeps(code, edges[1])
+                    && self.instr(target, &Three { first, here, there, code, source })
             })
     }
 
-    fn instr(&self, code: CodeId, instr: &Three<'_, Instr>) -> bool {
-        let register = |register: RegId| self.symmetry.registers[code][register.index()];
+    /// Whether registers that an edge does not assign keep their kinds.
+    fn keeps(&self, code: CodeId, edge: &Edge) -> bool {
+        let dead = self.liveness.dead(code, edge.target);
+        self.system.codes[code].registers.ids().all(|register| {
+            let kind = |location| self.symmetry.register(code, location, register);
+            assigned(&edge.instr) == Some(register)
+                || dead.contains(&register)
+                || kind(edge.source) == kind(edge.target)
+        })
+    }
+
+    fn instr(&self, target: Location, instr: &Three<'_, Instr>) -> bool {
+        let (code, source) = (instr.code, instr.source);
+        let register = |register: RegId| self.symmetry.register(code, target, register);
         let ty = |register: RegId| self.system.codes[code].registers[register].ty;
         match (instr.first, instr.here, instr.there) {
             (_, Instr::Nop, Instr::Nop)
@@ -216,22 +237,22 @@ impl Check<'_> {
                 *there == Instr::Havoc(*r, *lo, *hi) && register(*r) == 0
             }
             (Instr::Assign(_, first), Instr::Assign(r, here), Instr::Assign(s, there)) => {
-                let e = Three { first, here, there, code };
+                let e = Three { first, here, there, code, source };
                 r == s
                     && self.expr(&e)
                     && self.kind(first) == register(*r)
                     && self.fits(register(*r), ty(*r), self.pointers.values(code, here).as_deref())
             }
             (Instr::Assume(first), Instr::Assume(here), Instr::Assume(there)) => {
-                let e = Three { first, here, there, code };
+                let e = Three { first, here, there, code, source };
                 self.expr(&e) && self.same_truth(&e)
             }
             (Instr::Assert(first, _), Instr::Assert(here, check), Instr::Assert(there, other)) => {
-                let e = Three { first, here, there, code };
+                let e = Three { first, here, there, code, source };
                 check == other && self.expr(&e) && self.same_truth(&e)
             }
             (Instr::Load(_, first), Instr::Load(r, here), Instr::Load(s, there)) => {
-                let address = Three { first, here, there, code };
+                let address = Three { first, here, there, code, source };
                 r == s
                     && self.address(&address).is_some_and(|cells| {
                         cells.into_iter().all(|cell| {
@@ -241,8 +262,8 @@ impl Check<'_> {
                     })
             }
             (Instr::Store(first, value), Instr::Store(here, e), Instr::Store(there, image)) => {
-                let address = Three { first, here, there, code };
-                let e = Three { first: value, here: e, there: image, code };
+                let address = Three { first, here, there, code, source };
+                let e = Three { first: value, here: e, there: image, code, source };
                 self.expr(&e) && self.address(&address).is_some_and(|cells| self.stored(&e, &cells))
             }
             (
@@ -250,7 +271,7 @@ impl Check<'_> {
                 Instr::Locked { rmw, result, address: here, operands },
                 Instr::Locked { rmw: other, result: other_result, address: there, operands: images },
             ) => {
-                let address = Three { first, here, there, code };
+                let address = Three { first, here, there, code, source };
                 let Some(cells) = self.address(&address) else { return false };
                 let mut all = values.iter().zip(operands).zip(images);
                 let plain = |kind: KindId| kind == 0;
@@ -266,7 +287,7 @@ impl Check<'_> {
                     && operands.len() == images.len()
                     && answers
                     && all.all(|((first, here), there)| {
-                        let e = Three { first, here, there, code };
+                        let e = Three { first, here, there, code, source };
                         let moves = matches!(rmw, Rmw::Cas | Rmw::Exchange);
                         let still = || {
                             plain(self.kind(e.first))
@@ -327,7 +348,7 @@ impl Check<'_> {
         match (e.here, e.there) {
             (Expr::Const(value), Expr::Const(image)) => self.act(result, *value) == *image,
             (Expr::Reg(register), Expr::Reg(image)) => {
-                register == image && self.symmetry.registers[e.code][register.index()] == result
+                register == image && self.symmetry.register(e.code, e.source, *register) == result
             }
             (Expr::Unary(op, _), Expr::Unary(other, _)) => {
                 let a = left();
@@ -375,17 +396,17 @@ impl Check<'_> {
 
     /// The cells that an address may lead to, if the image of the address leads to the images of the cells.
     fn address(&self, address: &Three<'_, Address>) -> Option<Vec<CellId>> {
-        let code = address.code;
+        let Three { code, source, .. } = *address;
         let e = match (address.first, address.here, address.there) {
             (_, Address::Cell(cell), Address::Cell(image)) => {
                 return (self.cell(*cell) == *image).then(|| vec![*cell]);
             }
             (Address::Element { index: first, .. }, Address::Element { index: here, .. }, there) => {
                 let Address::Element { index: there, .. } = there else { return None };
-                Three { first, here, there, code }
+                Three { first, here, there, code, source }
             }
             (Address::Pointer(first), Address::Pointer(here), Address::Pointer(there)) => {
-                Three { first, here, there, code }
+                Three { first, here, there, code, source }
             }
             _ => return None,
         };
