@@ -13,7 +13,8 @@
 //! - [`on_demand`] is the thread automaton used by searches. Thread states have numbers, and moves are
 //!   computed when they are first needed.
 //!
-//! - [`Pointers`] says which cells a pointer may point to, and [`CellSets`] whether accesses can conflict.
+//! - [`Pointers`] says which cells a pointer may point to, and which values registers and cells may hold;
+//!   [`CellSets`] says whether accesses can conflict.
 //!
 //! What is absent: nothing here looks at two threads at once, and nothing here defines what a step does.
 

@@ -15,7 +15,9 @@
 //!    in the search (Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems", 1996).
 //! 2. *Collapsed local steps* commute with the steps of others in the same way. All local steps are recorded,
 //!    also those after which a thread is stuck and forgotten.
-//! 3. *Symmetry* exchanges threads with the same role, which have the same code.
+//! 3. *Symmetry* exchanges threads with the same role, which have the same code. Threads that differ in data
+//!    ([`crate::symmetry`]) have codes of their own, with the same edges. The initial states are invariant, so what one
+//!    of them does in some run, each of them does in some run: the steps of one are noted as steps of all.
 //! 4. *Chains* take all steps of the states that are left out.
 //!
 //! Runs end where no step is possible, and the reductions keep these states; see [`crate::ends`].

@@ -19,7 +19,8 @@
 //! 2. *Collapsed local steps* are taken in every run to a final state, because the thread reaches its end.
 //!    They commute with the steps of others, so the run that takes them at once ends in the same state. A
 //!    thread that gets stuck never ends, so nothing is lost where it is forgotten.
-//! 3. *Symmetry* exchanges threads that no observed condition names. That changes no observed value.
+//! 3. *Symmetry* exchanges threads of one role that no observed condition names. That changes no observed value.
+//!    Threads that differ in data are not exchanged.
 //! 4. *Chains* leave out states with one successor. Final states have none, and here they are stored.
 //!
 //! *Differences from the search for bad states.* The search does not stop at a final state. States after a

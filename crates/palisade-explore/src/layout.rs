@@ -4,6 +4,9 @@
 //! thread state). Fields have only the bits they need now and never cross a word. When numbers outgrow their
 //! fields, the search starts again with wider fields. The thread automaton is kept, so this happens a few
 //! times at most.
+//!
+//! Threads of one role that no property names are kept sorted. [`crate::symmetry`] exchanges threads that differ in
+//! data.
 
 use crate::automaton::{Automaton, Need, Target};
 use crate::symmetry::Unknown;

@@ -26,7 +26,8 @@
 //!      there is a settled one. From a settled state, the search reaches a goal if the machine does: steps that
 //!      change what goals see are not collapsed, the others can be taken at once.
 //! 2. *Symmetry.* Threads of one role that no goal names are interchangeable. Exchanging them maps runs to
-//!    runs, stuck states to stuck states, and goals to goals.
+//!    runs, stuck states to stuck states, and goals to goals. The same holds for threads that differ in data
+//!    ([`crate::symmetry`]): what they wait for is mapped as well.
 //! 3. *Persistent sets*, only for deadlocks. Let a run w lead from a visited state to a stuck one. By the
 //!    argument in [`crate::coverage`](mod@crate::coverage), the search takes all steps of w, with other steps in
 //!    between that are independent of the rest of w. So these can come after w. They lead from a stuck state to

@@ -14,8 +14,8 @@ use palisade_automata::Pointers;
 use palisade_base::limits;
 use palisade_program::Value;
 use palisade_program::running::{
-    Address, BinaryOp, CellId, CodeId, Edge, Expr, Fault, Instr, Liveness, Location, RegId, Rmw, System, UnaryOp,
-    binary, unary,
+    Address, BinaryOp, CellId, CodeId, Edge, Expr, Fault, Instr, Liveness, Location, RegId, Rmw, System,
+    UnaryOp, binary, unary,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -417,8 +417,7 @@ impl<'a> Sorts<'a> {
                     self.places.push((Place::Element { base: *array, len: *len }, value));
                 } else {
                     for offset in 0..*len {
-                        let cells: Vec<CellId> =
-                            bases.iter().map(|array| CellId(array.0 + offset)).collect();
+                        let cells: Vec<CellId> = bases.iter().map(|array| CellId(array.0 + offset)).collect();
                         self.cells(body, &cells)?;
                     }
                 }

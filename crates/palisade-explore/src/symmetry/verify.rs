@@ -24,8 +24,8 @@ use palisade_automata::Pointers;
 use palisade_base::{Id, limits};
 use palisade_program::Value;
 use palisade_program::running::{
-    Address, BinaryOp, Cell, CellId, Code, CodeId, Condition, Domain, Edge, Expr, GoalKind, Instr, Liveness, Location,
-    Outside, RegId, Rmw, System, Type, binary, unary,
+    Address, BinaryOp, Cell, CellId, Code, CodeId, Condition, Domain, Edge, Expr, GoalKind, Instr, Liveness,
+    Location, Outside, RegId, Rmw, System, Type, binary, unary,
 };
 use rustc_hash::FxHashMap;
 
