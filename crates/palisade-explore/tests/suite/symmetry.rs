@@ -103,8 +103,8 @@ fn text(seed: u64) -> String {
     let mut text =
         format!("shared owner: 0..3 = {first}; shared top = 0; shared data: 0..9; shared flags[4]: 0..9;\n");
     let odd = if random.percent(15) { random.below(threads) } else { threads };
-    for thread in 0..threads {
-        let address = 100 + 10 * ids[thread];
+    for (thread, id) in ids[..threads].iter().enumerate() {
+        let address = 100 + 10 * id;
         let init = if thread == odd && random.percent(50) { 1 } else { 0 };
         text += &format!(
             "shared next{thread} at {address} = 0; shared value{thread} at {} : 0..9 = {init};\n",
@@ -112,8 +112,8 @@ fn text(seed: u64) -> String {
         );
         text += &format!("shared own{thread}: 0..9;\n");
     }
-    for thread in 0..threads {
-        let (me, mine) = (ids[thread].to_string(), (100 + 10 * ids[thread]).to_string());
+    for (thread, id) in ids[..threads].iter().enumerate() {
+        let (me, mine) = (id.to_string(), (100 + 10 * id).to_string());
         let mut own = body.join("\n    ");
         if thread == odd && random.percent(50) {
             own = own.replace("d + 1", "d + 2").replace("sfence;", "skip;");
