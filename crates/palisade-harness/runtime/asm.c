@@ -47,6 +47,68 @@ LOCKED(4)
 LOCKED(8)
 LOCKED(16)
 
+/* A search through all executions has to know what a step touches before it is taken. Here it does not. */
+static void pal_not_searched(uint64_t place)
+{
+    if (pal.command.flags & EXPLORE && !pal.quiet && !pal_is_alone()) {
+        pal_note_about(N_CALL, 0, place);
+    }
+}
+
+/* Functions of Rust's standard library that are precompiled and order what threads do (src/standard.rs).
+ *
+ * A function that waits gives up a lock when it begins, and has taken it when it returns, each with a locked
+ * instruction. */
+static __attribute__((used)) void pal_wait(uint64_t object, uint64_t before, uint64_t nothing, uint64_t place)
+{
+    (void)before, (void)nothing;
+    pal_not_searched(place);
+    pal_event(object, HEAD(K_LOCKED, O_ACQ_REL, 4), place);
+}
+
+/* A function that takes a lock reads it first. */
+static __attribute__((used)) void pal_take_begins(uint64_t object, uint64_t before, uint64_t nothing, uint64_t place)
+{
+    (void)before, (void)nothing;
+    pal_not_searched(place);
+    pal_event(object, HEAD(K_LOAD, O_RELAXED, 4), place);
+}
+
+static __attribute__((used)) void pal_once_begins(uint64_t object, uint64_t before, uint64_t nothing, uint64_t place)
+{
+    (void)before, (void)nothing, (void)place;
+    pal.self->once[pal.self->once_count++ % MAX_ONCE] = object;
+}
+
+/* If everything had been done before, it was only read. Otherwise it was written in the step before. */
+static __attribute__((used)) void pal_once_ends(uint64_t object, uint64_t before, uint64_t nothing, uint64_t place)
+{
+    (void)nothing;
+    pal.self->once_count--;
+    if (*(volatile uint32_t *)object == (uint32_t)before) {
+        pal_event(object, HEAD(K_LOAD, O_ACQUIRE, 4), place);
+    } else {
+        pal_not_searched(place);
+        pal_also(object, HEAD(K_LOCKED, O_ACQ_REL, 4), place);
+    }
+}
+
+/* Whether the calling thread is about to wake up others because it has done what is to be done once. It has
+ * written that to the object already. */
+int pal_is_once(uint64_t object)
+{
+    for (unsigned i = 0; i < pal.self->once_count && i < MAX_ONCE; i++) {
+        if (pal.self->once[i] == object) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* What src/link.rs generates: the object, its value before the call, and the place of the call are above the
+ * return address. The third argument is lost on the way. */
+#define OBJECT_ABOVE "    movq 136(%rsp), %rdi\n    movq 144(%rsp), %rsi\n    movq 160(%rsp), %rcx\n"
+
 /* The address, if there is one, is above the return address. */
 #define ADDRESS_ABOVE "    movq 136(%rsp), %rdi\n    movq 128(%rsp), %rsi\n"
 /* What src/audit.rs generates: the address is in its register, and the code and the count are above the
@@ -98,4 +160,9 @@ STUB("palisade_asm_locked4", "pal_asm_locked4", ADDRESS_ABOVE)
 STUB("palisade_asm_locked8", "pal_asm_locked8", ADDRESS_ABOVE)
 STUB("palisade_asm_locked16", "pal_asm_locked16", ADDRESS_ABOVE)
 STUB("palisade_call", "pal_call", NAME_ABOVE)
+STUB("palisade_wait_begins", "pal_wait", OBJECT_ABOVE)
+STUB("palisade_wait_ends", "pal_wait", OBJECT_ABOVE)
+STUB("palisade_take_begins", "pal_take_begins", OBJECT_ABOVE)
+STUB("palisade_once_begins", "pal_once_begins", OBJECT_ABOVE)
+STUB("palisade_once_ends", "pal_once_ends", OBJECT_ABOVE)
 STUB("pal_audit_followed", "pal_audit_follow", ADDRESS_IN_REGISTER)

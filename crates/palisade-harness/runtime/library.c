@@ -111,6 +111,20 @@ static int each_module(struct dl_phdr_info *module, size_t size, void *of)
     return 0;
 }
 
+/* Whether the program uses no libraries but those of C. C++'s has a destructor that prints. */
+int pal_is_c_only = 1;
+
+static int is_of_c(struct dl_phdr_info *module, size_t size, void *at)
+{
+    (void)size;
+    const char *slash = pal_last(module->dlpi_name, '/'), *name = slash ? slash + 1 : module->dlpi_name;
+    int is_program = !(*(int *)at)++;
+    if (!is_program && (!is_system(name) || begins(name, "libstd") || begins(name, "libc++"))) {
+        pal_is_c_only = 0;
+    }
+    return 0;
+}
+
 /* Code that can be changed while it runs. */
 static int writable_code(struct dl_phdr_info *module, size_t size, void *of)
 {
@@ -141,6 +155,8 @@ void pal_not_compiled(pal_tell_fn *tell, void *to)
     struct telling telling = {tell, to, 1, 0};
     dl_iterate_phdr(each_module, &telling);
     dl_iterate_phdr(writable_code, &telling);
+    int at = 0;
+    dl_iterate_phdr(is_of_c, &at);
 }
 
 /* The functions that are called through wrappers, in the order of their numbers. */
@@ -156,6 +172,8 @@ void pal_calls(pal_tell_fn *tell, void *to)
  *   s      reads a string;
  *   rN, wN reads or writes N bytes;
  *   Rn     reads as many bytes as argument n says, from 0;
+ *   P      reads a pointer and a length, and that many bytes where the pointer points to;
+ *   E      changes memory that threads share, by locked instructions;
  *   -      is not a pointer to the program's memory.
  * Floating-point arguments do not count. src/functions.rs names the rest. */
 static const struct {
@@ -258,6 +276,11 @@ static void touch(const char *touches, const uint64_t *registers, uint64_t place
             pal_reads_text(at, SIZE_MAX, place);
         } else if (how == 'R') {
             pal_accesses(at, argument(registers, (int)size), 0, place);
+        } else if (how == 'P') {
+            uint64_t pair[2];
+            pal_accesses(at, sizeof pair, 0, place);
+            pal_copy(pair, at, sizeof pair);
+            pal_accesses((const void *)pair[0], pair[1], 0, place);
         } else if (how != '-' && at) {
             pal_accesses(at, size, how == 'w', place);
         }
@@ -337,6 +360,19 @@ __attribute__((used)) void pal_call(const char *name, uint64_t place, uint64_t n
     if (pal_is_alone()) {
         return;
     }
+    /* src/link.rs knows what some functions touch. */
+    const char *touches = name + pal_length(name) + 1;
+    if (*touches == 'E') {
+        /* It changes memory that threads share, in ways that only a search has to know. */
+        if (pal.command.flags & EXPLORE) {
+            note_call(name, place);
+        }
+        return;
+    }
+    if (*touches) {
+        touch(touches, registers, place);
+        return;
+    }
     for (size_t i = 0; i < sizeof described / sizeof *described; i++) {
         if (pal_is_text(described[i].name, name)) {
             touch(described[i].touches, registers, place);
@@ -364,6 +400,7 @@ static void is_foreign(const char *name, void *answer)
 
 static void *loaded(void *library, int before, uint64_t place)
 {
+    pal_is_c_only = 0;
     int foreign = 0;
     struct telling telling = {is_foreign, &foreign, before, 0};
     dl_iterate_phdr(each_module, &telling);
@@ -393,6 +430,7 @@ EXPORT void *dlmopen(Lmid_t space, const char *file, int mode)
     }
     dl_iterate_phdr(count_module, &before);
     void *library = next(space, file, mode);
+    pal_is_c_only = 0;
     /* Libraries in a name space of their own are not listed. */
     if (library && !pal.quiet) {
         pal_note(N_LOADED, CALLER);

@@ -54,9 +54,9 @@ __attribute__((destructor(101))) static void at_end(void)
 {
     int is_followed = !pal.quiet;
     pal_at_exit(exit_code, NULL);
-    if (is_followed && pal.is_served && pal_is_c_only) {
+    if (is_followed && pal.is_served && pal_is_c_only && pal_is_alone()) {
         /* What is left to do is to write what the program printed: the C library has no destructors that
-         * matter. */
+         * matter. Another thread could hold a stream, and then only `exit` itself knows what to do. */
         fflush(NULL);
         pal_syscall(SYS_exit_group, exit_code, 0, 0, 0, 0, 0);
     }

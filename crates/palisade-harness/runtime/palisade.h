@@ -59,7 +59,7 @@ struct announced {
     uint64_t address, size, left;
     enum kind kind;
 };
-enum { MAX_ANNOUNCED = 4 };
+enum { MAX_ANNOUNCED = 4, MAX_ONCE = 4 };
 
 struct thread {
     /* For switch.c. */
@@ -115,6 +115,9 @@ struct thread {
     int has_marks;
     uint64_t lowest_mark;
     uint64_t random_numbers; /* how many it has used */
+    /* For asm.c: objects of Rust's `Once` whose functions it is in. */
+    uint64_t once[MAX_ONCE];
+    unsigned once_count;
     uint64_t own_steps;
     pthread_t pthread;
     int kernel_id;
@@ -271,6 +274,9 @@ int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place
 __attribute__((noreturn)) void pal_end_thread(void *result, uint64_t place);
 
 void pal_begin_unwinding(void);
+
+/* asm.c */
+int pal_is_once(uint64_t object);
 
 /* lock.c */
 int pal_lock(pthread_mutex_t *mutex, uint64_t deadline, uint64_t place);

@@ -404,6 +404,9 @@ static long futex_wait(const volatile uint32_t *word, uint32_t value, uint64_t d
 static long futex_wake(const volatile uint32_t *word, long most, uint64_t place)
 {
     long count = 0;
+    if (pal_is_once((uint64_t)word)) {
+        pal_also((uint64_t)word, HEAD(K_LOCKED, O_ACQ_REL, 4), place);
+    }
     pal_event((uint64_t)word, HEAD(K_FENCE, O_SEQ_CST, 4), place);
     while (count < most) {
         struct thread *oldest = NULL;

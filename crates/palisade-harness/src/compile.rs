@@ -8,6 +8,7 @@
 //! [`plan`] starts nothing. It only says what to start.
 
 use crate::link::Link;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The family of a compiler; families differ in their options.
@@ -443,7 +444,7 @@ fn link(sorted: &Sorted, tools: &Tools, objects: &[(usize, String)], names: Vec<
         arguments.extend(crate::runtime::LIBRARIES.iter().map(|&flag| flag.to_owned()));
     }
     let output = PathBuf::from(sorted.output.as_deref().unwrap_or("a.out"));
-    Link { arguments, output, is_library, names }
+    Link { arguments, output, is_library, names, standard: BTreeSet::new() }
 }
 
 #[cfg(test)]

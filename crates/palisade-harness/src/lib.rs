@@ -3,7 +3,7 @@
 //! - [`compile`], [`asm`], [`audit`], [`driver`]: how programs are compiled;
 //! - [`mark`], [`link`], [`functions`]: what is linked into programs and cannot be followed;
 //! - [`runtime`]: the C sources of what is linked into programs; [`cache`]: where it is kept;
-//! - [`rust`]: instrumented builds by cargo;
+//! - [`rust`]: instrumented builds by cargo; [`standard`]: the precompiled part of Rust's standard library;
 //! - [`log`], [`stream`]: what the runtime reports;
 //! - [`process`]: the program as a process that forks for every execution;
 //! - [`schedule`]: how threads take turns, and the files in which schedules are kept;
@@ -39,6 +39,7 @@ pub mod rust;
 pub mod schedule;
 pub mod session;
 pub mod shorten;
+pub mod standard;
 pub mod stream;
 pub mod symbols;
 mod worker;

@@ -16,6 +16,7 @@
 
 use crate::functions;
 use crate::mark::{self, Code};
+use crate::standard::{self, Does};
 use crate::{runtime, rust};
 use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -37,6 +38,8 @@ pub struct Link {
     pub is_library: bool,
     /// What intermediate files were made from, for messages.
     pub names: Vec<(PathBuf, String)>,
+    /// Functions of Rust's standard library to which objects refer through [ours](crate::standard).
+    pub standard: BTreeSet<standard::Function>,
 }
 
 /// How linking ended.
@@ -163,7 +166,7 @@ pub fn link(compiler: &str, link: &Link, work: &Path) -> Result<Linked, LinkErro
     let checked = work.join("checked.o");
     let assembly = work.join("checked.s");
     let assemble = |found: &Found| -> Result<bool, LinkError> {
-        fs::write(&assembly, contents(found, link.is_library)).map_err(io_error(&assembly))?;
+        fs::write(&assembly, contents(found, link)).map_err(io_error(&assembly))?;
         let mut command = Command::new(compiler);
         command.args(["-x", "assembler", "-c", "-o"]).args([&checked, &assembly]);
         Ok(start(command.stderr(Stdio::inherit()))?.status.success())
@@ -173,7 +176,8 @@ pub fn link(compiler: &str, link: &Link, work: &Path) -> Result<Linked, LinkErro
         return Ok(linked);
     }
     let mut command = Command::new(compiler);
-    command.args(&link.arguments).arg(&checked).arg("-Wl,-t,-t").stderr(Stdio::inherit());
+    // It refers to functions in archives, so it comes before them.
+    command.arg(&checked).args(&link.arguments).arg("-Wl,-t,-t").stderr(Stdio::inherit());
     let output = start(&mut command)?;
     if !output.status.success() {
         return Ok(linked);
@@ -195,7 +199,7 @@ pub fn link(compiler: &str, link: &Link, work: &Path) -> Result<Linked, LinkErro
         }
         let wraps = found.functions.iter().map(|name| format!("-Wl,--wrap={name}"));
         let mut command = Command::new(compiler);
-        command.args(&link.arguments).arg(&checked).args(wraps);
+        command.arg(&checked).args(&link.arguments).args(wraps);
         let status = command.status();
         let status =
             status.map_err(|error| LinkError::NoCompiler { compiler: compiler.to_owned(), error })?;
@@ -300,22 +304,29 @@ fn exported(object: &object::File<'_>) -> Vec<String> {
 }
 
 /// What is linked into the program, as assembly. `runtime/library.c` reads it.
-fn contents(found: &Found, is_library: bool) -> String {
+fn contents(found: &Found, link: &Link) -> String {
     let mut text = String::new();
     let mut put = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("writing to a string");
     let bytes = |name: &str| name.bytes().map(|byte| format!("{byte},")).collect::<String>() + "0";
+    // Each function with what it touches. An empty text leaves that to the runtime.
+    let c = found.functions.iter().map(|name| (name.as_str(), ""));
+    let rust = link.standard.iter().map(|function| match &function.does {
+        Does::Touches(what) => (function.name.as_str(), what.as_str()),
+        _ => (function.name.as_str(), ""),
+    });
+    let functions: Vec<(&str, &str)> = c.chain(rust).collect();
     put(format_args!("\t.section .rodata\n\t.globl palisade_not_compiled\n\t.hidden palisade_not_compiled"));
     put(format_args!("palisade_not_compiled:"));
     for name in &found.not_compiled {
         put(format_args!("\t.byte {}", bytes(name)));
     }
     put(format_args!("\t.byte 0"));
-    for (number, name) in found.functions.iter().enumerate() {
-        put(format_args!(".Lname{number}:\n\t.byte {}", bytes(name)));
+    for (number, (name, touches)) in functions.iter().enumerate() {
+        put(format_args!(".Lname{number}:\n\t.byte {},{}", bytes(name), bytes(touches)));
     }
     put(format_args!("\t.section .data.rel.ro,\"aw\",@progbits\n\t.balign 8"));
     put(format_args!("\t.globl palisade_calls\n\t.hidden palisade_calls\npalisade_calls:"));
-    for number in 0..found.functions.len() {
+    for number in 0..functions.len() {
         put(format_args!("\t.quad .Lname{number}"));
     }
     put(format_args!("\t.quad 0\n\t.text"));
@@ -333,7 +344,33 @@ fn contents(found: &Found, is_library: bool) -> String {
         put(format_args!("\tcall *palisade_call@GOTPCREL(%rip)\n\tleaq 8(%rsp), %rsp"));
         put(format_args!("\tjmp *__real_{name}@GOTPCREL(%rip)\n\t.size __wrap_{name}, .-__wrap_{name}"));
     }
-    if is_library {
+    for (number, function) in (found.functions.len()..).zip(&link.standard) {
+        let (ours, symbol) = (standard::ours(&function.symbol), standard::quoted(&function.symbol));
+        let ours = standard::quoted(&ours);
+        put(format_args!("\t.globl {ours}\n\t.hidden {ours}\n\t.type {ours}, @function\n{ours}:"));
+        let around = match &function.does {
+            Does::Waits(register) => Some((*register, "palisade_wait_begins", "palisade_wait_ends")),
+            Does::Takes => Some(("rdi", "palisade_take_begins", "palisade_wait_ends")),
+            Does::Once => Some(("rdi", "palisade_once_begins", "palisade_once_ends")),
+            _ => None,
+        };
+        if let Some((register, begins, ends)) = around {
+            // The object and its value before the call are kept for the end. None of these functions has
+            // arguments on the stack.
+            put(format_args!("\t.cfi_startproc\n\tsubq $24, %rsp\n\t.cfi_adjust_cfa_offset 24"));
+            put(format_args!("\tmovq %{register}, (%rsp)\n\tmovl (%{register}), %eax\n\tmovq %rax, 8(%rsp)"));
+            put(format_args!("\tcall *{begins}@GOTPCREL(%rip)\n\tcall *{symbol}@GOTPCREL(%rip)"));
+            put(format_args!(
+                "\tcall *{ends}@GOTPCREL(%rip)\n\taddq $24, %rsp\n\t.cfi_adjust_cfa_offset -24"
+            ));
+            put(format_args!("\tret\n\t.cfi_endproc\n\t.size {ours}, .-{ours}"));
+            continue;
+        }
+        put(format_args!("\tpushq %rax\n\tleaq .Lname{number}(%rip), %rax\n\txchgq %rax, (%rsp)"));
+        put(format_args!("\tcall *palisade_call@GOTPCREL(%rip)\n\tleaq 8(%rsp), %rsp"));
+        put(format_args!("\tjmp *{symbol}@GOTPCREL(%rip)\n\t.size {ours}, .-{ours}"));
+    }
+    if link.is_library {
         // The library may be loaded by a program without the runtime.
         put(format_args!("\t.weak palisade_library\n.Lregister:"));
         put(format_args!("\tmovq palisade_library@GOTPCREL(%rip), %rax\n\ttestq %rax, %rax\n\tje 1f"));

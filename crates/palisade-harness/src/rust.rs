@@ -9,7 +9,8 @@
 //! So accesses for which LLVM's pass makes no call, and inline assembly, are followed or reported as in C.
 //!
 //! The standard library is precompiled. What it does inside its own functions is not seen, apart from system
-//! calls. Its generic and inline functions, including atomics, are compiled with the program and are seen.
+//! calls, so the functions that the program uses are [followed or reported](crate::standard) where it calls them.
+//! Generic and inline functions, including atomics, are compiled with the program and are seen.
 //!
 //! Build scripts and procedural macros run while the program is built and must not be instrumented. Cargo
 //! leaves them alone when a target is specified, even if it is the host.
@@ -18,6 +19,7 @@ use crate::cache::{Cache, digest, temporary_folder};
 use crate::driver::{self, DriverError};
 use crate::link::{self, Link, Linked};
 use crate::runtime::{self, RuntimeError};
+use crate::standard;
 use object::read::archive::ArchiveFile;
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::collections::BTreeSet;
@@ -150,6 +152,8 @@ pub fn link(arguments: Vec<String>) -> Result<Linked, DriverError> {
     };
     let output = PathBuf::from(after("-o").unwrap_or_else(|| "a.out".to_owned()));
     let is_library = arguments.iter().any(|word| word == "-shared");
+    let precompiled = standard::precompiled(arguments.iter().map(String::as_str));
+    let mut used = BTreeSet::new();
     let mut names = Vec::new();
     let mut replaced = Vec::new();
     for (index, word) in arguments.iter().enumerate() {
@@ -160,7 +164,7 @@ pub fn link(arguments: Vec<String>) -> Result<Linked, DriverError> {
             continue;
         }
         if (is_object || word.ends_with(".rlib"))
-            && let Some(object) = followed(path, index, work.path())?
+            && let Some(object) = followed(path, index, work.path(), &precompiled, &mut used)?
         {
             names.push((object.clone(), word.clone()));
             replaced.push(object.display().to_string());
@@ -171,7 +175,7 @@ pub fn link(arguments: Vec<String>) -> Result<Linked, DriverError> {
         }
         replaced.push(word.clone());
     }
-    let link = Link { arguments: replaced, output, is_library, names };
+    let link = Link { arguments: replaced, output, is_library, names, standard: used };
     Ok(link::link(COMPILER, &link, work.path())?)
 }
 
@@ -183,7 +187,13 @@ fn is_our_runtime(path: &Path) -> bool {
 
 /// An object file in which everything is followed, from the assembly that belongs to rustc's object file or
 /// archive. Returns `None` if there is no such assembly, as for the standard library.
-fn followed(file: &Path, index: usize, work: &Path) -> Result<Option<PathBuf>, DriverError> {
+fn followed(
+    file: &Path,
+    index: usize,
+    work: &Path,
+    precompiled: &BTreeSet<String>,
+    used: &mut BTreeSet<standard::Function>,
+) -> Result<Option<PathBuf>, DriverError> {
     let io = |file: &Path| {
         let file = file.display().to_string();
         move |error| DriverError::Io { file, error }
@@ -191,7 +201,9 @@ fn followed(file: &Path, index: usize, work: &Path) -> Result<Option<PathBuf>, D
     let Some(source) = assembly_of(file) else { return Ok(None) };
     let assembly = work.join(format!("{index}.s"));
     let text = fs::read_to_string(&source).map_err(io(&source))?;
-    fs::write(&assembly, with_plain_names(&text)).map_err(io(&assembly))?;
+    let mut functions = BTreeSet::new();
+    let text = standard::redirect(&with_plain_names(&text), precompiled, &mut functions);
+    fs::write(&assembly, text).map_err(io(&assembly))?;
     if driver::follow(&assembly, &file.display().to_string(), COMPILER, work)?.is_none() {
         return Ok(None);
     }
@@ -208,6 +220,9 @@ fn followed(file: &Path, index: usize, work: &Path) -> Result<Option<PathBuf>, D
     let made = fs::read(&object).map_err(io(&object))?;
     let has_all =
         defined(&made).is_some_and(|made| defined(&original).is_some_and(|all| all.is_subset(&made)));
+    if has_all {
+        used.extend(functions);
+    }
     Ok(has_all.then_some(object))
 }
 

@@ -1,6 +1,6 @@
 //! Rust programs by instrumented builds, as `palisade cargo` makes them.
 
-use crate::common::{program, random, run, rust_program, rust_program_with, start, violations};
+use crate::common::{program, random, run, run_until, rust_program, rust_program_with, start, violations};
 use palisade_harness::execution::Unfollowed;
 use palisade_harness::process::Program;
 use palisade_harness::session::Findings;
@@ -66,5 +66,99 @@ fn large_accesses() {
             assert!(!findings.races.is_empty(), "{options:?} {what}");
             assert!(findings.unfollowed.is_empty(), "{options:?} {what}: {:?}", findings.unfollowed);
         }
+    }
+}
+
+/// Runs one case of a program without and with fences: a violation is found without, none with them.
+fn check_case(path: &Path, case: &str) {
+    let command = |argument: String| {
+        let mut program: Program = program(path);
+        program.command.push(argument);
+        program
+    };
+    let is_seen = |findings: &Findings| violations(findings, Model::Tso) > 0;
+    let findings = run_until(&command(case.to_owned()), &random(300), is_seen);
+    assert!(is_seen(&findings), "{} {case}: {:?}", path.display(), findings.unfollowed);
+    let findings = run(&command(format!("-{case}")), &random(50));
+    let found = (violations(&findings, Model::Tso), findings.unfollowed.len(), findings.failures.len());
+    assert_eq!(found, (0, 0, 0), "{} {case} with fences: {:?}", path.display(), findings.unfollowed);
+}
+
+/// The names in a table of a program, in the order in which they are written.
+fn names(source: &str) -> Vec<String> {
+    let rows = source.lines().filter_map(|line| line.trim().strip_prefix("(\""));
+    rows.filter_map(|row| row.split('"').next().map(str::to_owned)).collect()
+}
+
+/// Stores and loads of all kinds, as code of the program and inside the standard library.
+#[test]
+fn accesses_of_all_kinds() {
+    let names = names(include_str!("../../programs/gaps.rs"));
+    assert!(names.len() > 50, "{names:?}");
+    for options in [&["-Copt-level=0"][..], &["-Copt-level=3"]] {
+        let path = rust_program_with("gaps", options);
+        names.iter().for_each(|name| check_case(&path, name));
+    }
+}
+
+/// Memory of all kinds, and operations of the standard library that order accesses or do not.
+#[test]
+fn threads_and_locks() {
+    for options in [&["-Copt-level=1"][..], &["-Copt-level=3"]] {
+        let path = rust_program_with("threads", options);
+        for name in ["spawned", "scoped", "shared", "local", "lazy"] {
+            check_case(&path, name);
+        }
+        let is_seen = |findings: &Findings| violations(findings, Model::Tso) > 0;
+        for name in ["compiler-fence", "acquire", "known", "forced", "once"] {
+            let mut program: Program = program(&path);
+            program.command.push(name.to_owned());
+            let findings = run_until(&program, &random(300), is_seen);
+            assert!(is_seen(&findings), "{options:?} {name}");
+        }
+        // These read before their first locked instruction, which is enough for a violation.
+        let may_violate = ["reader", "sends"];
+        let ordered = [
+            "counts",
+            "lock",
+            "try-lock",
+            "writer",
+            "waits",
+            "swaps",
+            "channel",
+            "rendezvous",
+            "condition",
+            "parked",
+            "first",
+        ];
+        for name in ordered.into_iter().chain(may_violate) {
+            let findings = run_with(&path, &[name]);
+            let violations = if may_violate.contains(&name) { 0 } else { findings.violations.len() };
+            let found = (violations, findings.races.len(), findings.failures.len());
+            assert_eq!(found, (0, 0, 0), "{options:?} {name}: {findings:?}");
+            assert!(findings.unfollowed.is_empty(), "{options:?} {name}: {:?}", findings.unfollowed);
+        }
+    }
+}
+
+/// What a search through all executions does not see of the standard library is reported.
+#[test]
+fn a_search_knows_what_it_does_not_see() {
+    let path = rust_program("threads");
+    let explore = |name: &str| {
+        let mut program: Program = program(&path);
+        program.command.push(name.to_owned());
+        let mut session = start(&program, &random(0));
+        session.explore(None, 200, |_| true);
+        session.findings
+    };
+    for name in ["scoped", "condition", "first", "parked", "waits"] {
+        let findings = explore(name);
+        let is_reported = findings.unfollowed.keys().any(|(what, _)| matches!(what, Unfollowed::Call(_)));
+        assert!(is_reported, "{name}: {findings:?}");
+    }
+    for name in ["spawned", "-spawned", "swaps", "lock"] {
+        let findings = explore(name);
+        assert!(findings.unfollowed.is_empty(), "{name}: {:?}", findings.unfollowed);
     }
 }
