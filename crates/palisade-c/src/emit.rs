@@ -569,7 +569,7 @@ impl<'a> Emitter<'a> {
                 out.push(Stmt::new(StmtKind::If { condition, then, otherwise: Vec::new() }, span));
             }
             StepKind::Assume(e) => out.push(Stmt::new(StmtKind::Assume(self.expr(e)), span)),
-            StepKind::Any { to, lo, hi } => {
+            StepKind::Any { to, lo, hi, .. } => {
                 let value = written::Expr::new(ExprKind::Any { lo: *lo, hi: *hi }, Span::NONE);
                 out.push(self.assign(*to, value, span));
             }

@@ -142,11 +142,12 @@ pub(crate) enum StepKind {
     StoreFence,
     Assert(Expr, Check),
     Assume(Expr),
-    /// Any value of a range.
+    /// Any value of a range. If it has too many values, `wide` is the index of the refusal that says so.
     Any {
         to: RegId,
         lo: i64,
         hi: i64,
+        wide: Option<usize>,
     },
     /// The number of a thread that may wait for conditions.
     AnyWaiting(RegId),

@@ -36,6 +36,7 @@ mod library;
 mod link;
 mod liveness;
 mod memory;
+mod narrow;
 mod objects;
 mod promote;
 mod propagate;

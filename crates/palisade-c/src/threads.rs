@@ -13,7 +13,7 @@ use crate::link::{FunctionRef, Target};
 use crate::memory::{ThreadNumber, Val, as_function, unsupported};
 use crate::objects::ObjectKind;
 use crate::promote::promote;
-use crate::{Finish, Roots, ThreadCell, definite, finish, heap, propagate, tidy};
+use crate::{Finish, Roots, ThreadCell, definite, finish, heap, narrow, propagate, tidy};
 use palisade_base::{Diagnostic, Span};
 use palisade_program::written::{BinaryOp, Check, Rmw};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -78,6 +78,8 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Generated, Vec<Diagn
     let finish = finish::by_text(&codes, &program.context.options.roots);
     program.private_globals();
     for thread in &mut program.threads {
+        narrow::narrow(&mut thread.code);
+        while propagate::fold(&mut thread.code) | tidy::tidy(&mut thread.code) {}
         definite::resolve(&mut thread.code);
         while tidy::tidy(&mut thread.code) {}
     }

@@ -3,13 +3,12 @@
 use crate::expr::{Expr, mask, width_bounds};
 use crate::flat::{End, StepKind};
 use crate::inline::{Generator, Refused};
+use crate::memory::unsupported;
+use crate::narrow::MAX_CHOICES;
 use crate::{Aim, Note};
 use palisade_llvm::instructions::Instruction;
 use palisade_llvm::values::Operand;
 use palisade_program::written::{BinaryOp, Check};
-
-/// The most values that are tried one by one.
-const MAX_CHOICES: i64 = 1 << 16;
 
 impl Generator<'_, '_> {
     /// `None` if the name is not known here.
@@ -53,14 +52,17 @@ impl Generator<'_, '_> {
                     "ushort" | "u16" | "unsigned_short" | "uint16" => (0, mask(16)),
                     _ => width_bounds(width),
                 };
-                if hi.saturating_sub(lo) >= MAX_CHOICES {
-                    return Err(self.refuse(format!(
-                        "`{name}`: too many values to try; use `__VERIFIER_nondet_uchar() % n` for n of them"
-                    )));
-                }
+                let wide = (hi.saturating_sub(lo) >= MAX_CHOICES).then(|| {
+                    let what = format!(
+                        "`{name}`: too many values to try; state at once which you mean, as in \
+                         `__VERIFIER_assume(0 <= n && n < 4)`"
+                    );
+                    self.context.refusals.push(unsupported(&what, self.span));
+                    self.context.refusals.len() - 1
+                });
                 let holds = |width: &u32| width_bounds(*width).0 <= lo && hi <= width_bounds(*width).1;
                 let register = self.temporary([1, 8, 16, 32].into_iter().find(holds).unwrap_or(64));
-                self.step(StepKind::Any { to: register, lo, hi });
+                self.step(StepKind::Any { to: register, lo, hi, wide });
                 Ok(Some(Some(self.wrap(width, Expr::Reg(register)))))
             }
             _ => Ok(None),

@@ -1,5 +1,6 @@
 //! Tests of the translation of C programs.
 
+mod choices;
 mod common;
 mod errors;
 mod finish;

@@ -207,8 +207,9 @@ fn faults_are_reported_in_the_words_of_c() {
     );
     check(
         "several.c",
-        "int main(void) {\n    *(long *)&a[1] = 0;\n    return 0;\n}",
-        "unknown  several.c: `a[1]` and `a[2]` are written at once at line 5: *(long *)&a[1] = 0, which is not \
+        "#include <pthread.h>\nstatic void *f(void *q) { a[2] = 1; return q; }\nint main(void) {\n    \
+         pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0);\n    *(long *)&a[1] = 0;\n    return 0;\n}",
+        "unknown  several.c: `a[1]` and `a[2]` are written at once at line 8: *(long *)&a[1] = 0, which is not \
          followed; access each variable with its own type",
     );
 }
