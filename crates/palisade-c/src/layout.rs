@@ -186,8 +186,11 @@ impl Layout {
                     let name = leaf_name(memory, object, leaf.offset, leaf.size);
                     let size = 1 << leaf.size;
                     let unsigned = object.debug.is_some_and(|(module, ty)| {
+                        let (debug, size) = (&memory.linked.modules[module].debug, 1 << leaf.size);
                         let offset = u64::try_from(leaf.offset).unwrap_or(0);
-                        memory.linked.modules[module].debug.is_unsigned(ty, offset, 1 << leaf.size)
+                        // What is in the objects of the C library is not what their types say.
+                        debug.is_unsigned(ty, offset, size)
+                            && !debug.path(ty, offset, Some(size)).contains(".__")
                     });
                     Part { name, offset: leaf.offset, size, unsigned }
                 };

@@ -70,6 +70,29 @@ fn parts_have_names() {
 }
 
 #[test]
+fn unsigned_numbers() {
+    let module = read(
+        "@a = global [2 x { i32, i32 }] zeroinitializer, !dbg !0\n\
+         !0 = !DIGlobalVariableExpression(var: !1, expr: !DIExpression())\n\
+         !1 = distinct !DIGlobalVariable(name: \"a\", type: !2)\n\
+         !2 = !DICompositeType(tag: DW_TAG_array_type, baseType: !7, size: 128, elements: !4)\n\
+         !4 = !{!5}\n!5 = !DISubrange(count: 2)\n\
+         !7 = !DICompositeType(tag: DW_TAG_structure_type, size: 64, elements: !8)\n\
+         !8 = !{!9, !10}\n\
+         !9 = !DIDerivedType(tag: DW_TAG_member, name: \"l\", baseType: !11, size: 32)\n\
+         !10 = !DIDerivedType(tag: DW_TAG_member, name: \"r\", baseType: !12, size: 32, offset: 32)\n\
+         !11 = !DIBasicType(name: \"int\", size: 32)\n\
+         !12 = !DIDerivedType(tag: DW_TAG_typedef, name: \"uint32_t\", baseType: !13)\n\
+         !13 = !DIBasicType(name: \"unsigned int\", size: 32)\n",
+    );
+    let ty = type_of(&module, "a");
+    for (offset, size, unsigned) in [(0, 4, false), (4, 4, true), (12, 4, true), (4, 2, false), (4, 8, false)]
+    {
+        assert_eq!(module.debug.is_unsigned(ty, offset, size), unsigned, "offset {offset}, size {size}");
+    }
+}
+
+#[test]
 fn arrays_and_nested_structs() {
     let module = read(
         "@a = global [2 x [3 x { i32, i32 }]] zeroinitializer, !dbg !0\n\
