@@ -6,7 +6,6 @@ use crate::expr::{self, Expr, width_bounds};
 use crate::flat::{Access, BlockId, End, RegId, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use crate::memory::{Val, access_size, element_offset, offset};
-use palisade_llvm::calls::Assembly;
 use palisade_llvm::instructions::{
     BinaryOp as Ir, CastOp, Instruction, IntPredicate, Op, Ordering, RmwOp, Scope,
 };
@@ -253,7 +252,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    fn read_modify_write(
+    pub(crate) fn read_modify_write(
         &mut self,
         op: RmwOp,
         ty: TypeId,
@@ -525,37 +524,6 @@ impl Generator<'_, '_> {
         self.step(StepKind::Assign(register, value));
         self.end(End::Goto(after));
     }
-
-    /// Inline assembly: barriers and hints only.
-    pub(crate) fn assembly(&mut self, assembly: &Assembly) -> Result<(), Refused> {
-        let mut template = assembly.template.to_lowercase();
-        template.retain(|c| !c.is_whitespace() && c != ';');
-        match template.as_str() {
-            "" | "pause" | "repnop" | "nop" | "lfence" => {
-                if template.is_empty() && !assembly.constraints.split(',').all(is_clobber) {
-                    return Err(self.refuse("inline assembly with operands"));
-                }
-            }
-            "mfence" => self.step(StepKind::Fence),
-            "sfence" => self.step(StepKind::StoreFence),
-            t if t.starts_with("lock")
-                && (t.contains("$$0,0(%rsp)")
-                    || t.contains("$$0,(%rsp)")
-                    || t.contains("$$0,-4(%rsp)")
-                    || t.contains("$$0,-8(%rsp)")
-                    || t.contains("$$0,-128(%rsp)"))
-                && (t.contains("add") || t.contains("or")) =>
-            {
-                self.step(StepKind::Fence)
-            }
-            _ => return Err(self.refuse(format!("the inline assembly `{}`", assembly.template.trim()))),
-        }
-        Ok(())
-    }
-}
-
-fn is_clobber(constraint: &str) -> bool {
-    constraint.is_empty() || constraint.starts_with("~{")
 }
 
 /// Whether a load or store is plain: neither atomic nor volatile.

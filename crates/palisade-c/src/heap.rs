@@ -12,10 +12,11 @@
 use crate::expr::{self, Expr};
 use crate::flat::{Access, Block, BlockId, Code, End, ObjectId, RegId, Step, StepKind};
 use crate::inline::Context;
-use crate::memory::{Leaf, Memory, MemoryObject, Refusal, leaves, unsupported};
+use crate::memory::{Leaf, Memory, MemoryObject, Refusal, element_offset, leaves, unsupported};
 use crate::objects::ObjectKind;
 use crate::{Aim, FREED, Note, UNINITIALISED};
 use palisade_base::{Id, Span};
+use palisade_llvm::Module;
 use palisade_llvm::debug::{Node, NodeId};
 use palisade_llvm::types::{Type, TypeId};
 use palisade_program::written::{BinaryOp, Check};
@@ -307,11 +308,16 @@ fn shape(memory: &Memory<'_>, hint: Option<(usize, TypeId)>, size: i64) -> Resul
     };
     let one = leaves(&modules[module], ty)?;
     let step = modules[module].layouts.size(ty).and_then(|size| i64::try_from(size).ok());
-    let step = step.filter(|step| *step > 0).ok_or("an allocation of something without a size")?;
-    let mut all = Vec::new();
-    for index in 0..=size / step {
-        all.extend(one.iter().cloned().map(|mut leaf| {
-            leaf.offset += index * step;
+    let whole = step.filter(|step| *step > 0).ok_or("an allocation of something without a size")?;
+    // A struct that ends in an array of open length occurs once, followed by as many elements as there is room for.
+    let (mut all, first, repeated, step) = match open_array(&modules[module], ty, size)? {
+        Some((first, element, step)) => (one, first, leaves(&modules[module], element)?, step),
+        None => (Vec::new(), 0, one, whole),
+    };
+    all.retain(|leaf| leaf.offset < first);
+    for index in 0..=(size - first) / step {
+        all.extend(repeated.iter().cloned().map(|mut leaf| {
+            leaf.offset += first + index * step;
             leaf
         }));
         if all.len() > 1 << 12 {
@@ -323,11 +329,29 @@ fn shape(memory: &Memory<'_>, hint: Option<(usize, TypeId)>, size: i64) -> Resul
         Type::Named(id) => {
             let full = &*modules[module].types.named()[*id].name;
             let name = full.trim_start_matches("struct.").trim_start_matches("union.");
-            (name.to_owned(), (size == step).then(|| debug_type(memory, module, name)).flatten())
+            let one = size == whole || first > 0;
+            (name.to_owned(), one.then(|| debug_type(memory, module, name)).flatten())
         }
         _ => ("heap".to_owned(), None),
     };
     Ok(Shape { name, size, leaves: all, debug })
+}
+
+/// The array of open length at the end of a struct that is allocated with room for elements of it: its offset, the
+/// type of its elements, and their size. Its length is written as none, or, in the old way, as 1.
+fn open_array(module: &Module, ty: TypeId, size: i64) -> Result<Option<(i64, TypeId, i64)>, Refusal> {
+    let Type::Struct { fields, .. } = module.types.body(ty) else { return Ok(None) };
+    let Some(&last) = fields.last() else { return Ok(None) };
+    let Type::Array { element, length } = *module.types.body(last) else { return Ok(None) };
+    let bytes = |ty| module.layouts.size(ty).and_then(|size| i64::try_from(size).ok()).unwrap_or(0);
+    let (whole, step) = (bytes(ty), bytes(element));
+    // A whole number of structs is an array of them.
+    let is_open = length == 0 || length == 1 && size % whole != 0;
+    if !is_open || size <= whole || step == 0 {
+        return Ok(None);
+    }
+    let first = element_offset(module, ty, fields.len() - 1)?;
+    Ok((first > 0).then_some((first, element, step)))
 }
 
 /// The struct of a size, if all structs of that size have the same layout.

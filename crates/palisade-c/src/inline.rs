@@ -665,7 +665,7 @@ impl<'a, 'c> Generator<'a, 'c> {
 
     fn call_instruction(&mut self, instruction: &'a Instruction, call: &'a Call) -> Result<(), Refused> {
         let callee = match &call.callee {
-            Callee::Assembly(assembly) => return self.assembly(assembly),
+            Callee::Assembly(assembly) => return self.assembly(instruction, assembly, &call.arguments),
             Callee::Value(callee) => *callee,
         };
         let module = self.module();

@@ -23,6 +23,7 @@
 //! [limits](palisade_program::written::Check::is_limit) fail where the translation may differ.
 
 mod arithmetic;
+mod assembly;
 mod definite;
 mod emit;
 mod expr;

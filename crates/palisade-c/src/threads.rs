@@ -393,6 +393,9 @@ impl Threads<'_, '_> {
         for index in 0..self.threads.len() {
             let mut code = std::mem::take(&mut self.threads[index].code);
             let number = self.threads[index].number;
+            if number == 1 {
+                alone(&mut code);
+            }
             let mut block = 0;
             while block < code.blocks.len() {
                 let at = code.blocks[block].steps.iter().position(|step| {
@@ -736,6 +739,34 @@ fn simplify(code: &mut Code, context: &mut Context<'_>) {
                 let what = "an allocation whose size is not a constant";
                 context.refusals.push(unsupported(what, step.span));
                 step.kind = StepKind::Unsupported(context.refusals.len() - 1);
+            }
+        }
+    }
+}
+
+/// Before the first thread starts nobody else accesses anything, so these accesses need not be looked at for races.
+fn alone(code: &mut Code) {
+    let starts = |step: &Step| matches!(step.kind, StepKind::Start { .. });
+    let mut after: FxHashSet<BlockId> = FxHashSet::default();
+    let mut open = Vec::new();
+    for block in code.reachable() {
+        if code.block(block).steps.iter().any(starts) {
+            code.block(block).end.for_each_successor(|to| open.push(to));
+        }
+    }
+    while let Some(block) = open.pop() {
+        if after.insert(block) {
+            code.block(block).end.for_each_successor(|to| open.push(to));
+        }
+    }
+    for block in code.reachable().into_iter().filter(|block| !after.contains(block)) {
+        for step in &mut code.block_mut(block).steps {
+            match &mut step.kind {
+                StepKind::Start { .. } => break,
+                StepKind::Load { from: access, .. } | StepKind::Store { to: access, .. } => {
+                    access.plain = false;
+                }
+                _ => {}
             }
         }
     }

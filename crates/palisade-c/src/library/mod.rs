@@ -4,6 +4,7 @@
 
 mod condition;
 mod heap;
+mod kernel;
 mod memory;
 mod mutex;
 mod semaphore;
@@ -158,6 +159,9 @@ impl<'a> Generator<'a, '_> {
             }
             _ => {
                 if let Some(value) = self.verifier(instruction, name, operands)? {
+                    return Ok(value);
+                }
+                if let Some(value) = self.kernel_function(instruction, name, operands)? {
                     return Ok(value);
                 }
                 if let Some(value) = self.memory_function(instruction, name, operands)? {

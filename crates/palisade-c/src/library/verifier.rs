@@ -43,6 +43,9 @@ impl Generator<'_, '_> {
             "__VERIFIER_loop_bound"
             | "__VERIFIER_loop_begin"
             | "__VERIFIER_spin_start"
+            | "__VERIFIER_spin_end"
+            | "__VERIFIER_annotate_begin"
+            | "__VERIFIER_annotate_end"
             | "__VERIFIER_make_nb" => Ok(Some(None)),
             _ if name.starts_with("__VERIFIER_nondet_") => {
                 let width = self.type_width(instruction.ty)?;

@@ -80,7 +80,7 @@ pub fn module(lines: &str) -> String {
 }
 
 #[track_caller]
-fn body_of(text: &str) -> String {
+pub fn body_of(text: &str) -> String {
     let translation = translated(text, &threads(&["f", "other"]));
     let printed = palisade_program::print::print(&translation.program);
     let start = printed.find("process f {\n").expect("the thread is there") + "process f {\n".len();

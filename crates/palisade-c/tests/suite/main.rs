@@ -1,5 +1,6 @@
 //! Tests of the translation of C programs.
 
+mod assembly;
 mod choices;
 mod common;
 mod errors;
