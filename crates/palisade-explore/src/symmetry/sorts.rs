@@ -23,6 +23,9 @@ use std::collections::BTreeSet;
 /// More families than this are not kept track of.
 const MAX_FAMILIES: usize = 1024;
 
+/// More registers at locations than this are not kept track of.
+const MAX_KINDS: usize = 1 << 18;
+
 /// A kind, before it is known which ones are the same.
 pub(super) type Var = u32;
 
@@ -143,6 +146,9 @@ impl<'a> Sorts<'a> {
         for body in bodies {
             let code = &system.codes[body.codes[0]];
             let count = code.registers.len();
+            if sorts.kinds.len() + count * code.location_count() > MAX_KINDS {
+                return Err(Conflict::Never);
+            }
             sorts.registers.push((sorts.kinds.len() as Var, count as Var));
             (0..count * code.location_count()).for_each(|_| _ = sorts.fresh());
             // Registers that are read before they are written are 0.

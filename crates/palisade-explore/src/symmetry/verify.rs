@@ -179,7 +179,8 @@ impl Check<'_> {
         })
     }
 
-    fn code(&self, first: CodeId, code: CodeId, image: CodeId) -> bool {
+    /// Whether a code does what its image does. `body` is the first code of the body.
+    fn code(&self, body: CodeId, code: CodeId, image: CodeId) -> bool {
         let codes = &self.system.codes;
         let (here, there) = (&codes[code], &codes[image]);
         let frame = |code: &Code| (code.entry, code.exit, code.location_count(), code.edges().len());
@@ -196,6 +197,7 @@ impl Check<'_> {
         frame(here) == frame(there)
             && lists(here) == lists(there)
             && types(here) == types(there)
+            && registers[code] == registers[body]
             && registers[code] == registers[image]
             && dead(code).eq(dead(image))
             && live
@@ -203,11 +205,12 @@ impl Check<'_> {
                 .all(|kind| self.act(kind, 0) == 0)
             && here.edges().ids().all(|edge| {
                 limits::checkpoint();
-                let edges = [first, code, image].map(|code| &self.system.codes[code].edges()[edge]);
+                let edges = [body, code, image].map(|code| &self.system.codes[code].edges()[edge]);
                 let [first, here, there] = edges.map(|edge| &edge.instr);
                 let (source, target) = (edges[1].source, edges[1].target);
                 (source, target) == (edges[2].source, edges[2].target)
-                    && self.keeps(code, edges[1])
+                    // All codes of a body have the same kinds.
+                    && (code != body || self.keeps(code, edges[1]))
                     && self.instr(target, &Three { first, here, there, code, source })
             })
     }
