@@ -1,7 +1,7 @@
 //! All memory models: a table per file, or with `--format json` the objects that each model alone would give.
 
 use super::Request;
-use super::one::{Checked, Portion, check, failure, panicked};
+use super::one::{Checked, Portion, check_again, failure, panicked};
 use crate::args::{CheckArgs, Format};
 use crate::exit::Exit;
 use crate::files::InputFile;
@@ -10,7 +10,7 @@ use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::ran_out::{Backstop, Question};
 use palisade::report::{self, ModelRow, Report, Standing};
-use palisade::{CheckOptions, Diagnostic, Model};
+use palisade::{CheckOptions, Diagnostic, Input, Model};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,7 @@ pub(super) fn run(found: &[InputFile], request: &Request<'_>, output: &Output) -
             break;
         }
         let mut rows = Vec::new();
+        let mut kept = None;
         let start = Instant::now();
         for (index, model) in Model::ALL.into_iter().enumerate() {
             let options = CheckOptions { model, ..request.options.clone() };
@@ -47,7 +48,7 @@ pub(super) fn run(found: &[InputFile], request: &Request<'_>, output: &Output) -
             let share = |timeout: Duration| timeout.saturating_sub(start.elapsed()) / models_left;
             let limits = UserLimits { timeout: request.limits.timeout.map(share), ..request.limits.clone() };
             let request = Request { options, limits, ..*request };
-            let (row, exit) = one_model(file, &request, found.len() == 1, output);
+            let (row, exit) = one_model(file, &mut kept, &request, found.len() == 1, output);
             worst = worst.worst(exit);
             // Other models would say the same about a file that cannot be read.
             let Some(row) = row else { break };
@@ -65,6 +66,7 @@ pub(super) fn run(found: &[InputFile], request: &Request<'_>, output: &Output) -
 /// Asks about one file under one model. Without a row, there is nothing to say about the file.
 fn one_model(
     found: &InputFile,
+    kept: &mut Option<Input>,
     request: &Request<'_>,
     single: bool,
     output: &Output,
@@ -76,7 +78,7 @@ fn one_model(
     let backstop = single.then(|| Backstop::new(&request.limits, last_words));
     let meter = Meter::new(output.detail == Detail::Quiet);
     let watched = limits.clone().with_progress(meter.progress());
-    let checked = catch_unwind(AssertUnwindSafe(|| check(found, request, &watched, output)));
+    let checked = catch_unwind(AssertUnwindSafe(|| check_again(found, kept, request, &watched, output)));
     drop(meter);
     let name = found.path.display().to_string();
     match checked.unwrap_or_else(|_| Checked::Panicked(name.clone())) {

@@ -49,17 +49,53 @@ pub(super) struct Answered {
 
 /// Reads and checks a file within limits.
 pub(super) fn check(found: &InputFile, request: &Request<'_>, limits: &Limits, output: &Output) -> Checked {
-    let last_words = output.last_words(&found.path, Question::Check(request.options.model));
-    let checked = limits.within(|| check_within(found, request, limits));
-    checked.unwrap_or_else(|what| Checked::RanOut(last_words, what))
+    within(found, request, limits, output, || match read(found, request) {
+        Ok(input) => answer(input, request, limits),
+        Err(why) => why,
+    })
 }
 
-fn check_within(found: &InputFile, request: &Request<'_>, limits: &Limits) -> Checked {
-    let mut input = match files::read_for(found, &request.args.reading, &request.args.machine) {
-        Reading::Program(input) => *input,
-        Reading::Refused(refused) => return Checked::Refused(refused),
-        Reading::Skipped => return Checked::Skipped,
-    };
+/// Checks a file within limits that is read only the first time, and kept after that.
+pub(super) fn check_again(
+    found: &InputFile,
+    kept: &mut Option<Input>,
+    request: &Request<'_>,
+    limits: &Limits,
+    output: &Output,
+) -> Checked {
+    within(found, request, limits, output, || {
+        let input = match kept {
+            Some(input) => input.clone(),
+            None => match read(found, request) {
+                Ok(input) => kept.insert(input).clone(),
+                Err(why) => return why,
+            },
+        };
+        answer(input, request, limits)
+    })
+}
+
+fn within(
+    found: &InputFile,
+    request: &Request<'_>,
+    limits: &Limits,
+    output: &Output,
+    check: impl FnOnce() -> Checked,
+) -> Checked {
+    let last_words = output.last_words(&found.path, Question::Check(request.options.model));
+    limits.within(check).unwrap_or_else(|what| Checked::RanOut(last_words, what))
+}
+
+/// Reads a file, or says why there is nothing to check.
+fn read(found: &InputFile, request: &Request<'_>) -> Result<Input, Checked> {
+    match files::read_for(found, &request.args.reading, &request.args.machine) {
+        Reading::Program(input) => Ok(*input),
+        Reading::Refused(refused) => Err(Checked::Refused(refused)),
+        Reading::Skipped => Err(Checked::Skipped),
+    }
+}
+
+fn answer(mut input: Input, request: &Request<'_>, limits: &Limits) -> Checked {
     let answer = match palisade::c::check_input(&mut input, &request.options, limits) {
         Ok(answer) => answer,
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),

@@ -1,6 +1,7 @@
 //! The C programs of the corpus: no answer contradicts the table, and nearly all are known.
 
 use palisade_corpus::{CExpectation, Question, Safety, c_expectations};
+use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,25 +18,21 @@ struct Tally {
 fn compare(expected: &CExpectation, options: &[&str], tally: &mut Tally) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let verdicts = [expected.verdicts.sc, expected.verdicts.tso, expected.verdicts.pso];
-    for (model, verdict) in MODELS.into_iter().zip(verdicts) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
-        command.current_dir(&corpus).args([
-            "check",
-            "-q",
-            expected.file,
-            "--timeout",
-            "20",
-            "--model",
-            model,
-        ]);
-        let output =
-            command.args(options).arg("--").args(&expected.flags).output().expect("the command runs");
-        let printed = String::from_utf8_lossy(&output.stdout);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
+    command.current_dir(&corpus).args(["check", expected.file, "--model", "all", "--timeout", "60"]);
+    command.args(["--format", "json"]).args(options).arg("--").args(&expected.flags);
+    let output = command.output().expect("the command runs");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let records = printed.lines().map(|line| serde_json::from_str(line).expect("each line is JSON"));
+    let records: Vec<Value> = records.collect();
+    assert_eq!(records.len(), MODELS.len(), "{}", String::from_utf8_lossy(&output.stderr));
+    for ((model, verdict), record) in MODELS.into_iter().zip(verdicts).zip(records) {
+        assert_eq!(record["model"], model);
         let word = match verdict.expect("the table knows all verdicts") {
             Safety::Safe => "safe",
             Safety::Unsafe => "unsafe",
         };
-        match printed.split_whitespace().next() {
+        match record["verdict"].as_str() {
             Some("unknown") => tally.unknown += 1,
             // What is not known is said beside the verdict.
             Some("safe") if printed.contains("not ruled out") || printed.contains("not known") => {
@@ -43,7 +40,7 @@ fn compare(expected: &CExpectation, options: &[&str], tally: &mut Tally) {
             }
             Some(found) if found == word => tally.known += 1,
             _ => panic!(
-                "{} {:?} {options:?} {model}: {word} expected, because {}\n{printed}{}",
+                "{} {:?} {options:?} {model}: {word} expected, because {}\n{record}{}",
                 expected.file,
                 expected.flags,
                 expected.source,
