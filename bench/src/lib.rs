@@ -146,6 +146,12 @@ enum Suite {
         #[arg(long, default_value_t = 1000)]
         schedules: u64,
     },
+    /// C programs: the corpus, growth with the number of threads beside other tools' figures, reading LLVM IR
+    C {
+        /// How many seconds a program may take under one model
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
     /// Bounded rounds and store age: the paper's table, and growth with the bound and the number of threads
     Bounded {
         /// Growth with bounds and threads up to 3 only
@@ -233,6 +239,7 @@ impl Suite {
             Suite::Robust { .. } => "robust",
             Suite::Lazy { .. } => "lazy",
             Suite::Run { .. } => "run",
+            Suite::C { .. } => "c",
             Suite::Bounded { .. } => "bounded",
             Suite::Translated => "translated",
             Suite::Parse => "parse",
@@ -259,6 +266,7 @@ impl Suite {
             Suite::Robust { folders, seconds } => suites::robust::run(folders, *seconds),
             Suite::Lazy { seconds, curves } => suites::lazy::run(*seconds, curves.as_deref()),
             Suite::Run { schedules } => suites::run::run(*schedules),
+            Suite::C { seconds } => suites::c::run(*seconds),
             Suite::Bounded { quick, seconds, plots } => {
                 let extent = if *quick { Extent::QUICK } else { Extent::FULL };
                 suites::bounded::run(extent, *seconds, plots.as_deref())

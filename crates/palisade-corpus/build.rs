@@ -4,16 +4,22 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// The file extensions of programs.
+/// The file extensions of programs that Palisade reads by itself.
 const LANGUAGES: [&str; 4] = ["pal", "rmm", "litmus", "trencher"];
 
 fn main() {
     let corpus = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../corpus");
     println!("cargo::rerun-if-changed={}", corpus.display());
+    embed(&corpus, &LANGUAGES, "texts.rs");
+    embed(&corpus, &["c"], "c_texts.rs");
+}
+
+/// Writes the programs with these extensions, as a Rust expression.
+fn embed(corpus: &Path, languages: &[&str], output: &str) {
     let mut files = Vec::new();
-    collect(&corpus, &mut files);
+    collect(corpus, languages, &mut files);
     let name = |file: &PathBuf| {
-        let name = file.strip_prefix(&corpus).expect("the file is below the corpus folder");
+        let name = file.strip_prefix(corpus).expect("the file is below the corpus folder");
         name.to_str().expect("a plain name").replace('\\', "/")
     };
     let mut names: Vec<String> = files.iter().map(name).collect();
@@ -27,17 +33,17 @@ fn main() {
         .expect("writing to a string succeeds");
     }
     code.push(']');
-    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("texts.rs");
+    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join(output);
     fs::write(out, code).expect("the output folder is writable");
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+fn collect(folder: &Path, languages: &[&str], files: &mut Vec<PathBuf>) {
     println!("cargo::rerun-if-changed={}", folder.display());
     for entry in fs::read_dir(folder).expect("the corpus folder exists") {
         let path = entry.expect("the folder can be read").path();
         if path.is_dir() {
-            collect(&path, files);
-        } else if path.extension().is_some_and(|extension| LANGUAGES.iter().any(|known| extension == *known))
+            collect(&path, languages, files);
+        } else if path.extension().is_some_and(|extension| languages.iter().any(|known| extension == *known))
         {
             files.push(path);
         }

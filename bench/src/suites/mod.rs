@@ -2,6 +2,7 @@
 
 pub mod auto;
 pub mod bounded;
+pub mod c;
 pub mod cover;
 pub mod fences;
 pub mod lazy;

@@ -24,7 +24,7 @@ pub use expected::{Expectation, Safety, Verdicts, expectations, progress_expecta
 pub use families::{Family, families};
 pub use files::generated;
 pub use rounds::{RoundExpectation, Within, round_expectations};
-pub use texts::{text, texts};
+pub use texts::{c_texts, text, texts};
 
 /// Whether a program has the fences that TSO needs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,6 +1,6 @@
 //! The texts of the programs in `corpus/`.
 
-/// All programs: the path below `corpus/`, and the text.
+/// All programs except those in C: the path below `corpus/`, and the text.
 pub fn texts() -> &'static [(&'static str, &'static str)] {
     include!(concat!(env!("OUT_DIR"), "/texts.rs"))
 }
@@ -12,9 +12,21 @@ pub fn text(file: &str) -> Option<&'static str> {
     Some(texts[index].1)
 }
 
+/// All C programs: the path below `corpus/`, and the text.
+pub fn c_texts() -> &'static [(&'static str, &'static str)] {
+    include!(concat!(env!("OUT_DIR"), "/c_texts.rs"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_c_expectation_has_a_text() {
+        for expectation in crate::c_expectations() {
+            assert!(c_texts().iter().any(|(file, _)| *file == expectation.file), "{}", expectation.file);
+        }
+    }
 
     #[test]
     fn every_expectation_has_a_text() {
