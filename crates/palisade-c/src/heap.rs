@@ -14,7 +14,7 @@ use crate::flat::{Access, Block, BlockId, Code, End, ObjectId, RegId, Step, Step
 use crate::inline::Context;
 use crate::memory::{Leaf, Memory, MemoryObject, Refusal, element_offset, leaves, unsupported};
 use crate::objects::ObjectKind;
-use crate::{Aim, FREED, Note, UNINITIALISED};
+use crate::{FREED, Note, UNINITIALISED};
 use palisade_base::{Id, Span};
 use palisade_llvm::Module;
 use palisade_llvm::debug::{Node, NodeId};
@@ -111,25 +111,15 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
     };
     let ready = code.new_block();
     let fresh = code.new_block();
-    // Something that the thread has freed.
-    let mut ways = vec![fresh];
+    // Something that the thread has freed. There is a choice only if there is something: no run gets stuck.
     let layout = context.heap.shapes[shape].leaves.clone();
+    let mut here = id;
     for &register in &freed {
-        let block = code.new_block();
-        ways.push(block);
+        let (choice, block, next) = (code.new_block(), code.new_block(), code.new_block());
         let given = expr::binary(BinaryOp::Ne, Expr::Reg(register), Expr::Int(0), &code.registers);
-        let block = match context.options.aim {
-            Aim::Safety => {
-                push(code, block, StepKind::Assume(given));
-                block
-            }
-            // If there is none, that is no end: another object is taken.
-            Aim::Progress => {
-                let some = code.new_block();
-                end(code, block, End::Branch(given, some, fresh));
-                some
-            }
-        };
+        end(code, here, End::Branch(given, choice, next));
+        end(code, choice, End::Choose(vec![next, block]));
+        here = next;
         push(code, block, StepKind::Assign(to, Expr::Reg(register)));
         push(code, block, StepKind::Assign(register, Expr::Int(0)));
         for leaf in &layout {
@@ -138,7 +128,7 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
         }
         end(code, block, End::Goto(ready));
     }
-    end(code, id, if ways.len() == 1 { End::Goto(fresh) } else { End::Choose(ways) });
+    end(code, here, End::Goto(fresh));
     // The next object of the pool.
     let mut here = fresh;
     for (index, &object) in objects.iter().enumerate() {

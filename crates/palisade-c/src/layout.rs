@@ -7,7 +7,7 @@ use crate::expr::Expr;
 use crate::flat::{Access, Code, End, ObjectId, StepKind, Written};
 use crate::link::Target;
 use crate::memory::{FUNCTION_STEP, Leaf, Memory};
-use crate::objects::{NULL_REGION, Object, ObjectKind, Objects, Part};
+use crate::objects::{FIRST_ADDRESS, Object, ObjectKind, Objects, Part};
 use crate::promote::leaf_name;
 use crate::threads::ThreadCode;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -84,7 +84,7 @@ impl Layout {
         };
         let dangling: FxHashSet<ObjectId> =
             threads.iter().flat_map(|thread| used_after_leaving(&thread.code, &uses.left)).collect();
-        let mut next = NULL_REGION;
+        let mut next = FIRST_ADDRESS;
         let mut taken: FxHashSet<String> = FxHashSet::default();
         for (index, object) in memory.objects.iter().enumerate() {
             let id = ObjectId(u32::try_from(index).expect("fewer than 2^32 objects"));

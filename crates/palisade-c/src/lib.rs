@@ -78,13 +78,22 @@ pub struct Options {
     pub aim: Aim,
     /// Whether data races are to be reported.
     pub races: bool,
+    /// Whether globals that only one thread accesses stay in memory, where their last value can be seen.
+    pub keep_globals: bool,
     /// Where execution starts.
     pub roots: Roots,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { slots: Slots::default(), pool: 4, aim: Aim::Safety, races: true, roots: Roots::Main }
+        Options {
+            slots: Slots::default(),
+            pool: 4,
+            aim: Aim::Safety,
+            races: true,
+            keep_globals: false,
+            roots: Roots::Main,
+        }
     }
 }
 

@@ -68,7 +68,7 @@ pub enum Problem<'a> {
     },
     /// The access is outside of every object.
     OutOfBounds {
-        /// The object nearest below it, if there is one.
+        /// The object nearest to it, if there is one.
         object: Option<&'a Object>,
         /// The offset from its start, or the address.
         offset: i64,
@@ -95,6 +95,9 @@ pub enum Problem<'a> {
 /// How far addresses computed from a null pointer reach.
 pub(crate) const NULL_REGION: i64 = 4096;
 
+/// The address of the first object. Addresses just below it are not taken for those computed from a null pointer.
+pub(crate) const FIRST_ADDRESS: i64 = 2 * NULL_REGION;
+
 impl Objects {
     /// The objects, in any order.
     pub(crate) fn new(mut objects: Vec<Object>) -> Objects {
@@ -118,6 +121,15 @@ impl Objects {
         after.checked_sub(1).map(|index| &self.objects[index])
     }
 
+    /// The object that contains an address or is nearest to it.
+    fn nearest(&self, address: i64) -> Option<&Object> {
+        let below = self.below(address);
+        let above = self.objects.get(self.objects.partition_point(|object| object.address <= address));
+        let past = below.map_or(i64::MAX, |below| address.saturating_sub(below.address + below.size - 1));
+        let is_above = above.is_some_and(|above| above.address.saturating_sub(address) < past);
+        if is_above { above } else { below }
+    }
+
     /// The address and the number of bytes of the access with a key, the value of a bad pointer.
     pub fn decode(key: i64) -> (i64, i64) {
         (key >> 3, 1 << (key & 7))
@@ -129,10 +141,13 @@ impl Objects {
         if (0..NULL_REGION).contains(&address) {
             return Problem::Null { address };
         }
-        let Some(object) = self.below(address) else {
+        let Some(object) = self.nearest(address) else {
             return Problem::OutOfBounds { object: None, offset: address, size };
         };
         let offset = address - object.address;
+        if offset < 0 {
+            return Problem::OutOfBounds { object: Some(object), offset, size };
+        }
         if object.kind == ObjectKind::Function && offset < object.size {
             return Problem::Function { object };
         }

@@ -5,7 +5,7 @@
 //! varying index, once per set of known constants, if that takes few copies. Neither changes what the code does.
 
 use crate::expr::Expr;
-use crate::flat::{Block, BlockId, Code, End, RegId, Step, StepKind};
+use crate::flat::{Block, BlockId, Code, End, RegId, Register, Step, StepKind};
 use crate::liveness::Liveness;
 use palisade_program::written::BinaryOp;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -148,9 +148,8 @@ fn run(code: &Code, block: &Block, known: &mut Known) -> (Vec<Step>, End) {
             _ => false,
         };
         let nothing = matches!(&kind, StepKind::Assume(Expr::Int(0)));
-        if !nothing {
-            steps.push(Step { kind, span: step.span });
-        }
+        // In a list of outcomes, runs that are given up must not look like those in which the thread ends.
+        steps.push(Step { kind, span: step.span });
         if stops {
             // Where an assumption fails, there is no run to judge.
             return (steps, if nothing { End::Over } else { End::Stop });
@@ -169,6 +168,51 @@ fn run(code: &Code, block: &Block, known: &mut Known) -> (Vec<Step>, End) {
         end => end.clone(),
     };
     (steps, end)
+}
+
+/// Operations on constants that fail, such as a division by zero, are to fail when control comes to them. Programs
+/// with constants that have no value are not valid, so one operand is put into a register. This comes last: what it
+/// does, [`fold`] would undo.
+pub(crate) fn keep_faults(code: &mut Code) {
+    for index in 0..code.blocks.len() {
+        let old = std::mem::take(&mut code.blocks[index].steps);
+        let mut steps = Vec::with_capacity(old.len());
+        for mut step in old {
+            let mut operands = Vec::new();
+            let registers = &mut code.registers;
+            step.kind.for_each_expr_mut(&mut |e| move_operand(e, registers, &mut operands));
+            for (register, value) in operands {
+                let kind = StepKind::Assign(register, Expr::Int(value));
+                steps.push(Step { kind, span: step.span });
+            }
+            steps.push(step);
+        }
+        code.blocks[index].steps = steps;
+    }
+}
+
+/// Puts the second operand of an operation on constants that fails into a register.
+fn move_operand(e: &mut Expr, registers: &mut Vec<Register>, operands: &mut Vec<(RegId, i64)>) {
+    match e {
+        Expr::Int(_) | Expr::Reg(_) | Expr::Address(..) => {}
+        Expr::Not(a) | Expr::Wrap(_, a) => move_operand(a, registers, operands),
+        Expr::Binary(op, a, b) => {
+            move_operand(a, registers, operands);
+            move_operand(b, registers, operands);
+            let Expr::Int(y) = **b else { return };
+            let divides = matches!(op, BinaryOp::Div | BinaryOp::Rem | BinaryOp::WordDiv | BinaryOp::WordRem);
+            let fails = match **a {
+                Expr::Int(x) => palisade_program::running::binary(*op, x, y).is_err(),
+                _ => divides && y == 0,
+            };
+            if fails {
+                let register = RegId(u32::try_from(registers.len()).expect("fewer than 2^32 registers"));
+                registers.push(Register { name: "operand".to_owned(), width: 64 });
+                operands.push((register, y));
+                **b = Expr::Reg(register);
+            }
+        }
+    }
 }
 
 /// Where a branch that nothing precedes is decided on the way to it, control goes on to where it leads. Returns

@@ -76,7 +76,9 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Generated, Vec<Diagn
     let codes: Vec<(ThreadNumber, &Code)> =
         program.threads.iter().map(|thread| (thread.number, &thread.code)).collect();
     let finish = finish::by_text(&codes, &program.context.options.roots);
-    program.private_globals();
+    if !program.context.options.keep_globals {
+        program.private_globals();
+    }
     for thread in &mut program.threads {
         narrow::narrow(&mut thread.code);
         while propagate::fold(&mut thread.code) | tidy::tidy(&mut thread.code) {}
@@ -87,6 +89,7 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Generated, Vec<Diagn
     for thread in &mut program.threads {
         enter_once(&mut thread.code);
         while tidy::tidy(&mut thread.code) {}
+        propagate::keep_faults(&mut thread.code);
     }
     let refused = program.refused();
     let Threads { threads, cells, .. } = program;

@@ -91,7 +91,9 @@ struct List {
 /// Reads the program and lists its outcomes.
 fn list(args: &OutcomesArgs, limits: &Limits) -> Result<List, NoList> {
     let found = InputFile { path: args.file.clone(), key: String::new(), named: Named::ByUser };
-    let reading = limits.within(|| files::read(&found, &args.reading));
+    let mut reading = args.reading.clone();
+    reading.c.keep_globals = true;
+    let reading = limits.within(|| files::read(&found, &reading));
     let mut input = match reading.map_err(NoList::RanOut)? {
         Reading::Program(input) => *input,
         Reading::Refused(refused) => return Err(NoList::Refused(refused)),

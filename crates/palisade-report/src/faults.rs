@@ -10,6 +10,8 @@ pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> Strin
     let Some(addresses) = evidence.addresses else { return fault.to_string() };
     match fault {
         Fault::BadPointer(pointer) => return addresses.bad_pointer(pointer, access(evidence, step)),
+        // Where pointers are addresses of bytes, all other arithmetic wraps.
+        Fault::Overflow => return Check::Overflow.message().to_owned(),
         Fault::CheckFailed(Check::NotFreed | Check::Initialised) => {}
         _ => return fault.to_string(),
     }

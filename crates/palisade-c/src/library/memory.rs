@@ -14,6 +14,19 @@ use palisade_program::written::BinaryOp;
 /// The largest size in bytes.
 const MAX_BYTES: i64 = 4096;
 
+/// The scalars that a copy covers.
+enum Shape {
+    /// Whole ones.
+    Whole(Vec<Leaf>),
+    /// Part of one, at least.
+    Parts,
+}
+
+/// Whether a scalar overlaps the first bytes of what a pointer points to.
+fn overlaps(leaf: &Leaf, size: i64) -> bool {
+    leaf.offset < size && leaf.offset + (1 << leaf.size) > 0
+}
+
 impl Generator<'_, '_> {
     /// `None` if the name is not known here.
     pub(super) fn memory_function(
@@ -35,9 +48,14 @@ impl Generator<'_, '_> {
         else {
             return Err(self.refuse("a copy whose size is not a small constant"));
         };
+        for pointer in [&to, &second].into_iter().take(if copy { 2 } else { 1 }) {
+            self.touch_outside(pointer, size);
+        }
         let shape = self.shape(operands, &to, if copy { Some(&second) } else { None }, size, copy);
-        let Some(shape) = shape else {
-            return Err(self.refuse("a copy of memory whose type is not known"));
+        let shape = match shape {
+            Some(Shape::Whole(shape)) => shape,
+            Some(Shape::Parts) => return Err(self.refuse("a copy of part of a variable")),
+            None => return Err(self.refuse("a copy of memory whose type is not known")),
         };
         if set {
             let Some(byte) = second.as_int() else {
@@ -69,6 +87,20 @@ impl Generator<'_, '_> {
         Ok(Some(Some(to)))
     }
 
+    /// Accesses the first of some bytes that is outside of the object, if there is one. That fails.
+    fn touch_outside(&mut self, pointer: &Expr, size: i64) {
+        let Expr::Address(object, offset) = pointer else { return };
+        let end = self.context.memory.object(*object).size;
+        if size == 0 || (0 <= *offset && offset + size <= end) {
+            return;
+        }
+        let first = if *offset < 0 { 0 } else { (end - offset).max(0) };
+        let pointer = self.binary(BinaryOp::WordAdd, pointer.clone(), Expr::Int(first));
+        let to = self.temporary(8);
+        let from = Access { pointer, size: 0, plain: true };
+        self.step(StepKind::Load { to, from, written: Written::Copied });
+    }
+
     /// The scalars of the first bytes of what two pointers point to.
     fn shape(
         &self,
@@ -77,13 +109,14 @@ impl Generator<'_, '_> {
         from: Option<&Expr>,
         size: i64,
         copy: bool,
-    ) -> Option<Vec<Leaf>> {
+    ) -> Option<Shape> {
         let of_object = |pointer: &Expr| match pointer {
             Expr::Address(object, offset) => {
-                let all = &self.context.memory.object(*object).leaves;
-                let inside = all.iter().filter(|leaf| (*offset..offset + size).contains(&leaf.offset));
+                let object = self.context.memory.object(*object);
                 let moved = |leaf: &Leaf| Leaf { offset: leaf.offset - offset, ..leaf.clone() };
-                Some(inside.map(moved).collect::<Vec<Leaf>>())
+                let mut inside: Vec<Leaf> = object.leaves.iter().map(moved).collect();
+                inside.retain(|leaf| overlaps(leaf, size));
+                Some(inside)
             }
             _ => None,
         };
@@ -96,7 +129,9 @@ impl Generator<'_, '_> {
             .or_else(|| from.and_then(of_object))
             .or_else(|| operands.first().copied().and_then(of_type))
             .or_else(|| operands.get(1).filter(|_| copy).copied().and_then(of_type))?;
-        Some(found.into_iter().filter(|leaf| leaf.offset < size).collect())
+        let found: Vec<Leaf> = found.into_iter().filter(|leaf| overlaps(leaf, size)).collect();
+        let whole = found.iter().all(|leaf| leaf.offset >= 0 && leaf.offset + (1 << leaf.size) <= size);
+        Some(if whole { Shape::Whole(found) } else { Shape::Parts })
     }
 
     /// What a pointer points to, where the text says so: before casts to `i8*`, or in a `getelementptr`.

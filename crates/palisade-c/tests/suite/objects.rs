@@ -14,6 +14,8 @@ fn bad_pointers_are_explained() {
     assert_eq!(objects.explain(key(8, 3)), Problem::Null { address: 8 });
     let outside = Problem::OutOfBounds { object: Some(a), offset: 12, size: 4 };
     assert_eq!(objects.explain(key(a.address + 12, 2)), outside);
+    let before = Problem::OutOfBounds { object: Some(a), offset: -4, size: 4 };
+    assert_eq!(objects.explain(key(a.address - 4, 2)), before);
     let mixed = Problem::MixedSize { object: a, offset: 2, size: 2 };
     assert_eq!(objects.explain(key(a.address + 2, 1)), mixed);
     assert_eq!(objects.at(a.address + 11), Some(a));

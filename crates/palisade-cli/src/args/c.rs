@@ -27,6 +27,9 @@ pub struct CArgs {
     /// Do not ask whether the program can get stuck before it is over
     #[arg(long, hide_short_help = true, help_heading = "C programs")]
     pub no_deadlock: bool,
+    /// Whether the last values of all globals are wanted. Not an option: the command decides.
+    #[arg(skip)]
+    pub keep_globals: bool,
     /// What follows -- goes to the C compiler: options, and further .c files
     #[arg(last = true, value_name = "COMPILER ARGUMENT", help_heading = "C programs")]
     pub compiler: Vec<String>,

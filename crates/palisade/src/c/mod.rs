@@ -67,6 +67,8 @@ pub struct COptions {
     pub races: bool,
     /// Whether it is asked if the program can always finish.
     pub finish: bool,
+    /// Whether the last values of all globals can be seen, also of those that only one thread accesses.
+    pub keep_globals: bool,
     /// Whether runs that exceed the room are left out. Only for replaying such runs.
     pub within_limits: bool,
     /// What is asked about the program. [`Aim::Progress`] is only for replaying runs: other questions need the
@@ -82,6 +84,7 @@ impl Default for COptions {
             heap: None,
             races: true,
             finish: true,
+            keep_globals: false,
             within_limits: false,
             aim: Aim::Safety,
         }
@@ -143,13 +146,13 @@ impl CProgram {
 pub fn read_c(compilation: Compilation) -> Result<Input, Refused> {
     let Compilation { source, files, language, modules, compiler, arguments, options } = compilation;
     let text = source.clone();
-    let (roots, races) = (options.roots.clone(), options.races);
+    let (roots, races, keep_globals) = (options.roots.clone(), options.races, options.keep_globals);
     let translator = move |room: Room, aim: Aim| {
         let places = SourcePlaces { source: &text, files: &files };
         let (slots, pool, roots) = (room.slots, room.heap, roots.clone());
         // Races are found by the other question.
         let races = races && aim == Aim::Safety;
-        palisade_c::translate(&modules, &places, &Options { slots, pool, aim, races, roots })
+        palisade_c::translate(&modules, &places, &Options { slots, pool, aim, races, keep_globals, roots })
     };
     let translator = Box::new(translator);
     make(Recipe { source, language, compiler, arguments, options, translator })

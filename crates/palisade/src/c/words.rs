@@ -133,10 +133,13 @@ const NEAR: Value = 1 << 16;
 fn out_of_bounds(object: &Object, offset: Value, size: Value) -> String {
     let whole = format!("`{}` ({})", object.name, bytes(object.size));
     let past = offset - object.size;
-    if past < 0 {
+    if (-NEAR..0).contains(&offset) && object.kind != ObjectKind::Function {
+        return format!("access out of bounds, {} before the start of {whole}", bytes(-offset));
+    }
+    if past < 0 && offset >= 0 {
         return format!("access out of bounds, to bytes {offset} to {} of {whole}", offset + size - 1);
     }
-    if past > NEAR || object.kind == ObjectKind::Function {
+    if past.abs() > NEAR || object.kind == ObjectKind::Function {
         return "invalid pointer dereferenced: it points to no object".to_owned();
     }
     let place = if past == 0 { "just".to_owned() } else { bytes(past) };

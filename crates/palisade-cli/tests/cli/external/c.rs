@@ -164,6 +164,26 @@ fn faults_are_reported_in_the_words_of_c() {
         "unsafe  bounds.c: access out of bounds, just past the end of `a` (16 bytes) in main at line 5: return a[n]",
     );
     check(
+        "before.c",
+        "int main(void) {\n    return a[n - 5];\n}",
+        "unsafe  before.c: access out of bounds, 4 bytes before the start of `a` (16 bytes) in main at line 5: return a[n - 5]",
+    );
+    check(
+        "copy.c",
+        "#include <string.h>\nint main(void) {\n    memset(&a[2], 0, 16);\n    return 0;\n}",
+        "unsafe  copy.c: access out of bounds, just past the end of `a` (16 bytes) in main at line 6: memset(&a[2], 0, 16)",
+    );
+    check(
+        "divide.c",
+        "int main(void) {\n    return n / a[1];\n}",
+        "unsafe  divide.c: division by zero in main at line 5: return n / a[1]",
+    );
+    check(
+        "long.c",
+        "long big = LONG_MAX;\nint main(void) {\n    return big * n > 0;\n}",
+        "unsafe  long.c: signed integer overflow in main at line 6: return big * n > 0",
+    );
+    check(
         "freed.c",
         "int main(void) {\n    p = malloc(4);\n    *p = 1;\n    free(p);\n    return *p;\n}",
         "unsafe  freed.c: use after free: `heap#1` (allocated at line 5) in main at line 8: return *p",
