@@ -15,6 +15,7 @@
 //!   them.
 //! - [`progress`]: deadlocks and what stays reachable, by brute force.
 //! - [`fair`]: what holds in every fair run, by brute force.
+//! - [`c`]: random C programs, and litmus tests in C with their outcomes.
 //! - [`coverage`]: which steps runs take, by brute force.
 //! - [`claims`]: whether the bounds that `unknown` answers state are true.
 //! - [`robust`] and [`robust_suite`]: robustness by brute force, and the suite for engines that decide it.
@@ -27,6 +28,7 @@ pub mod bounded;
 pub mod browser;
 pub mod brute;
 pub mod build;
+pub mod c;
 pub mod claims;
 pub mod classics;
 pub mod coverage;

@@ -34,6 +34,8 @@ mod external {
     mod c;
     mod c_corpus;
     mod c_finish;
+    mod c_random;
+    mod c_schedule;
     mod cargo;
     mod html;
     mod run;

@@ -9,7 +9,7 @@
 //! program is valid. Programs of acyclic profiles have finitely many states under every model.
 
 mod body;
-mod cycle;
+pub(crate) mod cycle;
 mod endless;
 mod property;
 mod recursive;
