@@ -14,7 +14,7 @@ void __VERIFIER_assume(int);
 /// Checks a program with these options. The first line must contain the words.
 #[track_caller]
 fn check(name: &str, code: &str, options: &[&str], exit: i32, words: &[&str]) -> Ran {
-    let scratch = Scratch::new(&format!("c_finish_{name}")).file("p.c", &format!("{HEAD}{code}"));
+    let scratch = Scratch::new(&format!("c_finish_{name}")).file("p.c", format!("{HEAD}{code}"));
     let mut args = vec!["check", "p.c", "-q"];
     args.extend(options);
     let ran = scratch.run(&args);
@@ -76,7 +76,7 @@ fn mutexes_in_two_orders() {
 
 #[test]
 fn runs_to_a_deadlock_are_replayed() {
-    let scratch = Scratch::new("c_finish_replay").file("p.c", &format!("{HEAD}{TWO_MUTEXES}"));
+    let scratch = Scratch::new("c_finish_replay").file("p.c", format!("{HEAD}{TWO_MUTEXES}"));
     let args = ["check", "-q", "p.c", "--witness", "w.json", "--", "-DSECOND_1=&b", "-DSECOND_2=&a"];
     scratch.run(&args).exits(1);
     let replayed = scratch.run(&["replay", "-q", "w.json"]).exits(0);
@@ -132,7 +132,7 @@ fn a_lost_wake_up_by_store_buffering() {
 #[test]
 fn runs_after_which_main_cannot_finish_are_replayed() {
     let polls = polls();
-    let scratch = Scratch::new("c_finish_replay_polls").file("p.c", &format!("{HEAD}{polls}"));
+    let scratch = Scratch::new("c_finish_replay_polls").file("p.c", format!("{HEAD}{polls}"));
     scratch.run(&["check", "-q", "p.c", "--witness", "w.json", "--", "-DFENCE"]).exits(1);
     let replayed = scratch.run(&["replay", "-q", "w.json"]).exits(0);
     assert!(replayed.stdout.contains("`main` can no longer finish: main waits"), "{}", replayed.stdout);
@@ -252,7 +252,7 @@ fn programs_that_run_forever_are_no_errors() {
 #[test]
 fn where_an_assumption_fails_nothing_is_judged() {
     let code = with_daemon("pthread_create(&t, 0, sets, 0); __VERIFIER_assume(x); pthread_join(t, 0);");
-    let scratch = Scratch::new("c_finish_assume").file("p.c", &format!("{HEAD}{code}"));
+    let scratch = Scratch::new("c_finish_assume").file("p.c", format!("{HEAD}{code}"));
     let ran = scratch.run(&["check", "p.c", "--", "-DEXIT"]).exits(0);
     assert!(ran.stdout.starts_with(FINISHES[0]), "{}", ran.stdout);
     assert!(
