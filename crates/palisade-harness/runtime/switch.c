@@ -9,7 +9,7 @@
  * A kernel thread does nothing for its thread but to exist: the C library has set up the stack and the
  * thread-local storage that the thread uses. So the server starts the kernel threads of the first few threads
  * once, before it forks. A forked execution has a copy of their memory, and its threads use that without any
- * kernel threads. This makes short executions twice as fast.
+ * kernel threads. This saves a short execution most of its start.
  *
  * Token: without that instruction, every kernel thread runs its own thread and waits for its token in a
  * futex. All of them stay on one core, where passing the token is fastest. */
