@@ -2,6 +2,7 @@
 // Source: flat combining, D. Hendler et al., SPAA 2010, with one request.
 // BROKEN_1: the caller does not wait, so the server may answer into a stack frame that is gone.
 // BROKEN_2: the server says that it is done before it has answered.
+// BROKEN_3: the request is a local of the thread's own function, which ends; the server only stores.
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,6 +15,7 @@ struct request {
 
 static _Atomic(struct request *) posted;
 
+#ifndef BROKEN_3
 static int ask(int question)
 {
     struct request request = {question, 0, 0};
@@ -26,12 +28,18 @@ static int ask(int question)
     return request.answer;
 #endif
 }
+#endif
 
 static void *client(void *argument)
 {
     (void)argument;
+#ifdef BROKEN_3
+    struct request request = {41, 0, 0};
+    atomic_store_explicit(&posted, &request, memory_order_release);
+#else
     int answer = ask(41);
     assert(answer == 42);
+#endif
     return 0;
 }
 
@@ -41,7 +49,9 @@ static void *server(void *argument)
     struct request *request;
     while (!(request = atomic_load_explicit(&posted, memory_order_acquire))) {
     }
-#ifdef BROKEN_2
+#if defined BROKEN_3
+    atomic_store_explicit(&request->done, 1, memory_order_release);
+#elif defined BROKEN_2
     atomic_store_explicit(&request->done, 1, memory_order_release);
     request->answer = request->question + 1;
 #else

@@ -158,7 +158,7 @@ impl Generator<'_, '_> {
                 let value = self.scalar(*operand)?;
                 if text.starts_with('*') {
                     Place::Memory(value)
-                } else if let Ok(tied) = text.parse::<usize>() {
+                } else if let Some(tied) = tied(text, bound.as_deref(), &slots) {
                     // The register of an output holds this value first.
                     let Some(Slot { place: Place::Register { register, given, .. }, .. }) =
                         slots.get_mut(tied)
@@ -365,13 +365,13 @@ impl Generator<'_, '_> {
             return Ok(Some(()));
         }
         let index = match part {
+            // An instruction must not change an input that is not an output too.
             Part::Accumulator(_) => {
                 let output =
                     |slot: &Slot| is_accumulator(slot) && matches!(slot.place, Place::Register { .. });
                 match slots.iter().position(output) {
                     Some(index) => index,
-                    // It is not an output, so nothing may rely on it later.
-                    None => return Ok(Some(())),
+                    None => return Ok(None),
                 }
             }
             Part::Slot(index) => *index,
@@ -392,6 +392,14 @@ impl Generator<'_, '_> {
         self.step(kind);
         Ok(Some(()))
     }
+}
+
+/// The output that an input shares its register with: by its number, or because both name the register.
+fn tied(constraint: &str, bound: Option<&str>, slots: &[Slot]) -> Option<usize> {
+    let same = |slot: &Slot| {
+        bound.is_some() && slot.bound.as_deref() == bound && matches!(slot.place, Place::Register { .. })
+    };
+    constraint.parse().ok().or_else(|| slots.iter().position(same))
 }
 
 fn is_accumulator(slot: &Slot) -> bool {

@@ -490,7 +490,7 @@ impl<'a> Emitter<'a> {
                 let unwritten = self.layout.may_be_unwritten(to);
                 // The translation itself marks memory.
                 let marks = matches!(value, Expr::Int(UNINITIALISED | FREED));
-                if self.frees && !marks && self.layout.may_touch(to).any(|cell| cell.heap) {
+                if self.frees && !marks && self.layout.may_touch(to).any(|cell| cell.heap || cell.left) {
                     let differs = binary(BinaryOp::Ne, read(self.any_place(to)), int(FREED));
                     out.push(Stmt::new(StmtKind::Assert(differs, Check::NotFreed), span));
                 }

@@ -419,13 +419,23 @@ impl<'a, 'c> Generator<'a, 'c> {
             }
         }
         let frame = self.frames.pop().expect("the function was entered");
-        self.span = self.call_spans.pop().unwrap_or(Span::NONE);
         self.go_on(after);
-        // What the thread itself runs exists as long as the thread.
-        if !self.frames.is_empty() {
+        // The program ends with `main`, and the variables of `main` with the program.
+        if !(self.frames.is_empty() && self.is_main()) {
             frame.locals.into_iter().for_each(|object| self.step(StepKind::Leave(object)));
         }
+        self.span = self.call_spans.pop().unwrap_or(Span::NONE);
         Ok(result.value())
+    }
+
+    /// The thread ends here: all its locals cease to exist, except those of the thread that runs `main`, which may
+    /// be in use until the program ends.
+    pub(crate) fn leave_all(&mut self) {
+        if !self.is_main() {
+            let frames = self.frames.iter().rev();
+            let locals: Vec<ObjectId> = frames.flat_map(|frame| frame.locals.clone()).collect();
+            locals.into_iter().for_each(|object| self.step(StepKind::Leave(object)));
+        }
     }
 
     fn copy_argument(&mut self, ty: Option<TypeId>, argument: Val) -> Result<Val, Refused> {

@@ -172,6 +172,11 @@ impl Layout {
         self.may_touch(access).any(|cell| cell.wide)
     }
 
+    /// Whether the address of a local variable is kept somewhere.
+    pub(crate) fn exposes_locals(&self, memory: &Memory<'_>) -> bool {
+        self.exposed.iter().any(|&object| memory.object(object).kind == ObjectKind::Local)
+    }
+
     /// The objects and functions, for explanations.
     pub(crate) fn objects(&self, memory: &Memory<'_>) -> Objects {
         let mut all = Vec::new();

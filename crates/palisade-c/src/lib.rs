@@ -232,8 +232,9 @@ pub fn translate(
     if context.features.frees && context.notes.contains(&Note(heap::SUCCEED.to_owned())) {
         context.notes.insert(Note(heap::REUSE.to_owned()));
     }
-    if layout.cells.iter().any(|cell| cell.left) {
-        let note = "stores to a local variable after its function has returned are not reported";
+    if layout.exposes_locals(&context.memory) {
+        let note = "accesses to a local variable after its block has ended are reported only once its function has \
+                    returned";
         context.notes.insert(Note(note.to_owned()));
     }
     let waiting = context.waiting.len();

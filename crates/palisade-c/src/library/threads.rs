@@ -65,6 +65,7 @@ impl Generator<'_, '_> {
             "pthread_exit" | "thrd_exit" => {
                 let value = self.operand(operands, 0)?;
                 self.step(StepKind::Assign(self.result, value));
+                self.leave_all();
                 if self.is_main() && self.context.options.aim == Aim::Progress {
                     // The program goes on until the last thread has ended.
                     self.step(StepKind::AwaitThreads);

@@ -71,6 +71,15 @@ fn compare_and_exchange() {
         ),
         expected,
     );
+    // The accumulator is named twice.
+    let named = flag.replace("*m,2", "*m,{ax}");
+    check_value(
+        &format!(
+            "  %c = call {{ i8, i32 }} asm sideeffect \"lock cmpxchgl $3, $0\", {named}\n  \
+             %b = extractvalue {{ i8, i32 }} %c, 0\n  %r = zext i8 %b to i32"
+        ),
+        expected,
+    );
     let byte = flag.replace("{@ccz}", "q");
     check_value(
         &format!(
@@ -105,6 +114,8 @@ fn other_instructions_are_refused() {
     refuses("movntil $1, $0", memory);
     refuses("lock addl $$0, %gs:0", "\"\"()");
     refuses("incl ($0)", "\"r\"(i32 1)");
+    // The accumulator is changed, but is only an input.
+    refuses("lock cmpxchgl $1, ($0)", "\"r,r,{ax}\"(ptr @x, i32 1, i32 0)");
     refuses("lock xaddq $0, $1", "\"=*m,*m\"(ptr elementtype(i32) @x, ptr elementtype(i32) @x)");
 }
 

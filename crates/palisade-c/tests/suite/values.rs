@@ -111,3 +111,16 @@ fn assertions_and_assumptions() {
         "t1 = x;\nassume(t1 != 0);\nassert(t1 == 3) else no_abort;",
     );
 }
+
+/// A local whose address is kept is marked when its function returns, also that of a thread, and later accesses
+/// check the mark: loads and stores.
+#[test]
+fn locals_end_with_their_function() {
+    let kept = "  %l = alloca i32\n  store i32 1, ptr %l\n  store volatile ptr %l, ptr @p";
+    let found = body(&format!("{kept}\n  ret void"));
+    assert!(found.contains(&format!("temporary = {};", palisade_c::FREED)), "{found}");
+    let store = "  %q = load volatile ptr, ptr @p\n  store volatile i32 2, ptr %q";
+    let found = body(&format!("{kept}\n{store}\n  ret void"));
+    let check = format!("!= {}) else not_freed;", palisade_c::FREED);
+    assert!(found.contains(&check), "{found}");
+}
