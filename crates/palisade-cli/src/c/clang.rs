@@ -22,7 +22,7 @@ const NAMES: [&str; 10] = [
 
 /// What makes clang print the program as written, with debug information. It comes after the user's options
 /// and so takes precedence over `-O2` and the like: an optimiser may drop the assertions.
-const OPTIONS: [&str; 11] = [
+const OPTIONS: [&str; 9] = [
     "-O0",
     "-Xclang",
     "-disable-O0-optnone",
@@ -31,9 +31,6 @@ const OPTIONS: [&str; 11] = [
     "-emit-llvm",
     "-fno-discard-value-names",
     "-fno-color-diagnostics",
-    // The text of LLVM IR does not say which shifts are of signed numbers. With this, clang checks these.
-    "-fsanitize=shift-base",
-    "-fsanitize-trap=shift-base",
     "-o-",
 ];
 
