@@ -231,7 +231,7 @@ impl Litmus {
                     order => order,
                 };
                 let (order, failure) = (order.name(), failure.name());
-                let strength = if at % 2 == 0 { "strong" } else { "weak" };
+                let strength = if at.is_multiple_of(2) { "strong" } else { "weak" };
                 format!(
                     "atomic_compare_exchange_{strength}_explicit(&x{variable}, &expected{at}, {value}, {order}, {failure})"
                 )
