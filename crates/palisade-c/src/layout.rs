@@ -6,14 +6,24 @@
 use crate::expr::Expr;
 use crate::flat::{Access, Code, End, ObjectId, StepKind, Written};
 use crate::link::Target;
-use crate::memory::{FUNCTION_STEP, Leaf, Memory};
+use crate::memory::{FUNCTION_BASE, FUNCTION_STEP, Leaf, Memory};
 use crate::objects::{FIRST_ADDRESS, Object, ObjectKind, Objects, Part};
 use crate::promote::leaf_name;
 use crate::threads::ThreadCode;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Objects start at multiples of this, and lie at least this far apart.
+/// Objects start at multiples of this.
 const ALIGNMENT: i64 = 64;
+
+/// All objects are below this address: programs may keep tags in the upper 16 bits of pointers.
+const END: i64 = FUNCTION_BASE;
+
+/// How far objects are apart. An index that is wrong must not lead from one object into another, where it would
+/// not be noticed. With few objects, no 32-bit index of elements of up to 16 bytes does.
+fn stride(objects: usize) -> i64 {
+    let objects = i64::try_from(objects).expect("fewer than 2^63 objects");
+    (1 << 36).min(END / (objects + 2)) / ALIGNMENT * ALIGNMENT
+}
 
 /// A scalar that is a cell.
 #[derive(Clone, Debug)]
@@ -84,6 +94,7 @@ impl Layout {
         };
         let dangling: FxHashSet<ObjectId> =
             threads.iter().flat_map(|thread| used_after_leaving(&thread.code, &uses.left)).collect();
+        let stride = stride(uses.mentioned.len());
         let mut next = FIRST_ADDRESS;
         let mut taken: FxHashSet<String> = FxHashSet::default();
         for (index, object) in memory.objects.iter().enumerate() {
@@ -92,7 +103,7 @@ impl Layout {
                 continue;
             }
             layout.addresses[index] = Some(next);
-            next = (next + object.size + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+            next = stride + (next + object.size + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
             for leaf in &object.leaves {
                 let used = uses.exact.contains(&(id, leaf.offset, leaf.size))
                     || uses.based.contains(&(id, leaf.size))

@@ -70,7 +70,7 @@ pub(crate) struct Memory<'a> {
 }
 
 /// Functions lie above all objects, this far apart.
-pub(crate) const FUNCTION_BASE: i64 = 1 << 40;
+pub(crate) const FUNCTION_BASE: i64 = 1 << 46;
 pub(crate) const FUNCTION_STEP: i64 = 16;
 
 impl<'a> Memory<'a> {

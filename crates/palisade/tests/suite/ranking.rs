@@ -187,18 +187,18 @@ fn a_ranking_is_about_its_question() {
     check(&|_| (), false, "the question is not about deadlocks");
     check(&|ranking| ranking.deadlock = None, true, "no ranking for deadlocks");
     check(&|ranking| ranking.deadlock = None, false, "valid");
-    check(&|ranking| _ = ranking.goals.pop(), true, "it ranks 1 goals, and the program has 2");
+    check(&|ranking| _ = ranking.goals.pop(), true, "it ranks 1 goals, but the program has 2");
     check(&|ranking| ranking.goals.reverse(), true, "has rank 0");
     check(&|ranking| ranking.goals[1].fill(0), true, "state 0 has rank 0");
     check(&|ranking| _ = ranking.goals[1].pop(), true, "different length");
     let shorter = |ranking: &mut Ranking| {
         ranking.goals.iter_mut().chain(&mut ranking.deadlock).for_each(|ranks| _ = ranks.pop());
     };
-    check(&shorter, true, "states, and there are more");
+    check(&shorter, true, "states, but there are more");
     let longer = |ranking: &mut Ranking| {
         ranking.goals.iter_mut().chain(&mut ranking.deadlock).for_each(|ranks| ranks.push(0));
     };
-    check(&longer, true, "states, and there are");
+    check(&longer, true, "states, but there are");
 }
 
 #[test]

@@ -163,6 +163,12 @@ fn faults_are_reported_in_the_words_of_c() {
         "int main(void) {\n    return a[n];\n}",
         "unsafe  bounds.c: access out of bounds, just past the end of `a` (16 bytes) in main at line 5: return a[n]",
     );
+    // Far enough to reach other objects, if these were close.
+    check(
+        "far.c",
+        "int b[8];\nint main(void) {\n    p = &b[n];\n    n = (int)(p - a);\n    return a[n] + b[4];\n}",
+        "unsafe  far.c: access out of bounds, 112 bytes before the start of `a` (16 bytes) in main at line 8: return a[n] + b[4]",
+    );
     check(
         "before.c",
         "int main(void) {\n    return a[n - 5];\n}",

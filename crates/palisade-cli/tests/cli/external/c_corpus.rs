@@ -24,7 +24,7 @@ fn compare(expected: &CExpectation, options: &[&str], tally: &mut Tally) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let verdicts = [expected.verdicts.sc, expected.verdicts.tso, expected.verdicts.pso];
     let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
-    command.current_dir(&corpus).args(["check", expected.file, "--model", "all", "--timeout", "60"]);
+    command.current_dir(&corpus).args(["check", expected.file, "--model", "all", "--timeout", "20"]);
     command.args(["--format", "json"]).args(options).arg("--").args(&expected.flags);
     let output = command.output().expect("the command runs");
     let printed = String::from_utf8_lossy(&output.stdout);
