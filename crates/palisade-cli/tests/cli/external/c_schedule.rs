@@ -191,8 +191,8 @@ impl Compiled {
         let mut turns = Turns::default();
         for (index, event) in events.iter().enumerate() {
             // What tests a lock or a mark of the heap before it is written may be no access of its own.
-            let later = events[index + 1..].iter().filter(|other| other.thread == event.thread);
-            let after = later.skip_while(|other| *other == event).next();
+            let mut later = events[index + 1..].iter().filter(|other| other.thread == event.thread);
+            let after = later.find(|other| *other != event);
             let written = after.filter(|after| {
                 event.kind == Kind::Read
                     && after.kind != Kind::Read
