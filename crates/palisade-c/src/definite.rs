@@ -5,7 +5,7 @@
 //! may see it, and nothing elsewhere.
 
 use crate::expr::Expr;
-use crate::flat::{BlockId, Code, RegId, Step, StepKind};
+use crate::flat::{BlockId, Code, RegId, Step, StepKind, Written};
 use crate::liveness::RegSet;
 use rustc_hash::FxHashSet;
 
@@ -88,6 +88,8 @@ fn transfer(kind: &StepKind, state: &mut RegSet) {
     match kind {
         StepKind::Uninitialise(register) => state.insert(*register),
         StepKind::Initialised(register, _) => state.remove(*register),
+        // A copy of what was never written was not written either.
+        StepKind::Load { to, written: Written::Copied, .. } => state.insert(*to),
         StepKind::Assign(to, Expr::Reg(from)) => {
             if state.contains(*from) {
                 state.insert(*to)

@@ -92,8 +92,9 @@ impl Layout {
             raw_copies: uses.raw_copies,
             by_object: FxHashMap::default(),
         };
-        let dangling: FxHashSet<ObjectId> =
+        let mut dangling: FxHashSet<ObjectId> =
             threads.iter().flat_map(|thread| used_after_leaving(&thread.code, &uses.left)).collect();
+        dangling.extend(used_by_others(threads));
         let stride = stride(uses.mentioned.len());
         let mut next = FIRST_ADDRESS;
         let mut taken: FxHashSet<String> = FxHashSet::default();
@@ -183,6 +184,14 @@ impl Layout {
         self.may_touch(access).any(|cell| cell.wide)
     }
 
+    /// Whether the address of a thread-local variable is kept somewhere. Only these variables of threads have
+    /// initial values.
+    pub(crate) fn exposes_thread_locals(&self, memory: &Memory<'_>) -> bool {
+        self.exposed.iter().map(|&object| memory.object(object)).any(|object| {
+            object.kind == ObjectKind::Local && object.leaves.iter().any(|leaf| leaf.init.is_some())
+        })
+    }
+
     /// Whether the address of a local variable is kept somewhere.
     pub(crate) fn exposes_locals(&self, memory: &Memory<'_>) -> bool {
         self.exposed.iter().any(|&object| memory.object(object).kind == ObjectKind::Local)
@@ -266,6 +275,25 @@ fn used_after_leaving(code: &Code, left: &FxHashSet<ObjectId>) -> FxHashSet<Obje
                 gone[to.0 as usize].extend(now.iter().copied());
                 changed |= gone[to.0 as usize].len() > before;
             });
+        }
+    }
+    used
+}
+
+/// The locals of functions that return in one thread and are accessed by another one.
+fn used_by_others(threads: &[ThreadCode]) -> FxHashSet<ObjectId> {
+    let uses: Vec<Uses> = threads
+        .iter()
+        .map(|thread| {
+            let mut uses = Uses::default();
+            uses.collect(&thread.code);
+            uses
+        })
+        .collect();
+    let mut used = FxHashSet::default();
+    for (owner, of_owner) in uses.iter().enumerate() {
+        for (_, of_other) in uses.iter().enumerate().filter(|(other, _)| *other != owner) {
+            used.extend(of_owner.left.intersection(&of_other.mentioned));
         }
     }
     used

@@ -237,6 +237,10 @@ pub fn translate(
                     returned";
         context.notes.insert(Note(note.to_owned()));
     }
+    if layout.exposes_thread_locals(&context.memory) {
+        let note = "no thread-local variable is used after its thread has ended";
+        context.notes.insert(Note(note.to_owned()));
+    }
     let waiting = context.waiting.len();
     let emitted = emit::Emitted { layout: &layout, frees, waiting, races: options.races, aim: options.aim };
     let merged = merge(threads.iter().map(|thread| (thread, emitted.process(thread))).collect());

@@ -775,13 +775,22 @@ fn alone(code: &mut Code) {
     }
 }
 
-/// An object that is entered once holds from the start what it holds then.
+/// An object that is entered once holds from the start what it holds then. After loops are unrolled, an object may
+/// be entered at several places.
 fn enter_once(code: &mut Code) {
     let again = propagate::in_loops(code);
+    let mut places: FxHashMap<ObjectId, usize> = FxHashMap::default();
+    for block in code.reachable() {
+        for step in &code.block(block).steps {
+            if let StepKind::Enter(object) = step.kind {
+                *places.entry(object).or_default() += 1;
+            }
+        }
+    }
     for block in code.reachable() {
         if !again.contains(&block) {
-            let enters = |step: &Step| matches!(step.kind, StepKind::Enter(_));
-            code.block_mut(block).steps.retain(|step| !enters(step));
+            let once = |step: &Step| matches!(step.kind, StepKind::Enter(object) if places[&object] == 1);
+            code.block_mut(block).steps.retain(|step| !once(step));
         }
     }
 }

@@ -144,6 +144,44 @@ TSO, engine [..]
     assert!(page.contains("<li class=\"file\">load.c</li>") && page.contains("line load.c:7: "), "{page}");
 }
 
+/// Locals end with their function, whoever has their address, and come back with the next call. What was never
+/// written stays so in a copy.
+#[test]
+fn what_is_gone_and_what_was_never_written() {
+    let scratch = Scratch::new("c_gone");
+    let check = |name: &str, code: &str, expected: &str| {
+        let text = format!(
+            "#include <assert.h>\n#include <pthread.h>\n#include <stdlib.h>\n#include <string.h>\n{code}\n"
+        );
+        std::fs::write(scratch.path(name), text).expect("a file can be written");
+        for model in ["sc", "tso", "pso"] {
+            let ran = scratch.run(&["check", "-q", name, "--model", model]);
+            assert!(ran.stdout.starts_with(expected), "{model}: {}{}", ran.stdout, ran.stderr);
+        }
+    };
+    let start = "static pthread_t t;\nstatic void *work(void *p) { *(int *)p += 1; return 0; }\n\
+                 static void start(void) { int x = 0; pthread_create(&t, 0, work, &x); JOIN assert(x <= 1); }\n";
+    let left = start.replace("JOIN", "");
+    check(
+        "left.c",
+        &format!("{left}int main(void) {{ start(); pthread_join(t, 0); return 0; }}"),
+        "unsafe  left.c: use of the local variable `x` after its function has returned in work",
+    );
+    let joined = start.replace("JOIN", "pthread_join(t, 0);");
+    check(
+        "joined.c",
+        &format!("{joined}int main(void) {{ for (int k = 0; k < 2; k++) start(); return 0; }}"),
+        "safe  joined.c",
+    );
+    let pair = "struct pair { int a, b; };\nstatic struct pair g;\n\
+                int main(void) { struct pair *p = malloc(sizeof *p); p->a = 1;";
+    let never = "unsafe  copy.c: use of an uninitialised value";
+    check("copy.c", &format!("{pair} g = *p; return g.b == 7; }}"), never);
+    check("copy.c", &format!("{pair} struct pair l = *p; return l.b == 7; }}"), never);
+    check("copy.c", &format!("{pair} int x = 0; memcpy(&x, &p->b, sizeof x); return x == 7; }}"), never);
+    check("copy.c", &format!("{pair} struct pair l = *p; assert(l.a == 1); return 0; }}"), "safe  copy.c");
+}
+
 #[test]
 fn faults_are_reported_in_the_words_of_c() {
     let scratch = Scratch::new("c_faults");
