@@ -252,6 +252,9 @@ fn faults_are_reported_in_the_words_of_c() {
         "int main(void) {\n    return n << 31;\n}",
         "safe  shift.c: free of deadlocks, `main` can always finish",
     );
+    let marked = ["check", "-q", "shift.c", "--", "-fsanitize=shift-base", "-fsanitize-trap=shift-base"];
+    let marked = scratch.run(&marked).exits(1).stdout;
+    assert!(marked.starts_with("unsafe  shift.c: signed integer overflow"), "{marked}");
     check(
         "local.c",
         "static int *f(void) {\n    int x = 1;\n    p = &x;\n    return p;\n}\n\
