@@ -21,6 +21,23 @@ pub(crate) enum Expr {
     Wrap(u32, Box<Expr>),
 }
 
+/// Whether the operator gives 0 or 1.
+pub(crate) fn gives_truth(op: BinaryOp) -> bool {
+    matches!(
+        op,
+        BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::WordLt
+            | BinaryOp::WordLe
+    )
+}
+
 /// The smallest and largest canonical value of a width.
 pub(crate) fn width_bounds(width: u32) -> (i64, i64) {
     match width {
@@ -166,16 +183,7 @@ impl Expr {
                     BinaryOp::Shr => (a_lo.min(0), a_hi.max(-1)),
                     BinaryOp::WordRem if b_lo > 0 => (0, b_hi - 1),
                     BinaryOp::WordDiv if a_lo >= 0 && b_lo > 0 => (0, a_hi),
-                    BinaryOp::Eq
-                    | BinaryOp::Ne
-                    | BinaryOp::Lt
-                    | BinaryOp::Le
-                    | BinaryOp::Gt
-                    | BinaryOp::Ge
-                    | BinaryOp::WordLt
-                    | BinaryOp::WordLe
-                    | BinaryOp::And
-                    | BinaryOp::Or => (0, 1),
+                    op if gives_truth(*op) => (0, 1),
                     _ => ALL,
                 }
             }
@@ -183,7 +191,7 @@ impl Expr {
     }
 
     /// Whether its value is 0 or 1.
-    pub(crate) fn is_truth(&self, registers: &[Register]) -> bool {
+    pub(crate) fn gives_truth(&self, registers: &[Register]) -> bool {
         let (lo, hi) = self.bounds(registers);
         lo >= 0 && hi <= 1
     }
@@ -279,7 +287,7 @@ pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, registers: &[Register]) -> 
             let bits = bits & inner.as_int().unwrap_or(0);
             binary(BitAnd, *a, Expr::Int(bits), registers)
         }
-        (BitXor, a, Expr::Int(1)) if a.is_truth(registers) => not(a),
+        (BitXor, a, Expr::Int(1)) if a.gives_truth(registers) => not(a),
         // A mask that removes nothing.
         (BitAnd, a, Expr::Int(bits))
             if bits >= 0 && bits.wrapping_add(1).count_ones() <= 1 && {
@@ -289,10 +297,10 @@ pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, registers: &[Register]) -> 
         {
             a
         }
-        (Ne, a, Expr::Int(0)) if a.is_truth(registers) => a,
-        (Eq, a, Expr::Int(0)) if a.is_truth(registers) => not(a),
-        (Eq, a, Expr::Int(1)) if a.is_truth(registers) => a,
-        (Ne, a, Expr::Int(1)) if a.is_truth(registers) => not(a),
+        (Ne, a, Expr::Int(0)) if a.gives_truth(registers) => a,
+        (Eq, a, Expr::Int(0)) if a.gives_truth(registers) => not(a),
+        (Eq, a, Expr::Int(1)) if a.gives_truth(registers) => a,
+        (Ne, a, Expr::Int(1)) if a.gives_truth(registers) => not(a),
         // No object is near null.
         (Eq, Expr::Address(..), Expr::Int(0)) => Expr::Int(0),
         (Ne, Expr::Address(..), Expr::Int(0)) => Expr::Int(1),

@@ -9,12 +9,11 @@
 use crate::Places;
 use crate::expr::{self, Expr};
 use crate::flat::{Access, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
-use crate::link::{FunctionRef, Target};
+use crate::link::FunctionRef;
 use crate::memory::{Memory, MemoryObject, Refusal, ThreadNumber, Val, leaves, unsupported, width};
 use crate::objects::ObjectKind;
 use palisade_base::{Diagnostic, Id, Span};
 use palisade_llvm::Module;
-use palisade_llvm::calls::{ArgumentValue, Call, Callee};
 use palisade_llvm::flow::Flow;
 use palisade_llvm::instructions::{Instruction, Op};
 use palisade_llvm::module::{BlockId as IrBlockId, Body, Function};
@@ -672,143 +671,10 @@ impl<'a, 'c> Generator<'a, 'c> {
         self.set(result, Val::Scalar(Expr::Address(object, 0)));
         Ok(())
     }
-
-    fn call_instruction(&mut self, instruction: &'a Instruction, call: &'a Call) -> Result<(), Refused> {
-        let callee = match &call.callee {
-            Callee::Assembly(assembly) => return self.assembly(instruction, assembly, &call.arguments),
-            Callee::Value(callee) => *callee,
-        };
-        let module = self.module();
-        // Calls of intrinsics may have metadata as arguments; these are known by name.
-        let mut arguments = Vec::new();
-        let mut operands = Vec::new();
-        for argument in &call.arguments {
-            if let ArgumentValue::Operand(operand) = argument.value {
-                operands.push(operand);
-            }
-        }
-        let target = match callee {
-            Operand::Constant(constant) => {
-                let mut constant = constant;
-                // A function that is called as another type.
-                while let palisade_llvm::values::ConstantKind::Expression(
-                    palisade_llvm::values::Expression::Cast { value, .. },
-                ) = &module.constants[constant].kind
-                {
-                    constant = *value;
-                }
-                match module.constants[constant].kind {
-                    palisade_llvm::values::ConstantKind::Symbol(symbol) => {
-                        self.context.memory.linked.resolve(self.module_index(), symbol)
-                    }
-                    _ => None,
-                }
-            }
-            Operand::Local(_) => None,
-        };
-        if let Some(Target::Library(name)) = &target {
-            return self.library(instruction, name, &operands);
-        }
-        for &operand in &operands {
-            arguments.push(self.value(operand)?);
-        }
-        let result = match target {
-            // The verifier's own functions mean what they are for, whatever their body is.
-            Some(Target::Function(function)) => {
-                let name = self.context.memory.linked.name(function);
-                if crate::library::replaces(name) {
-                    return self.library(instruction, name, &operands);
-                }
-                self.call(function, arguments)?
-            }
-            _ => {
-                let pointer = self.scalar(callee)?;
-                self.call_pointer(pointer, arguments, call.ty)?
-            }
-        };
-        if let Some(value) = instruction.result {
-            self.set(value, result);
-        }
-        Ok(())
-    }
-
-    /// Calls through a pointer: one of the functions of fitting type whose address is used.
-    fn call_pointer(&mut self, pointer: Expr, arguments: Vec<Val>, ty: TypeId) -> Result<Val, Refused> {
-        let pointer = match pointer {
-            pointer if pointer.size() > 1 => {
-                let register = self.temporary(64);
-                self.step(StepKind::Assign(register, pointer));
-                Expr::Reg(register)
-            }
-            pointer => pointer,
-        };
-        let module = self.module();
-        let Type::Function { result, parameters, .. } = module.types.get(ty) else {
-            return Err(self.refuse("a call of this form"));
-        };
-        if width(module, *result).is_none() && module.types.get(*result) != &Type::Void {
-            return Err(self.refuse("a call through a pointer that returns a struct"));
-        }
-        let result = width(module, *result).map(|w| self.temporary(w));
-        let count = parameters.len();
-        let after = self.new_block();
-        let linked = self.context.memory.linked;
-        let fitting: Vec<FunctionRef> = self
-            .context
-            .address_taken
-            .iter()
-            .copied()
-            .filter(|function| {
-                let module = &linked.modules[function.module];
-                let definition = &module.functions[function.function];
-                definition.parameters.len() == count
-                    && width(module, definition_result(module, definition)).is_some() == result.is_some()
-            })
-            .collect();
-        for function in fitting {
-            let address = self.context.memory.function_address(Target::Function(function));
-            let equal = self.binary(BinaryOp::Eq, pointer.clone(), Expr::Int(address));
-            let (yes, no) = (self.new_block(), self.new_block());
-            self.end(End::Branch(equal, yes, no));
-            self.go_on(yes);
-            let value = if crate::library::replaces(linked.name(function)) {
-                Err(self.refuse(format!("a call of `{}` through a pointer", linked.name(function))))
-            } else {
-                self.call(function, arguments.clone())
-            };
-            if let Ok(value) = value {
-                if let (Some(result), Val::Scalar(e)) = (result, value) {
-                    self.step(StepKind::Assign(result, e));
-                }
-                self.end(End::Goto(after));
-            }
-            self.go_on(no);
-        }
-        for name in self.context.library_taken.clone() {
-            let address = self.context.memory.function_address(Target::Library(name.clone()));
-            let equal = self.binary(BinaryOp::Eq, pointer.clone(), Expr::Int(address));
-            let (yes, no) = (self.new_block(), self.new_block());
-            self.end(End::Branch(equal, yes, no));
-            self.go_on(yes);
-            self.refuse(format!("a call of `{name}` through a pointer"));
-            self.go_on(no);
-        }
-        // Not the address of a function of this type. The access fails with the address.
-        let register = self.temporary(8);
-        self.step(StepKind::Load {
-            to: register,
-            from: Access { pointer, size: 0, plain: false },
-            written: Written::Needed,
-        });
-        self.step(StepKind::Assert(Expr::Int(0), Check::Unreachable));
-        self.end(End::Stop);
-        self.go_on(after);
-        Ok(result.map_or(Val::Aggregate(Vec::new()), |register| Val::Scalar(Expr::Reg(register))))
-    }
 }
 
 /// The type that a function returns.
-fn definition_result(module: &Module, definition: &Function) -> TypeId {
+pub(crate) fn definition_result(module: &Module, definition: &Function) -> TypeId {
     match module.types.get(definition.ty) {
         Type::Function { result, .. } => *result,
         _ => palisade_llvm::types::Types::VOID,

@@ -5,7 +5,7 @@
 //!
 //! *How.* [`translate`] links the modules, inlines every call, one copy per thread and call site, and turns each
 //! thread into a process:
-//! 1. `inline` and `library` turn instructions and library calls into steps ([`flat`]).
+//! 1. `inline`, `calls` and `library` turn instructions and library calls into steps ([`flat`]).
 //! 2. `promote`, `propagate` and `tidy` keep locals whose address does not leave the thread in registers, fold
 //!    constants, and drop what nobody reads.
 //! 3. `threads` finds the threads that each thread starts, until no new ones turn up.
@@ -24,6 +24,7 @@
 
 mod arithmetic;
 mod assembly;
+mod calls;
 mod definite;
 mod emit;
 mod expr;

@@ -11,7 +11,7 @@
 //! *Guarantee.* A value is left out only if an assumption fails on every way that the thread can take with it, before
 //! anything else can be noticed. Ranges may be too large, never too small.
 
-use crate::expr::{Expr, width_bounds};
+use crate::expr::{Expr, gives_truth, width_bounds};
 use crate::flat::{BlockId, Code, End, RegId, StepKind};
 use palisade_program::written::BinaryOp;
 use rustc_hash::FxHashMap;
@@ -182,19 +182,7 @@ impl Known {
 fn is_truth(e: &Expr) -> bool {
     match e {
         Expr::Not(_) => true,
-        Expr::Binary(op, ..) => matches!(
-            op,
-            BinaryOp::And
-                | BinaryOp::Or
-                | BinaryOp::Eq
-                | BinaryOp::Ne
-                | BinaryOp::Lt
-                | BinaryOp::Le
-                | BinaryOp::Gt
-                | BinaryOp::Ge
-                | BinaryOp::WordLt
-                | BinaryOp::WordLe
-        ),
+        Expr::Binary(op, ..) => gives_truth(*op),
         _ => false,
     }
 }
