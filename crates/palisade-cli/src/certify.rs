@@ -135,7 +135,10 @@ fn question(certificate: &Certificate, program: &Program) -> String {
         Threads::Declared if program.templates.iter().any(|t| any(t.count, t.start)) => {
             " with any number of threads where it declares `[*]`".to_owned()
         }
-        Threads::Declared if certificate.build.is_some() => " with the threads it starts".to_owned(),
+        Threads::Declared if certificate.build.is_some() => {
+            " with the threads it starts, apart from data races, deadlocks and whether it can finish"
+                .to_owned()
+        }
         Threads::Declared => " with the threads it declares".to_owned(),
         Threads::Any => " with any number of threads of each process".to_owned(),
         Threads::Each(1) => " with 1 thread of each process".to_owned(),
