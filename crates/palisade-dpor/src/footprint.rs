@@ -1,4 +1,14 @@
 //! What a step touches, and when two steps conflict.
+//!
+//! *Problem.* On a machine with store buffers, a load that reads its own thread's store does not care about
+//! writes of others that reach memory before that store does. Whether two steps conflict depends on how far
+//! the buffer has got.
+//!
+//! *How.* A store buffer is a process of its own, whose steps write memory. A read names the
+//! [newest own store](Touch::own) to what it reads: a step of the buffer. It conflicts with exactly those
+//! writes of others that come after that step. The name depends only on what the thread has done so far, so
+//! a footprint does not change while the store moves from the buffer to memory. See `explore.rs` for why
+//! this gives one execution per trace.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -11,6 +21,23 @@ pub enum Mode {
     Write,
 }
 
+/// A step by its process and its index among the steps of the process, from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StepId {
+    /// The process.
+    pub process: u32,
+    /// The index.
+    pub number: u32,
+}
+
+impl StepId {
+    /// A step of a process, by its index from 1.
+    pub fn new(process: usize, number: usize) -> StepId {
+        let narrow = |number: usize| u32::try_from(number).expect("there are fewer than 2³² steps");
+        StepId { process: narrow(process), number: narrow(number) }
+    }
+}
+
 /// One range of memory that a step touches. Locks and other synchronisation objects are memory, too.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Touch {
@@ -20,6 +47,11 @@ pub struct Touch {
     pub size: u64,
     /// How it is accessed.
     pub mode: Mode,
+    /// For a read on a machine with store buffers: the step of a buffer with which the reading thread's own
+    /// newest store to this range reaches memory, whether that has happened or not. The read conflicts only
+    /// with writes of others after that step. If no store was buffered, or the thread has waited since for
+    /// its buffer to be empty, `None`. A range with several newest stores is given as several touches.
+    pub own: Option<StepId>,
 }
 
 /// Everything that a step touches or may touch. It is the same whenever the step's process is in the same
@@ -33,6 +65,10 @@ pub struct Footprint {
     /// Whether the process has to wait while it is not ready for this step, and others can make it ready
     /// (locking, waiting for another process).
     pub waits: bool,
+    /// Steps of other processes without which this step does not exist or cannot be taken: the store that a
+    /// buffer writes to memory, or the steps that empty a buffer before a fence. They always happen before
+    /// this step, and no other order is tried.
+    pub after: SmallVec<[StepId; 1]>,
 }
 
 impl Footprint {
@@ -43,15 +79,44 @@ impl Footprint {
 
     /// Touches one range.
     pub fn one(address: u64, size: u64, mode: Mode) -> Footprint {
-        Footprint { touches: smallvec![Touch { address, size, mode }], everything: false, waits: false }
+        Footprint { touches: smallvec![Touch { address, size, mode, own: None }], ..Footprint::default() }
     }
 
-    /// Whether the order of the two steps matters.
+    /// The same step, which comes after these steps of other processes.
+    pub fn after(self, steps: impl IntoIterator<Item = StepId>) -> Footprint {
+        Footprint { after: steps.into_iter().collect(), ..self }
+    }
+
+    /// Whether the order of the two steps can matter. With store buffers this also depends on how far they
+    /// have got; see [`Sleeper::is_woken_by`](crate::Sleeper::is_woken_by).
     pub fn conflicts(&self, other: &Footprint) -> bool {
         self.everything
             || other.everything
             || self.touches.iter().any(|a| other.touches.iter().any(|b| a.conflicts(b)))
     }
+}
+
+/// A step whose order with another matters or not.
+#[derive(Clone, Copy)]
+pub(crate) struct Party<'a, C> {
+    pub process: usize,
+    pub footprint: &'a Footprint,
+    /// Whether a step happens before this one. This is asked only about steps of buffers that write what this
+    /// one writes, so it is the same as whether that step comes before this one.
+    pub knows: C,
+}
+
+/// Whether the order of two steps of different processes matters.
+pub(crate) fn conflict(a: Party<'_, impl Fn(StepId) -> bool>, b: Party<'_, impl Fn(StepId) -> bool>) -> bool {
+    if a.footprint.everything || b.footprint.everything {
+        return true;
+    }
+    a.footprint.touches.iter().any(|x| {
+        b.footprint
+            .touches
+            .iter()
+            .any(|y| x.conflicts(y) && x.sees(b.process, &b.knows) && y.sees(a.process, &a.knows))
+    })
 }
 
 impl Touch {
@@ -63,6 +128,11 @@ impl Touch {
     pub fn overlaps(&self, other: &Touch) -> bool {
         let (a, b) = (self.address, other.address);
         a < b.saturating_add(other.size) && b < a.saturating_add(self.size)
+    }
+
+    /// Whether a write of a process matters to this touch, if it is a read with an own store.
+    fn sees(&self, process: usize, knows: impl Fn(StepId) -> bool) -> bool {
+        self.own.is_none_or(|own| own.process as usize != process && knows(own))
     }
 }
 
@@ -83,5 +153,28 @@ mod tests {
         let all = Footprint { everything: true, ..Footprint::nothing() };
         assert!(all.conflicts(&Footprint::nothing()) && Footprint::nothing().conflicts(&all));
         assert!(!Footprint::nothing().conflicts(&Footprint::one(0, 8, Mode::Write)));
+    }
+
+    /// A read whose own store is step 2 of process 5.
+    #[test]
+    fn own_stores() {
+        let own = Some(StepId::new(5, 2));
+        let read = Footprint {
+            touches: smallvec![Touch { address: 0, size: 4, mode: Mode::Read, own }],
+            ..Footprint::nothing()
+        };
+        let check = |process: usize, written: u32, expected: bool| {
+            let write = Footprint::one(3, 1, Mode::Write);
+            let reader = || Party { process: 0, footprint: &read, knows: |_| false };
+            let knows = |step: StepId| step.process == 5 && step.number <= written;
+            let writer = || Party { process, footprint: &write, knows };
+            assert_eq!(conflict(reader(), writer()), expected, "{process} {written}");
+            assert_eq!(conflict(writer(), reader()), expected, "{process} {written}");
+        };
+        check(1, 1, false);
+        check(1, 2, true);
+        check(1, 3, true);
+        check(5, 2, false);
+        check(5, 3, false);
     }
 }

@@ -1,7 +1,7 @@
 //! What the search announces to a subject in advance: the steps it is going to take, and the processes whose
 //! steps it does not need.
 
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, Party, StepId, conflict};
 
 /// A step, by its process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -17,7 +17,20 @@ pub struct Choice {
 pub struct Sleeper {
     /// The process.
     pub process: usize,
-    /// Its next step. The process wakes up when a step is taken that [conflicts](Footprint::conflicts) with
+    /// Its next step. The process wakes up when a step is taken that [conflicts](Sleeper::is_woken_by) with
     /// it.
     pub footprint: Footprint,
+}
+
+impl Sleeper {
+    /// Whether a step wakes the process up, where `taken` is the number of steps that a process has taken
+    /// before.
+    pub fn is_woken_by(&self, process: usize, footprint: &Footprint, taken: impl Fn(usize) -> usize) -> bool {
+        let knows = |step: StepId| taken(step.process as usize) >= step.number as usize;
+        self.process == process
+            || conflict(
+                Party { process: self.process, footprint: &self.footprint, knows },
+                Party { process, footprint, knows },
+            )
+    }
 }

@@ -12,26 +12,27 @@
 //! one tree per outcome. The outcome may be unknown, because a step is to be taken earlier than it was, or
 //! because the step is not part of the sequence. The sequence is then added after all outcomes.
 
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, Party, StepId, conflict};
+use crate::history::{Step, knows};
 use std::sync::Arc;
 
 /// A step of a sequence to try.
-#[derive(Clone, Debug)]
-pub struct Item {
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
     pub process: usize,
     /// The outcome; `None` if it is not known, as for a step that is taken earlier than it was.
     pub outcome: Option<usize>,
-    pub footprint: Footprint,
+    pub footprint: &'a Footprint,
     /// The index of this step among those of its process, from 1.
     pub number: u32,
     /// By process, how many of its steps happen before this one, including this one.
-    pub clock: Arc<[u32]>,
+    pub clock: &'a Arc<[u32]>,
 }
 
-impl Item {
+impl Item<'_> {
     /// Whether it happens before another step.
-    fn before(&self, other: &Item) -> bool {
-        other.clock.get(self.process).copied().unwrap_or(0) >= self.number
+    fn before(&self, other: &Item<'_>) -> bool {
+        knows(other.clock, StepId { process: self.process as u32, number: self.number })
     }
 }
 
@@ -41,6 +42,8 @@ impl Item {
 pub struct Branch {
     pub process: usize,
     pub footprint: Footprint,
+    /// What happens before its step; empty until that is known.
+    pub clock: Arc<[u32]>,
     /// What to try after it, by outcome.
     next: Vec<(usize, Vec<Branch>)>,
     /// What to try after outcomes that are not listed; `None` if these are not to be tried.
@@ -50,7 +53,7 @@ pub struct Branch {
 impl Branch {
     /// A branch after which the search is free.
     pub fn leaf(process: usize, footprint: Footprint) -> Branch {
-        Branch { process, footprint, next: Vec::new(), others: Some(Vec::new()) }
+        Branch { process, footprint, clock: Arc::default(), next: Vec::new(), others: Some(Vec::new()) }
     }
 
     /// Whether an outcome is to be tried.
@@ -128,7 +131,8 @@ fn clone_tree(tree: &[Branch]) -> Vec<Branch> {
             |tree: &Vec<Branch>| (0..tree.len()).filter_map(|_| made.pop()).collect::<Vec<Branch>>();
         let next = branch.next.iter().map(|(outcome, tree)| (*outcome, take(tree))).collect();
         let others = branch.others.as_ref().map(&mut take);
-        made.push(Branch { process: branch.process, footprint: branch.footprint.clone(), next, others });
+        let (footprint, clock) = (branch.footprint.clone(), branch.clock.clone());
+        made.push(Branch { process: branch.process, footprint, clock, next, others });
     }
     made.reverse();
     made
@@ -139,6 +143,8 @@ fn clone_tree(tree: &[Branch]) -> Vec<Branch> {
 pub struct Asleep {
     pub process: usize,
     pub footprint: Footprint,
+    /// What happens before its step.
+    pub clock: Arc<[u32]>,
     /// The outcomes that were tried.
     pub outcomes: Vec<usize>,
     /// Whether these are all outcomes.
@@ -146,10 +152,23 @@ pub struct Asleep {
 }
 
 impl Asleep {
+    /// Whether a step wakes it up.
+    pub fn is_woken_by(&self, step: &Step) -> bool {
+        self.process == step.process
+            || conflict(
+                Party {
+                    process: self.process,
+                    footprint: &self.footprint,
+                    knows: |id| knows(&self.clock, id),
+                },
+                step.party(),
+            )
+    }
+
     /// Whether everything that begins with the sequence was seen already, because it could also begin with
     /// what was tried of this process.
-    pub fn covers(&self, sequence: &[Item]) -> bool {
-        match standing(self.process, &self.footprint, sequence) {
+    pub fn covers(&self, sequence: &[Item<'_>]) -> bool {
+        match standing(self.process, &self.footprint, &self.clock, sequence) {
             Standing::Related => false,
             Standing::Independent => self.all,
             Standing::Initial(at) => {
@@ -169,23 +188,27 @@ enum Standing {
     Related,
 }
 
-fn standing(process: usize, footprint: &Footprint, sequence: &[Item]) -> Standing {
-    match sequence.iter().position(|item| item.process == process) {
-        Some(at) if sequence[..at].iter().any(|earlier| earlier.before(&sequence[at])) => Standing::Related,
-        Some(at) => Standing::Initial(at),
-        None if sequence.iter().any(|item| item.footprint.conflicts(footprint)) => Standing::Related,
-        None => Standing::Independent,
+fn standing(process: usize, footprint: &Footprint, clock: &[u32], sequence: &[Item<'_>]) -> Standing {
+    if let Some(at) = sequence.iter().position(|item| item.process == process) {
+        let is_first = !sequence[..at].iter().any(|earlier| earlier.before(&sequence[at]));
+        return if is_first { Standing::Initial(at) } else { Standing::Related };
     }
+    let party = Party { process, footprint, knows: |step| knows(clock, step) };
+    let related = |item: &Item<'_>| {
+        let knows = |step| knows(item.clock, step);
+        conflict(party, Party { process: item.process, footprint: item.footprint, knows })
+    };
+    if sequence.iter().any(related) { Standing::Related } else { Standing::Independent }
 }
 
 /// Adds a sequence to a tree, unless something in the tree leads to the same executions.
-pub fn insert(branches: &mut Vec<Branch>, sequence: Vec<Item>) {
+pub fn insert(branches: &mut Vec<Branch>, sequence: Vec<Item<'_>>) {
     let mut left = vec![(branches, sequence)];
     while let Some((branches, mut sequence)) = left.pop() {
         if sequence.is_empty() {
             continue;
         }
-        let place = |branch: &Branch| standing(branch.process, &branch.footprint, &sequence);
+        let place = |branch: &Branch| standing(branch.process, &branch.footprint, &branch.clock, &sequence);
         let found =
             branches.iter().map(place).enumerate().find(|(_, place)| !matches!(place, Standing::Related));
         let Some((index, place)) = found else {
@@ -216,11 +239,11 @@ pub fn insert(branches: &mut Vec<Branch>, sequence: Vec<Item>) {
 
 /// Continues after a branch. If nothing is planned there yet, the sequence is; a leaf already leads to
 /// everything.
-fn deeper<'t>(
+fn deeper<'t, 's>(
     tree: &'t mut Vec<Branch>,
     planned: bool,
-    sequence: Vec<Item>,
-    left: &mut Vec<(&'t mut Vec<Branch>, Vec<Item>)>,
+    sequence: Vec<Item<'s>>,
+    left: &mut Vec<(&'t mut Vec<Branch>, Vec<Item<'s>>)>,
 ) {
     if !planned {
         tree.extend(chain(sequence));
@@ -230,7 +253,7 @@ fn deeper<'t>(
 }
 
 /// The tree that consists of one path.
-fn chain(sequence: Vec<Item>) -> Option<Branch> {
+fn chain(sequence: Vec<Item<'_>>) -> Option<Branch> {
     let mut tree: Option<Branch> = None;
     for item in sequence.into_iter().rev() {
         let tail: Vec<Branch> = tree.take().into_iter().collect();
@@ -238,7 +261,8 @@ fn chain(sequence: Vec<Item>) -> Option<Branch> {
             Some(outcome) => (vec![(outcome, tail)], None),
             None => (Vec::new(), Some(tail)),
         };
-        tree = Some(Branch { process: item.process, footprint: item.footprint, next, others });
+        let (footprint, clock) = (item.footprint.clone(), item.clock.clone());
+        tree = Some(Branch { process: item.process, footprint, clock, next, others });
     }
     tree
 }

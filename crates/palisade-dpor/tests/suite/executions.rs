@@ -13,24 +13,29 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// A machine that is only ever run from its start.
-struct Rerun {
-    machine: Machine,
+pub struct Rerun<M> {
+    pub machine: M,
     /// Whether it reports which locks were free, and avoids running sleeping processes.
     helpful: bool,
     /// Whether locks have readers.
     readers: bool,
-    runs: u64,
+    pub runs: u64,
     /// From this run on, another program is run instead.
-    then: Option<(u64, Machine)>,
+    then: Option<(u64, M)>,
+    /// The thread of a process that is a store buffer.
+    pub buffers: fn(&M, usize) -> Option<usize>,
 }
 
-impl Rerun {
-    fn new(machine: Machine, helpful: bool) -> Rerun {
-        Rerun { machine, helpful, readers: false, runs: 0, then: None }
+impl<M: Subject> Rerun<M> {
+    pub fn new(machine: M, helpful: bool) -> Rerun<M> {
+        Rerun { machine, helpful, readers: false, runs: 0, then: None, buffers: |_, _| None }
     }
 
     fn announce(&mut self, recording: &mut Recording) {
         for process in 0..self.machine.processes() {
+            if let Some(thread) = (self.buffers)(&self.machine, process) {
+                recording.buffers_for(process, thread);
+            }
             match self.machine.next(process) {
                 Next::Nothing => recording.ends(process),
                 Next::Ready(footprint) => recording.will(process, footprint),
@@ -53,7 +58,7 @@ impl Rerun {
     }
 }
 
-impl Executions for Rerun {
+impl<M: Subject> Executions for Rerun<M> {
     fn run(&mut self, request: &Request<'_>) -> Recording {
         self.runs += 1;
         if let Some((_, machine)) = self.then.take_if(|(run, _)| *run == self.runs) {
@@ -64,7 +69,7 @@ impl Executions for Rerun {
         let mut asleep = request.asleep.to_vec();
         self.announce(&mut recording);
         for at in 0..request.steps {
-            let ready = |machine: &mut Machine, process| match machine.next(process) {
+            let ready = |machine: &mut M, process| match machine.next(process) {
                 Next::Ready(footprint) => Some(footprint),
                 _ => None,
             };
@@ -73,10 +78,15 @@ impl Executions for Rerun {
                 None => {
                     let is_asleep =
                         |process| self.helpful && asleep.iter().any(|sleeper| sleeper.process == process);
-                    let last = recording.choices().last().map(|choice| choice.process);
-                    let same = last.filter(|_| request.preference == Preference::SameProcess);
+                    let is_buffer = |process: &usize| (self.buffers)(&self.machine, *process).is_some();
+                    let taken = recording.choices().map(|choice| choice.process);
+                    let last = taken.filter(|process| !is_buffer(process)).last();
                     let everybody = (0..self.machine.processes()).rev();
-                    let mut awake = same.into_iter().chain(everybody).filter(|&process| !is_asleep(process));
+                    let preferred = everybody.clone().filter(is_buffer).chain(last);
+                    let obeys = self.helpful && request.preference == Preference::SameProcess;
+                    let preferred: Vec<usize> = preferred.filter(|_| obeys).collect();
+                    let mut awake =
+                        preferred.into_iter().chain(everybody).filter(|&process| !is_asleep(process));
                     let Some(process) = awake.find(|&process| ready(&mut self.machine, process).is_some())
                     else {
                         break;
@@ -86,7 +96,8 @@ impl Executions for Rerun {
             };
             let Some(footprint) = ready(&mut self.machine, choice.process) else { break };
             if at >= request.choices.len() {
-                asleep.retain(|sleeper| !sleeper.footprint.conflicts(&footprint));
+                let taken = |of: usize| recording.choices().filter(|choice| choice.process == of).count();
+                asleep.retain(|sleeper| !sleeper.is_woken_by(choice.process, &footprint, taken));
             }
             let outcomes = self.machine.outcomes(choice.process);
             let open = self.open(choice.process);
@@ -98,7 +109,7 @@ impl Executions for Rerun {
     }
 }
 
-fn explored(rerun: &mut Rerun, limits: Limits) -> (BTreeSet<Trace>, Summary) {
+fn explored(rerun: &mut Rerun<Machine>, limits: Limits) -> (BTreeSet<Trace>, Summary) {
     let mut seen = BTreeSet::new();
     let (summary, _) = explore_executions(rerun, limits, |_, execution| {
         assert!(seen.insert(trace_of(execution.steps)), "a trace is seen twice");

@@ -1,5 +1,6 @@
 //! Searches with one execution per partial order. One test binary, linked once.
 
+mod buffers;
 mod common;
 mod counts;
 mod executions;

@@ -419,7 +419,7 @@ fn section_footprint(machine: Machine<'_>, code: CodeId, begin: EdgeId) -> Footp
             Address::Element { base, len, .. } => (base.index() as u64, u64::from(*len)),
             Address::Pointer(_) => (0, system.cells.len() as u64),
         };
-        let touch = Touch { address: first, size, mode };
+        let touch = Touch { address: first, size, mode, own: None };
         if !touches.contains(&touch) {
             touches.push(touch);
         }
@@ -449,7 +449,7 @@ fn section_footprint(machine: Machine<'_>, code: CodeId, begin: EdgeId) -> Footp
             system.codes[code].edges().iter().for_each(|edge| visit(&edge.instr, &mut codes));
         }
     }
-    Footprint { touches: touches.into(), everything: false, waits: false }
+    Footprint { touches: touches.into(), ..Footprint::nothing() }
 }
 
 impl Subject for Model<'_> {

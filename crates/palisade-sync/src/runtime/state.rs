@@ -572,6 +572,6 @@ impl State {
 
 /// A footprint of several ranges.
 pub fn touching(touches: &[(u64, u64, Mode)], waits: bool) -> Footprint {
-    let touch = |&(address, size, mode): &(u64, u64, Mode)| Touch { address, size, mode };
-    Footprint { touches: touches.iter().map(touch).collect(), everything: false, waits }
+    let touch = |&(address, size, mode): &(u64, u64, Mode)| Touch { address, size, mode, own: None };
+    Footprint { touches: touches.iter().map(touch).collect(), waits, ..Footprint::nothing() }
 }

@@ -1,5 +1,6 @@
 //! A small machine for testing the search, and counting traces by brute force.
 
+pub mod buffered;
 pub mod random;
 
 use palisade_dpor::{Footprint, Mode, Next, Step, Subject};

@@ -1,0 +1,224 @@
+//! The execution so far: its steps, which of them happen before which, and which of them race.
+//!
+//! A step happens after
+//! 1. the earlier steps of its process, and the step that started the process;
+//! 2. the steps that its footprint [names](Footprint::after): it cannot be taken without them;
+//! 3. the earlier steps that [conflict](conflict) with it.
+//!
+//! Two steps race if they conflict and nothing else orders them. Clocks represent what happens before a step.
+
+use crate::footprint::{Footprint, Party, StepId, conflict};
+use crate::wakeup::Item;
+use std::sync::Arc;
+
+/// A step of an execution.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The process that takes it.
+    pub process: usize,
+    /// The index of its outcome.
+    pub outcome: usize,
+    /// What it touches.
+    pub footprint: Footprint,
+    /// The index of this step among those of its process, from 1.
+    pub number: u32,
+    /// By process, how many of its steps happen before this one, including this one.
+    pub clock: Arc<[u32]>,
+    /// The positions of the steps that it races with.
+    pub(crate) races: Vec<usize>,
+}
+
+impl Step {
+    pub(crate) fn party(&self) -> Party<'_, impl Fn(StepId) -> bool + Copy> {
+        let clock = &self.clock;
+        Party { process: self.process, footprint: &self.footprint, knows: |step| knows(clock, step) }
+    }
+
+    fn id(&self) -> StepId {
+        StepId { process: self.process as u32, number: self.number }
+    }
+
+    /// Whether it happens before another step.
+    fn before(&self, other: &Step) -> bool {
+        knows(&other.clock, self.id())
+    }
+}
+
+/// An execution in progress.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    pub steps: Vec<Step>,
+    /// By process, the positions of its steps.
+    positions: Vec<Vec<usize>>,
+    /// Started processes, each with the position of the step that started it.
+    born: Vec<(usize, usize)>,
+}
+
+/// A step that was taken at a position, or that waits to be taken there.
+#[derive(Clone, Copy)]
+pub(crate) struct Late<'a> {
+    pub process: usize,
+    pub footprint: &'a Footprint,
+    pub position: usize,
+}
+
+impl History {
+    /// How many steps a process has taken.
+    pub fn count(&self, process: usize) -> usize {
+        self.positions.get(process).map_or(0, Vec::len)
+    }
+
+    /// Adds a step, which has started some processes.
+    pub fn push(&mut self, step: Step, started: Vec<usize>) {
+        let position = self.steps.len();
+        self.born.extend(started.into_iter().map(|child| (child, position)));
+        if self.positions.len() <= step.process {
+            self.positions.resize(step.process + 1, Vec::new());
+        }
+        self.positions[step.process].push(position);
+        self.steps.push(step);
+    }
+
+    /// Takes back the last step.
+    pub fn pop(&mut self) -> Option<Step> {
+        let step = self.steps.pop()?;
+        self.positions[step.process].pop();
+        let position = self.steps.len();
+        while self.born.last().is_some_and(|&(_, by)| by == position) {
+            self.born.pop();
+        }
+        Some(step)
+    }
+
+    /// Where a step was taken.
+    fn position_of(&self, step: StepId) -> Option<usize> {
+        self.positions.get(step.process as usize)?.get((step.number as usize).checked_sub(1)?).copied()
+    }
+
+    /// What happens before a step, whatever it conflicts with.
+    fn base_clock(&self, late: Late<'_>) -> Vec<u32> {
+        let own = self.positions.get(late.process).map_or(&[][..], Vec::as_slice);
+        let last = own[..own.partition_point(|&at| at < late.position)].last().copied();
+        let born =
+            || self.born.iter().find(|(child, _)| *child == late.process).map(|&(_, position)| position);
+        let mut clock = last.or_else(born).map_or_else(Vec::new, |at| self.steps[at].clock.to_vec());
+        for &step in &late.footprint.after {
+            let at = self.position_of(step).expect("a step is ready only after the steps that it names");
+            join(&mut clock, &self.steps[at].clock);
+        }
+        clock
+    }
+
+    /// The next step, with its clock and its races.
+    pub fn next_step(&self, process: usize, outcome: usize, footprint: Footprint) -> Step {
+        let late = Late { process, footprint: &footprint, position: self.steps.len() };
+        let mut clock = self.base_clock(late);
+        let mut races = Vec::new();
+        if !footprint.touches.is_empty() || footprint.everything {
+            let next = Party {
+                process,
+                footprint: &footprint,
+                knows: |step: StepId| self.count(step.process as usize) >= step.number as usize,
+            };
+            // From the latest step back. A step that happens before a later conflicting step does not race.
+            for (position, step) in self.steps.iter().enumerate().rev() {
+                if !knows(&clock, step.id()) && conflict(step.party(), next) {
+                    join(&mut clock, &step.clock);
+                    races.push(position);
+                }
+            }
+        }
+        let (number, clock) = tick(clock, process);
+        Step { process, outcome, footprint, number, clock, races }
+    }
+
+    /// The steps after `race` that do not happen after it: what is left of an execution in which `race` comes
+    /// late. Also returns the clock of a late step that comes after all of them.
+    pub fn without(&self, race: usize, late: Late<'_>) -> (Vec<Item<'_>>, u32, Arc<[u32]>) {
+        let first = &self.steps[race];
+        let mut clock = self.base_clock(late);
+        let is_left = |at: usize| at < race || (at > race && !first.before(&self.steps[at]));
+        let last = Party {
+            process: late.process,
+            footprint: late.footprint,
+            knows: |step: StepId| self.position_of(step).is_some_and(is_left),
+        };
+        let mut sequence = Vec::with_capacity(self.steps.len() - race);
+        for step in self.steps[race + 1..].iter().filter(|step| !first.before(step)) {
+            if step.process != late.process && conflict(step.party(), last) {
+                join(&mut clock, &step.clock);
+            }
+            sequence.push(Item {
+                process: step.process,
+                outcome: Some(step.outcome),
+                footprint: &step.footprint,
+                number: step.number,
+                clock: &step.clock,
+            });
+        }
+        // What comes before `race` is not part of the sequence, so it does not matter whether it happens before
+        // the late step; except for writes of the same memory, which do.
+        clock.resize(clock.len().max(self.positions.len()), 0);
+        for (known, positions) in clock.iter_mut().zip(&self.positions) {
+            *known = (*known).max(positions.partition_point(|&at| at < race) as u32);
+        }
+        let (number, clock) = tick(clock, late.process);
+        (sequence, number, clock)
+    }
+
+    /// The steps that a waiting step may race with, from the latest back: those that conflict with it and do
+    /// not happen before one that is known to be a race.
+    pub fn waiting_races(&self, late: Late<'_>) -> WaitingRaces {
+        WaitingRaces { known: self.base_clock(late), next: late.position }
+    }
+}
+
+/// Goes through the steps that a waiting step may race with.
+pub(crate) struct WaitingRaces {
+    known: Vec<u32>,
+    next: usize,
+}
+
+impl WaitingRaces {
+    /// The next earlier one.
+    pub fn next(&mut self, history: &History, late: Late<'_>) -> Option<usize> {
+        let at = |step: StepId| history.position_of(step).is_some_and(|at| at < late.position);
+        let waiting = Party { process: late.process, footprint: late.footprint, knows: at };
+        while self.next > 0 {
+            self.next -= 1;
+            let step = &history.steps[self.next];
+            if !knows(&self.known, step.id()) && conflict(step.party(), waiting) {
+                return Some(self.next);
+            }
+        }
+        None
+    }
+
+    /// The last one is a race, so steps that happen before it are not.
+    pub fn is_race(&mut self, history: &History) {
+        join(&mut self.known, &history.steps[self.next].clock);
+    }
+}
+
+/// Whether a step happens before the holder of this clock.
+pub(crate) fn knows(clock: &[u32], step: StepId) -> bool {
+    clock.get(step.process as usize).is_some_and(|&known| known >= step.number)
+}
+
+pub(crate) fn join(into: &mut Vec<u32>, from: &[u32]) {
+    if into.len() < from.len() {
+        into.resize(from.len(), 0);
+    }
+    for (into, from) in into.iter_mut().zip(from) {
+        *into = (*into).max(*from);
+    }
+}
+
+/// Counts a step of a process.
+fn tick(mut clock: Vec<u32>, process: usize) -> (u32, Arc<[u32]>) {
+    if clock.len() <= process {
+        clock.resize(process + 1, 0);
+    }
+    clock[process] += 1;
+    (clock[process], clock.into())
+}

@@ -1,0 +1,106 @@
+//! What the search runs: something whose processes take steps one by one.
+
+use crate::footprint::Footprint;
+use crate::plan::{Choice, Sleeper};
+
+/// Something whose processes take steps one by one.
+///
+/// A process has the same number in every execution in which it exists. For example, the third process that
+/// process 2 starts must not get its number from the order in which processes happen to be started.
+pub trait Subject {
+    /// All processes that exist now have numbers below this.
+    fn processes(&self) -> usize;
+
+    /// The next step of a process.
+    fn next(&mut self, process: usize) -> Next;
+
+    /// How many outcomes the next step of a process can have, at least one. Steps with several outcomes are
+    /// those in which the program itself chooses.
+    fn outcomes(&mut self, process: usize) -> usize {
+        let _ = process;
+        1
+    }
+
+    /// A process that is ready takes its next step. Returns the processes that this step starts.
+    fn step(&mut self, process: usize, outcome: usize) -> Vec<usize>;
+
+    /// Goes back to the point after this many steps of the current execution.
+    fn rewind(&mut self, steps: usize);
+
+    /// The number of steps from the start to the current point.
+    fn position(&self) -> usize;
+
+    /// What the search is going to do from here: these steps, and then any steps except those of sleeping
+    /// processes. This is for subjects for which going back is expensive: they can run all of it at once.
+    fn plan(&mut self, choices: Vec<Choice>, asleep: Vec<Sleeper>) {
+        let _ = (choices, asleep);
+    }
+
+    /// The process that the subject prefers for the next step, where the search is free to choose.
+    fn prefers(&mut self) -> Option<usize> {
+        None
+    }
+
+    /// Whether a process is ready after the steps of a sequence, taken from a point of the current execution,
+    /// each in turn. `taken` are the steps of the execution from that point on; afterwards the subject is at
+    /// the end of them again. The sequence contains what its steps touch, and the process comes with what it
+    /// waits to touch.
+    fn ready_after(
+        &mut self,
+        from: usize,
+        sequence: &[(Choice, &Footprint)],
+        (process, footprint): (usize, &Footprint),
+        taken: &[Choice],
+    ) -> bool {
+        let _ = footprint;
+        self.rewind(from);
+        let mut ready = true;
+        for (choice, _) in sequence {
+            ready = matches!(self.next(choice.process), Next::Ready(_));
+            if !ready {
+                break;
+            }
+            self.step(choice.process, choice.outcome);
+        }
+        ready = ready && matches!(self.next(process), Next::Ready(_));
+        self.rewind(from);
+        for choice in taken {
+            self.step(choice.process, choice.outcome);
+        }
+        ready
+    }
+
+    /// Whether a step that the search saw later in another execution can be tried now and is the same. It
+    /// always can, unless the subject is [broken](Subject::is_broken).
+    fn can_try(&mut self, process: usize, footprint: &Footprint) -> bool {
+        let _ = footprint;
+        assert!(matches!(self.next(process), Next::Ready(_)), "a step to try is ready");
+        true
+    }
+
+    /// Whether the subject itself cut off the execution at this point, so that the rest is not known.
+    fn is_cut(&self) -> bool {
+        false
+    }
+
+    /// Whether the search should end as soon as it can. This is called at every step.
+    fn is_stopped(&mut self) -> bool {
+        false
+    }
+
+    /// Whether the subject is broken: it did not repeat itself, so the search cannot continue.
+    fn is_broken(&self) -> bool {
+        false
+    }
+}
+
+/// The next step of a process, and whether it is ready.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// Nothing: the process has ended, or does not exist.
+    Nothing,
+    /// A step.
+    Ready(Footprint),
+    /// A step for which it has to wait; the footprint has [`waits`](Footprint::waits) set.
+    Waiting(Footprint),
+}
