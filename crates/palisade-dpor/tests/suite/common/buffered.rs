@@ -62,7 +62,7 @@ struct Thread {
     registers: [i64; 3],
     writes: usize,
     /// By byte, the newest own store since the buffer was last known to be empty.
-    own: BTreeMap<u64, StepId>,
+    own: [Option<StepId>; BYTES],
     /// Stores issued to each buffer.
     issued: BTreeMap<usize, usize>,
     /// What later stores have to wait for.
@@ -107,6 +107,8 @@ pub struct Machine {
     events: Vec<Event>,
 }
 
+/// The maximum number of bytes of memory.
+const BYTES: usize = 4;
 /// Locks have addresses from here on.
 const LOCKS: u64 = 1000;
 
@@ -180,7 +182,7 @@ impl Machine {
         match op {
             Op::Load(_, place, size) => {
                 let touch = |address| {
-                    let own = me.own.get(&address).copied();
+                    let own = me.own[address as usize];
                     Touch { address, size: 1, mode: Mode::Read, own }
                 };
                 let first = me.address(place);
@@ -243,12 +245,12 @@ impl Machine {
     /// Takes a step of a thread.
     fn run(&self, thread: usize, op: Op) -> (State, Event) {
         let mut state = self.now().clone();
-        let store = state.counts[thread];
+        let step = StepId::new(thread, state.counts[thread] + 1);
         let me = &mut state.threads[thread];
         me.at += 1;
         let is_full = !matches!(op, Op::Load(..) | Op::Store(..) | Op::StoreFence);
         if is_full {
-            me.own.clear();
+            me.own = [None; BYTES];
         }
         let event = match op {
             Op::Load(register, place, size) => {
@@ -268,15 +270,15 @@ impl Machine {
                     let buffer = self.buffer(thread, address, size);
                     let issued = me.issued.entry(buffer).or_default();
                     *issued += 1;
+                    let mut after = vec![step];
                     let step = StepId::new(buffer, *issued);
-                    let mut after = vec![StepId::new(thread, store)];
                     if self.model == Model::Pso {
                         // Stores to the same bytes reach memory in order, also through different buffers.
-                        let older = (address..address + size).filter_map(|byte| me.own.get(&byte).copied());
+                        let older = (address..address + size).filter_map(|byte| me.own[byte as usize]);
                         after.extend(older.chain(me.fenced.iter().copied()));
                         after.retain(|other| other.process as usize != buffer);
                     }
-                    me.own.extend((address..address + size).map(|byte| (byte, step)));
+                    me.own[address as usize..(address + size) as usize].fill(Some(step));
                     let pending = Pending { address, size, value, id, after };
                     state.buffers[buffer - self.codes.len()].push_back(pending);
                     Event::Nothing
@@ -346,10 +348,7 @@ impl Subject for Machine {
     }
 
     fn step(&mut self, process: usize, _: usize) -> Vec<usize> {
-        let mut counted = self.now().clone();
-        counted.counts[process] += 1;
-        self.states.push(counted);
-        let (state, event) = match process.checked_sub(self.codes.len()) {
+        let (mut state, event) = match process.checked_sub(self.codes.len()) {
             Some(buffer) => {
                 let mut state = self.now().clone();
                 let store = state.buffers[buffer].pop_front().expect("the buffer is not empty");
@@ -358,7 +357,8 @@ impl Subject for Machine {
             }
             None => self.run(process, self.op(process).expect("the thread is ready")),
         };
-        *self.states.last_mut().expect("there is a state") = state;
+        state.counts[process] += 1;
+        self.states.push(state);
         self.events.push(event);
         if process < self.codes.len() {
             self.skip(process);
