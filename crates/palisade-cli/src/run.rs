@@ -1,9 +1,10 @@
-//! `palisade run`: runs an instrumented program under many schedules and reports what the monitors saw.
+//! `palisade run`: runs an instrumented program under many schedules, with store buffers, and reports what
+//! happened. With `--robust` it runs without store buffers and reports what the monitors saw.
 //!
-//! Exit codes: 0 clean, 1 violations, 2 the program cannot be run, 3 unknown, 4 the program fails by itself,
-//! 5 data races only.
+//! Exit codes: 0 clean, 1 violations, 2 the program cannot be run, 3 unknown, 4 the program fails, 5 data races
+//! only.
 
-use crate::args::{Common, RunArgs, SchedulingArg, StrategyArg};
+use crate::args::{Common, InterlockedArg, RunArgs, SchedulingArg, StrategyArg};
 use crate::exit::Exit;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
@@ -15,7 +16,7 @@ use palisade::harness::schedule::{Schedule, Strategy};
 use palisade::harness::session::{Findings, First, Options, Session};
 use palisade::harness::shorten::shorten;
 use palisade::memory::Interlocked;
-use palisade::report::{self, RunFinding, RunVerdict, SourcePlace};
+use palisade::report::{self, RunFinding, RunQuestion, RunVerdict, SourcePlace};
 use palisade::{Diagnostic, Source, Stats};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,15 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         _ => args.command.clone(),
     };
     let name = command.first().cloned().unwrap_or_default();
+    let wanted = args.model.map(palisade::Model::from);
+    let model = match (&replayed, wanted) {
+        (Some(schedule), _) => schedule.model,
+        (None, _) if args.robust => palisade::Model::Sc,
+        (None, wanted) => wanted.unwrap_or(palisade::Model::Tso),
+    };
+    if let Some(problem) = unsuitable(args, model, wanted) {
+        return output.refuse_about(if name.is_empty() { "palisade run" } else { &name }, problem);
+    }
     let job = Job {
         args,
         program: Program {
@@ -58,6 +68,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
             steps: args.max_steps,
             patience: args.patience,
             time: args.execution_timeout,
+            model,
             interlocked: Interlocked::from(args.interlocked),
             first_only: args.stop_at_first,
             memory: Some(limits::UserLimits::new(common).per_file(1).memory()),
@@ -121,7 +132,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         peak_memory_bytes: palisade::engine::peak_memory_bytes(),
         program: &name,
         findings: &session.findings,
-        model: args.model.map(Into::into),
+        question: if args.robust { RunQuestion::Robustness(wanted) } else { RunQuestion::Failures(model) },
         sources: &sources,
         scheduling: &scheduling,
         problem: problem.as_deref(),
@@ -145,6 +156,23 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         return Exit::Error;
     }
     if unwritten { Exit::Error } else { exit }
+}
+
+/// Options that do not go together.
+fn unsuitable(args: &RunArgs, model: palisade::Model, wanted: Option<palisade::Model>) -> Option<Diagnostic> {
+    use palisade::Model::{Pso, Sc};
+    let (problem, help) = if args.robust && wanted == Some(Sc) {
+        ("--robust asks about store buffers, and --model sc has none", "use --model tso or --model pso")
+    } else if args.replay.is_some() && !args.robust && wanted.is_some_and(|wanted| wanted != model) {
+        ("the schedule was recorded under another memory model", "leave out --model")
+    } else if args.robust && model != Sc {
+        ("--robust runs without store buffers, and the schedule was recorded with them", "leave out --robust")
+    } else if args.interlocked == InterlockedArg::OwnAddress && (!args.robust || wanted.is_some_and(|wanted| wanted != Pso)) {
+        ("--interlocked own-address is about violations under PSO", "add --robust")
+    } else {
+        return None;
+    };
+    Some(Diagnostic::error("unsuitable-options", problem).help(help))
 }
 
 fn refuse(name: &str, error: &StartError, output: &Output) -> Exit {
@@ -189,7 +217,7 @@ impl Job<'_> {
             peak_memory_bytes: palisade::engine::peak_memory_bytes(),
             program: name,
             findings: &findings,
-            model: None,
+            question: RunQuestion::Failures(self.options.model),
             sources: &BTreeMap::new(),
             scheduling: "none",
             problem: problem.as_deref(),
@@ -317,8 +345,12 @@ impl Job<'_> {
             found.next().map(|found| (found.first.clone(), found.what.message.clone()))
         };
         let model = self.args.model.map(palisade::Model::from);
-        let violation =
-            findings.violations.iter().find(|found| model.is_none_or(|model| found.what.model == model)).map(
+        let violation = findings
+            .violations
+            .iter()
+            .filter(|_| self.args.robust)
+            .find(|found| model.is_none_or(|model| found.what.model == model))
+            .map(
                 |found| {
                     let name = |instruction| findings.instructions.name(instruction);
                     let [store, previous, access] =
@@ -355,6 +387,7 @@ impl Job<'_> {
             .findings
             .violations
             .iter()
+            .filter(|_| self.args.robust)
             .find(|found| model.is_none_or(|model| found.what.model == model))
             .map(|found| {
                 let name = |instruction| session.findings.instructions.name(instruction).to_owned();
@@ -421,6 +454,10 @@ fn sources(findings: &Findings) -> BTreeMap<String, Source> {
     }
     for found in &findings.failures {
         found.what.places.iter().for_each(|(place, _)| add(place));
+    }
+    for found in &findings.reorderings {
+        add(&found.what.store);
+        add(&found.what.access);
     }
     findings.unfollowed.keys().for_each(|(_, place)| add(place));
     if let Some(diverged) = &findings.divergence {

@@ -58,7 +58,7 @@ static void both(uint64_t address, uint64_t load, uint64_t store, uint64_t place
     uint64_t at = address & ADDRESS_BITS, second = place | pal.self->tag;
     pal_decide(at | store, second | F_CHOSEN);
     pal_log(at | load, second | F_CHOSEN);
-    pal_log(at | store, second);
+    pal_happens(at | store, second);
 }
 
 #define BOTH(name, order, size)                                                                    \
@@ -83,7 +83,7 @@ EXPORT void __tsan_vptr_update(void **address, void *value)
      * is known only when the thread has been chosen. */
     uint64_t at = (uint64_t)address & ADDRESS_BITS, second = CALLER | pal.self->tag | F_CHOSEN;
     pal_decide(at | HEAD(K_STORE, O_PLAIN, 8), second);
-    pal_log(at | (*address != value ? HEAD(K_STORE, O_PLAIN, 8) : HEAD(K_LOAD, O_PLAIN, 8)), second);
+    pal_happens(at | (*address != value ? HEAD(K_STORE, O_PLAIN, 8) : HEAD(K_LOAD, O_PLAIN, 8)), second);
     pal_announce((uint64_t)address, 8, K_STORE);
 }
 

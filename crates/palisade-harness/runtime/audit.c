@@ -238,13 +238,13 @@ static void log_part(uint64_t address, uint64_t size, enum kind kind, uint64_t s
         bytes = bytes < size - at ? bytes : size - at;
         uint64_t first = ((address + at) & ADDRESS_BITS) | HEAD(kind, kind == K_LOCKED ? O_SEQ_CST : O_PLAIN, bytes);
         if (*is_first) {
-            pal_log(first, second | F_CHOSEN);
+            pal_happens(first, second | F_CHOSEN);
             *is_first = 0;
         } else {
             if (unlikely(address + at - STACKS < STACK_RANGE * MAX_THREADS)) {
                 pal_touches_stack(first, second);
             }
-            pal_log(first, second);
+            pal_happens(first, second);
         }
         at += bytes;
     }

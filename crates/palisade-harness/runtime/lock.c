@@ -307,6 +307,8 @@ EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
     pal_event((uint64_t)lock, HEAD(K_STORE, O_RELEASE, 4), CALLER);
     *lock = 1;
-    pal_changed((const void *)lock);
+    if (!pal.self->pending) {
+        pal_changed((const void *)lock);
+    }
     return 0;
 }

@@ -22,7 +22,8 @@ enum kind {
     K_STUCK,
     K_EXIT,
     K_TEXT,
-    K_END
+    K_END,
+    K_UPDATE
 };
 
 enum order { O_PLAIN, O_VOLATILE, O_RELAXED, O_ACQUIRE, O_RELEASE, O_ACQ_REL, O_SEQ_CST };
@@ -32,6 +33,8 @@ enum order { O_PLAIN, O_VOLATILE, O_RELAXED, O_ACQUIRE, O_RELEASE, O_ACQ_REL, O_
 #define F_PENDING (2ull << 60)
 #define F_WAITS (4ull << 60)
 #define F_MAY_WAIT (8ull << 60)
+/* Without F_PENDING: a store that waits in its buffer. */
+#define F_BUFFERED F_WAITS
 
 #define ADDRESS_BITS ((1ull << 48) - 1)
 #define HEAD(kind, order, size) ((uint64_t)(size) << 48 | (uint64_t)(kind) << 56 | (uint64_t)(order) << 61)

@@ -6,7 +6,7 @@
  *
  * - access.c, atomic.c: memory accesses; audit.c: accesses for which the compiler makes no call; strings.c,
  *   stdio.c: accesses that the C library makes for the program;
- * - schedule.c: which thread continues, and what to do if none can;
+ * - schedule.c: which thread continues, and what to do if none can; buffer.c: store buffers;
  * - spin.c: threads in loops that change nothing;
  * - switch.c: switching to another thread, either by coroutines on one kernel thread or by a token that
  *   kernel threads pass on;
@@ -119,6 +119,12 @@ struct thread {
     uint64_t once[MAX_ONCE];
     unsigned once_count;
     uint64_t own_steps;
+    /* For buffer.c: its pending stores, how many they are, how many store-store fences it has executed, its
+     * index in the list of threads with pending stores, whether its next step waits for the empty buffer, and
+     * the end of the program's own frames on its stack. */
+    uint32_t oldest, newest, pending, epoch;
+    int loaded_at, buffer_priority, drains;
+    const void *frame;
     pthread_t pthread;
     int kernel_id;
     void *(*start)(void *);
@@ -162,15 +168,29 @@ struct command {
     uint64_t stall;   /* the maximum number of milliseconds without any event */
     uint64_t time;    /* the maximum number of milliseconds in total */
     uint64_t flags;   /* EXPLORE or nothing */
-    uint64_t choices; /* how many pairs of thread and count follow; count 0: the thread is asleep */
+    uint64_t model;   /* whose store buffers threads have */
+    uint64_t choices; /* how many pairs of actor and count follow; count 0: the actor is asleep */
 };
 #define COMMAND_MAGIC 0x31444e414d4d4f43ull
 /* For a search through all executions: footprints are logged, turns are followed strictly, threads whose
  * loops change nothing are ended, and time stands still. */
 enum { EXPLORE = 1 };
 
+/* M_SC: none. */
+enum model { M_SC, M_TSO, M_PSO };
+
+/* Who takes a step: a thread, or its buffer, from which a pending store reaches memory. */
+struct actor {
+    struct thread *thread;
+    uint32_t pending; /* the store; 0 for the thread itself */
+};
+
+/* An actor in a schedule is the number of its thread. For a buffer, the position of the store in it, plus 1,
+ * is above that number. */
+enum { ACTOR_BITS = 12 };
+
 struct choice {
-    uint32_t thread;
+    uint32_t actor;
     uint32_t count;
 };
 
@@ -196,7 +216,7 @@ struct runtime {
     uint64_t clock_ahead; /* nanoseconds by which the clock is ahead of the steps */
     uint64_t tickets;
     uint32_t streak;
-    struct thread *last;
+    struct actor last;
     int lowest;
     uint64_t changes[MAX_CHANGES];
     int change_at, change_count;
@@ -206,9 +226,14 @@ struct runtime {
     int is_served;          /* started by `palisade run` */
     int in_handler;         /* signal handlers that are running */
     int is_forked;          /* a process that the program forked */
+    int buffers;            /* threads have store buffers */
+    uint32_t eagerness;     /* of a random schedule: how often stores reach memory */
+    struct thread *shown;   /* the thread whose buffer lies over memory */
+    int loaded_count;       /* threads with pending stores */
     /* At the end, so that everything else is on one page. */
     struct thread *threads[MAX_THREADS];
     struct thread *ready[MAX_THREADS];
+    struct thread *loaded[MAX_THREADS];
 };
 
 extern struct runtime pal;
@@ -223,10 +248,26 @@ void pal_leave(void);
 void pal_check(void);
 void pal_yield(void);
 void pal_begin_schedule(void);
+int pal_can_run(struct thread *thread);
 uint64_t pal_random(void);
 int pal_always(struct thread *);
 int pal_never(struct thread *);
 uint64_t pal_now(void);
+
+/* buffer.c */
+void pal_buffer(uint64_t first, uint64_t second);
+void pal_hide(void);
+void pal_show(struct thread *thread);
+int pal_drains(uint64_t first);
+void pal_drain(void);
+void pal_update(struct thread *owner, uint32_t store);
+uint64_t pal_updates(const struct thread *owner);
+uint32_t pal_update_at(const struct thread *owner, uint64_t index);
+uint32_t pal_pending_at(const struct thread *owner, uint32_t position);
+uint64_t pal_pending_first(uint32_t store);
+uint32_t *pal_pending_asleep(uint32_t store);
+int pal_is_full(const struct thread *thread);
+void pal_make_room(void);
 
 /* memory.c */
 int pal_map(uint64_t address, size_t size, int flags);
@@ -451,6 +492,19 @@ static inline __attribute__((always_inline)) int pal_is_quiet(uint64_t place)
     return 1;
 }
 
+/* The calling thread has been chosen and does this now. */
+static inline __attribute__((always_inline)) void pal_happens(uint64_t first, uint64_t second)
+{
+    enum kind kind = KIND_OF(first);
+    if (likely(!pal.buffers) || (kind != K_STORE && kind != K_FENCE && kind != K_STORE_FENCE) || pal_is_alone()) {
+        pal_log(first, second);
+    } else {
+        second |= kind == K_STORE ? F_BUFFERED : 0;
+        pal_log(first, second);
+        pal_buffer(first, second);
+    }
+}
+
 /* The calling thread does this once it is chosen. `address` may have any bits set. The bits of `head` are
  * above those of the address. */
 static inline __attribute__((always_inline)) void pal_event(uint64_t address, uint64_t head, uint64_t place)
@@ -461,7 +515,7 @@ static inline __attribute__((always_inline)) void pal_event(uint64_t address, ui
     uint64_t first = (address & ADDRESS_BITS) | head;
     uint64_t second = place | pal.self->tag | F_CHOSEN;
     pal_decide(first, second);
-    pal_log(first, second);
+    pal_happens(first, second);
 }
 
 /* Another access of the same step. */
@@ -472,7 +526,7 @@ static inline void pal_also(uint64_t address, uint64_t head, uint64_t place)
         if (unlikely(address - STACKS < STACK_RANGE * MAX_THREADS)) {
             pal_touches_stack(first, second);
         }
-        pal_log(first, second);
+        pal_happens(first, second);
     }
 }
 

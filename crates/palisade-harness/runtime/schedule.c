@@ -10,6 +10,10 @@
  *
  * Each may begin with given choices.
  *
+ * With store buffers, the buffer of a thread is another actor: its steps let pending stores reach memory. Random
+ * schedules differ in how often that happens, from whenever it is as likely as any other step to hardly ever
+ * before it has to. For PCT, a buffer has a priority of its own.
+ *
  * Under strategies other than the random one, threads that only read and never change anything would run
  * forever. They have to let others run after a while. */
 
@@ -22,7 +26,8 @@ struct runtime pal = {.quiet = 1, .next_check = UINT64_MAX};
 enum {
     MAX_IDLE = 64,      /* events without a write before others have a turn */
     MAX_STREAK = 20000, /* events in total */
-    NANOSECONDS = 1000   /* the duration of a step */
+    NANOSECONDS = 1000,  /* the duration of a step */
+    EQUALLY = 0          /* an update is as likely as any other step; otherwise one in this many steps is one */
 };
 
 int pal_always(struct thread *thread)
@@ -59,7 +64,7 @@ static int by_size(const void *a, const void *b)
 static void announce(struct thread *thread)
 {
     if (pal.command.flags & EXPLORE && !thread->finished && !thread->spins) {
-        uint64_t flags = F_PENDING | (thread->place < 0 ? F_WAITS : 0) | (thread->ready ? F_MAY_WAIT : 0);
+        uint64_t flags = F_PENDING | (thread->place < 0 ? F_WAITS : 0) | (thread->ready || (thread->drains && thread->pending) ? F_MAY_WAIT : 0);
         pal_log(thread->first, (thread->second & ~F_CHOSEN) | flags);
     }
 }
@@ -68,7 +73,12 @@ void pal_begin_schedule(void)
 {
     pal.random = pal.command.seed * 0x9e3779b97f4a7c15ull + 0x632be59bd9b4e019ull;
     pal.strategy = (enum strategy)pal.command.strategy;
-    pal.careful = pal.strategy != S_RANDOM || pal.command.choices || pal.command.flags;
+    pal.buffers = pal.command.model != M_SC;
+    pal.careful = pal.strategy != S_RANDOM || pal.command.choices || pal.command.flags || pal.buffers;
+    if (pal.buffers) {
+        static const uint32_t eagerness[] = {EQUALLY, 8, 64};
+        pal.eagerness = eagerness[pal_next_random() % 3];
+    }
     uint64_t length = pal.command.length ? pal.command.length : 1000;
     uint64_t depth = pal.command.depth < MAX_CHANGES ? pal.command.depth : MAX_CHANGES;
     pal.change_count = depth > 1 ? (int)depth - 1 : 0;
@@ -110,9 +120,21 @@ void pal_add_thread(struct thread *thread)
 {
     thread->place = -1;
     thread->priority = (int)(1 + (pal_next_random() >> 40));
+    if (pal.buffers) {
+        thread->buffer_priority = (int)(1 + (pal_next_random() >> 40));
+    }
     pal.threads[pal.thread_count++] = thread;
     pal.live++;
     pal_ready(thread, 1);
+}
+
+/* Whether a thread can take its next step. In a search, stores reach memory by steps of their own. */
+int pal_can_run(struct thread *thread)
+{
+    if (thread->drains && thread->pending && pal.command.flags & EXPLORE) {
+        return 0;
+    }
+    return !thread->ready || thread->ready(thread);
 }
 
 /* Threads that wait for an object check whether they still have to. */
@@ -121,7 +143,7 @@ void pal_changed(const void *object)
     for (int i = 0; i < pal.thread_count; i++) {
         struct thread *thread = pal.threads[i];
         if (thread->object == object && !thread->finished) {
-            pal_ready(thread, thread->ready(thread));
+            pal_ready(thread, pal_can_run(thread));
         }
     }
     pal_wipe();
@@ -132,7 +154,7 @@ static void time_out(struct thread *thread)
 {
     thread->deadline = 0;
     thread->timed_out = 1;
-    pal_ready(thread, thread->ready(thread));
+    pal_ready(thread, pal_can_run(thread));
 }
 
 /* Called when something is due: the step limit, or a deadline. */
@@ -193,7 +215,7 @@ static __attribute__((noreturn)) void deadlock(void)
 /* No thread can run. If a thread waits for a deadline, time advances to it. */
 static void idle(void)
 {
-    while (!pal.ready_count) {
+    while (!pal.ready_count && !pal.loaded_count) {
         struct thread *first = NULL;
         for (int i = 0; i < pal.thread_count; i++) {
             struct thread *thread = pal.threads[i];
@@ -212,39 +234,94 @@ static void idle(void)
     }
 }
 
-static struct thread *in_turn(struct thread *after)
+/* A buffer from which a store can reach memory, or none. */
+static struct actor buffer_of(struct thread *thread)
 {
-    struct thread *next = NULL, *smallest = NULL;
-    int awake = 0;
-    for (int i = 0; i < pal.ready_count; i++) {
-        awake |= !pal.ready[i]->asleep;
-    }
-    for (int i = 0; i < pal.ready_count; i++) {
-        struct thread *thread = pal.ready[i];
-        if (awake && thread->asleep) {
-            continue;
-        }
-        if (!smallest || thread->number < smallest->number) {
-            smallest = thread;
-        }
-        if (thread->number > after->number && (!next || thread->number < next->number)) {
-            next = thread;
-        }
-    }
-    return next ? next : smallest;
+    uint64_t count = pal_updates(thread);
+    uint64_t index = count > 1 && !(pal.command.flags & EXPLORE) ? pal_next_random() % count : 0;
+    return (struct actor){thread, pal_update_at(thread, index)};
 }
 
-static struct thread *highest(void)
+/* In a search: the first store that is not asleep. */
+static struct actor awake_buffer_of(struct thread *thread)
 {
-    struct thread *best = NULL;
-    for (int i = 0; i < pal.ready_count; i++) {
-        struct thread *thread = pal.ready[i];
-        if (!best || thread->priority > best->priority ||
-            (thread->priority == best->priority && thread->number < best->number)) {
-            best = thread;
+    uint64_t count = pal_updates(thread);
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t store = pal_update_at(thread, i);
+        if (!*pal_pending_asleep(store)) {
+            return (struct actor){thread, store};
         }
     }
-    return best;
+    return (struct actor){NULL, 0};
+}
+
+/* The next actor after another, by the numbers of threads, each with its buffer after it. Those that are asleep
+ * come only if all are. */
+static struct actor in_turn(struct actor after)
+{
+    struct actor next = {NULL, 0}, smallest = {NULL, 0};
+    uint64_t next_key = UINT64_MAX, smallest_key = UINT64_MAX, from = 2 * (uint64_t)after.thread->number + (after.pending != 0);
+    for (int sleepers = 0; sleepers < 2 && !smallest.thread; sleepers++) {
+        for (int i = 0; i < pal.ready_count + pal.loaded_count; i++) {
+            int is_buffer = i >= pal.ready_count;
+            struct thread *thread = is_buffer ? pal.loaded[i - pal.ready_count] : pal.ready[i];
+            if (!is_buffer && !sleepers && thread->asleep) {
+                continue;
+            }
+            struct actor actor = !is_buffer ? (struct actor){thread, 0} : sleepers ? buffer_of(thread) : awake_buffer_of(thread);
+            uint64_t key = 2 * (uint64_t)thread->number + (uint64_t)is_buffer;
+            if (!actor.thread) {
+                continue;
+            }
+            if (key < smallest_key) {
+                smallest_key = key;
+                smallest = actor;
+            }
+            if (key > from && key < next_key) {
+                next_key = key;
+                next = actor;
+            }
+        }
+    }
+    return next.thread ? next : smallest;
+}
+
+static struct actor highest(void)
+{
+    struct actor best = {NULL, 0};
+    int priority = 0;
+    for (int i = 0; i < pal.ready_count; i++) {
+        struct thread *thread = pal.ready[i];
+        if (!best.thread || thread->priority > priority ||
+            (thread->priority == priority && thread->number < best.thread->number)) {
+            best.thread = thread;
+            priority = thread->priority;
+        }
+    }
+    struct thread *owner = NULL;
+    for (int i = 0; i < pal.loaded_count; i++) {
+        struct thread *thread = pal.loaded[i];
+        if ((!best.thread && !owner) || thread->buffer_priority > priority ||
+            (owner && thread->buffer_priority == priority && thread->number < owner->number)) {
+            owner = thread;
+            priority = thread->buffer_priority;
+        }
+    }
+    return owner ? buffer_of(owner) : best;
+}
+
+static struct actor any(void)
+{
+    uint64_t threads = (uint64_t)pal.ready_count, buffers = (uint64_t)pal.loaded_count;
+    if (buffers) {
+        uint64_t random = pal_next_random() >> 32;
+        uint64_t index = random * (threads + buffers) >> 32;
+        int updates = !threads || (pal.eagerness == EQUALLY ? index >= threads : random * pal.eagerness >> 32 == 0);
+        if (updates) {
+            return buffer_of(pal.loaded[(pal_next_random() >> 32) * buffers >> 32]);
+        }
+    }
+    return (struct actor){pal.ready[(pal_next_random() >> 32) * threads >> 32], 0};
 }
 
 /* Whether a thread has had its turn: it has only read for a long time, or has run for a very long time. */
@@ -270,21 +347,57 @@ static void log_stray(uint32_t number)
     }
 }
 
-static struct thread *given(void)
+static struct thread *by_number(uint32_t number)
+{
+    for (int i = 0; i < pal.thread_count; i++) {
+        if (pal.threads[i]->number == number) {
+            return pal.threads[i];
+        }
+    }
+    return NULL;
+}
+
+/* The actor of a schedule, if it can take a step now. */
+static struct actor named(uint32_t name)
+{
+    struct thread *thread = by_number(name & ((1u << ACTOR_BITS) - 1));
+    uint32_t position = name >> ACTOR_BITS;
+    if (!thread) {
+        return (struct actor){NULL, 0};
+    }
+    if (!position) {
+        return (struct actor){thread->place >= 0 ? thread : NULL, 0};
+    }
+    uint32_t store = pal_pending_at(thread, position - 1);
+    return (struct actor){store ? thread : NULL, store};
+}
+
+static void put_to_sleep(uint32_t name)
+{
+    struct thread *thread = by_number(name & ((1u << ACTOR_BITS) - 1));
+    uint32_t position = name >> ACTOR_BITS;
+    if (thread && !position) {
+        thread->asleep = 1;
+    } else if (thread) {
+        uint32_t store = pal_pending_at(thread, position - 1);
+        if (store) {
+            *pal_pending_asleep(store) = 1;
+        }
+    }
+}
+
+static struct actor given(void)
 {
     while (pal.choice_at < pal.command.choices) {
         struct choice *choice = &pal.choices[pal.choice_at];
         if (!choice->count) {
-            for (int i = 0; i < pal.thread_count; i++) {
-                pal.threads[i]->asleep |= pal.threads[i]->number == choice->thread;
-            }
+            put_to_sleep(choice->actor);
         }
         if (pal.choice_used < choice->count) {
-            for (int i = 0; i < pal.ready_count; i++) {
-                if (pal.ready[i]->number == choice->thread) {
-                    pal.choice_used++;
-                    return pal.ready[i];
-                }
+            struct actor actor = named(choice->actor);
+            if (actor.thread) {
+                pal.choice_used++;
+                return actor;
             }
             if (pal.command.flags & EXPLORE) {
                 pal_stop(R_TURNS, "");
@@ -292,19 +405,21 @@ static struct thread *given(void)
             /* It cannot run at this point. The rest of its turn is skipped. */
             if (!pal.diverged) {
                 pal.diverged = 1;
-                log_stray(choice->thread);
+                log_stray(choice->actor & ((1u << ACTOR_BITS) - 1));
             }
         }
         pal.choice_at++;
         pal.choice_used = 0;
     }
-    return NULL;
+    return (struct actor){NULL, 0};
 }
 
-static struct thread *choose(void)
+static struct actor choose(void)
 {
-    struct thread *next = given(), *self = pal.self;
-    if (next) {
+    struct actor next = given();
+    struct thread *self = pal.self;
+    struct actor last = pal.last.pending ? pal.last : (struct actor){self, 0};
+    if (next.thread) {
         return next;
     }
     switch (pal.strategy) {
@@ -321,13 +436,13 @@ static struct thread *choose(void)
     case S_STAY:
         if (self->place < 0 || self->asleep || had_its_turn(self)) {
             self->idle = 0;
-            return in_turn(self);
+            return in_turn(last);
         }
-        return self;
+        return (struct actor){self, 0};
     case S_ROUND:
-        return in_turn(self);
+        return in_turn(last);
     default:
-        return pal.ready[(pal_next_random() >> 32) * (uint64_t)pal.ready_count >> 32];
+        return any();
     }
 }
 
@@ -343,7 +458,10 @@ static int touches(uint64_t first, uint64_t *from, uint64_t *to)
     case K_LOCKED_LOAD:
         return 1;
     case K_STORE:
+        /* It reaches memory later. */
+        return pal.buffers ? 0 : 2;
     case K_LOCKED:
+    case K_UPDATE:
         return 2;
     case K_FENCE:
         return size ? 2 : 0;
@@ -362,23 +480,37 @@ static int touches(uint64_t first, uint64_t *from, uint64_t *to)
     }
 }
 
-/* Sleeping threads wake up when another thread takes a step that conflicts with theirs. */
-static void wake(const struct thread *chosen)
+/* Sleeping actors wake up when another one takes a step that conflicts with theirs. */
+static void wake(struct actor chosen)
 {
+    uint64_t update = HEAD(K_UPDATE, 0, 0);
+    uint64_t first = chosen.pending ? (pal_pending_first(chosen.pending) & ~HEAD(31, 0, 0)) | update : chosen.thread->first;
     uint64_t from, to, other_from, other_to;
-    int how = touches(chosen->first, &from, &to);
+    int how = touches(first, &from, &to);
+    if (!how) {
+        return;
+    }
     for (int i = 0; i < pal.thread_count; i++) {
         struct thread *thread = pal.threads[i];
         if (thread->asleep) {
             int other = touches(thread->first, &other_from, &other_to);
-            if (how + other > 2 && how && other && from < other_to && other_from < to) {
+            if (how + other > 2 && other && from < other_to && other_from < to) {
                 thread->asleep = 0;
+            }
+        }
+        uint64_t count = thread->pending ? pal_updates(thread) : 0;
+        for (uint64_t j = 0; j < count; j++) {
+            uint32_t store = pal_update_at(thread, j);
+            uint32_t *asleep = pal_pending_asleep(store);
+            touches((pal_pending_first(store) & ~HEAD(31, 0, 0)) | update, &other_from, &other_to);
+            if (*asleep && from < other_to && other_from < to) {
+                *asleep = 0;
             }
         }
     }
 }
 
-static struct thread *choose_and_count(void)
+static struct actor choose_and_count(void)
 {
     if (!(pal.command.flags & EXPLORE)) {
         return choose();
@@ -387,13 +519,38 @@ static struct thread *choose_and_count(void)
         pal_stop(R_STEPS, "");
     }
     pal.chosen++;
-    struct thread *next = choose();
-    next->asleep = 0;
+    struct actor next = choose();
+    if (next.pending) {
+        *pal_pending_asleep(next.pending) = 0;
+        wake(next);
+        return next;
+    }
+    struct thread *thread = next.thread;
+    thread->asleep = 0;
     wake(next);
-    next->own_steps++;
-    next->log_mark = pal.shared->at;
-    next->has_written = 0;
+    thread->own_steps++;
+    thread->log_mark = pal.shared->at;
+    thread->has_written = 0;
     return next;
+}
+
+/* Lets stores reach memory as long as these are the steps to take. Returns the thread that continues. */
+static struct thread *next_thread(void)
+{
+    for (;;) {
+        if (unlikely(!pal.ready_count)) {
+            idle();
+        }
+        struct actor next = choose_and_count();
+        pal.last = next;
+        if (likely(!next.pending)) {
+            return next.thread;
+        }
+        pal_update(next.thread, next.pending);
+        if (unlikely(++pal.steps >= pal.next_check)) {
+            pal_check();
+        }
+    }
 }
 
 /* The general form of a decision. It is entered with the callee-saved registers on the stack. */
@@ -408,18 +565,32 @@ __attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, cons
         pal_ready(self, 0);
         pal_log(HEAD(K_ENDED, O_PLAIN, 0), self->tag | F_PENDING);
     }
-    announce(self);
-    if (unlikely(!pal.ready_count)) {
-        idle();
+    if (pal.buffers) {
+        /* Above are the registers that the caller has saved, and its return address. */
+        self->frame = stack + 7;
+        self->drains = pal_drains(first);
+        if (self->drains && self->pending && pal.command.flags & EXPLORE) {
+            pal_ready(self, 0);
+        }
+        if (unlikely(pal_is_full(self))) {
+            pal_make_room();
+        }
     }
+    announce(self);
     enum kind kind = KIND_OF(first);
     int looks = kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE;
     self->idle = looks || (kind == K_STORE && pal_is_on_stack(self, first & ADDRESS_BITS)) ? self->idle + 1 : 0;
-    struct thread *next = choose_and_count();
-    pal.streak = next == pal.last ? pal.streak + 1 : 0;
-    pal.last = next;
+    struct thread *last = pal.last.pending ? NULL : pal.last.thread, *next = next_thread();
+    pal.streak = next == last ? pal.streak + 1 : 0;
+    if (pal.buffers) {
+        pal_show(next);
+    }
     if (next != self) {
         pal_switch(next);
+    }
+    if (self->drains) {
+        self->drains = 0;
+        pal_drain();
     }
 }
 
@@ -464,7 +635,8 @@ void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t pla
     if (unlikely(++pal.steps >= pal.next_check)) {
         pal_check();
     }
-    pal_ready(self, ready(self));
+    self->drains = pal.buffers && pal_drains(first);
+    pal_ready(self, pal_can_run(self));
     if (self->deadline && self->place < 0) {
         if (pal.command.flags & EXPLORE) {
             /* The wait ends only when no other thread can run. Other ways in which it could end are not
@@ -488,12 +660,11 @@ void pal_leave(void)
     pal.live--;
     pal_ready(self, 0);
     pal_changed(self);
-    if (!pal.ready_count) {
-        idle();
-    }
-    struct thread *next = choose_and_count();
-    pal.last = next;
+    struct thread *next = next_thread();
     pal.streak = 0;
+    if (pal.buffers) {
+        pal_show(next);
+    }
     if (self->detached) {
         /* Another thread may get its stack soon, without an order between the two. */
         pal_forget_stack(self);

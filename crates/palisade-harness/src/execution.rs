@@ -1,11 +1,13 @@
 //! One execution, built record by record from its log.
 
+use crate::buffers::Buffers;
 use crate::divergence::{Stray, StrayReason};
 use crate::log::{Order, Record, RecordKind};
 use crate::process::Output;
 use crate::races::{Race, Races};
-use crate::schedule::Turns;
+use crate::schedule::{Actor, Turns};
 use crate::stream::{End, Reason};
+use crate::trace::{Judgement, Trace};
 use palisade_memory::{Interlocked, Model};
 use palisade_monitor::{
     Access, Action, Bytes, Event, Instruction, LARGEST_ACCESS, Monitor, Operation, Process, Seen, Violation,
@@ -235,6 +237,8 @@ pub struct Recorder<'a> {
     batch_size: usize,
     races: Races,
     batch: Vec<Event>,
+    /// With store buffers, the trace takes the place of the monitors.
+    buffered: Option<(Buffers<()>, Trace)>,
     turns: Turns,
     /// Threads in the order in which they were started.
     started: Vec<u16>,
@@ -243,6 +247,8 @@ pub struct Recorder<'a> {
     diverged: Option<Stray>,
     steps: u64,
     accesses: u64,
+    /// With store buffers, what counts as an event.
+    events: u64,
     exit: Option<u16>,
     /// Where each thread was last.
     last: Vec<u64>,
@@ -262,6 +268,8 @@ pub struct Execution {
     pub violations: Vec<(PlacedViolation, Seen)>,
     /// Races, and how often each was seen.
     pub races: Vec<(Race, u64)>,
+    /// With store buffers: under which models it is possible, unless it was too long to find out.
+    pub judgement: Option<Judgement>,
     /// The turns of the threads; `None` if there were too many to keep.
     pub turns: Option<Turns>,
     /// Threads in the order in which they were started.
@@ -289,9 +297,11 @@ pub struct Execution {
 }
 
 impl<'a> Recorder<'a> {
-    /// An empty recording. Limits how many turns are kept and how many bytes the monitors may use.
+    /// An empty recording of an execution with the store buffers of a model. Limits how many turns are kept and how
+    /// many bytes the monitors may use.
     pub fn new(
         places: &'a mut Places,
+        model: Model,
         interlocked: Interlocked,
         most_turns: usize,
         room: u64,
@@ -304,6 +314,7 @@ impl<'a> Recorder<'a> {
             batch_size: BATCH,
             races: Races::default(),
             batch: Vec::with_capacity(BATCH),
+            buffered: (model != Model::Sc).then(Default::default),
             turns: Turns::default(),
             started: Vec::new(),
             unfollowed: BTreeSet::new(),
@@ -311,6 +322,7 @@ impl<'a> Recorder<'a> {
             diverged: None,
             steps: 0,
             accesses: 0,
+            events: 0,
             exit: None,
             last: Vec::new(),
             most_turns,
@@ -329,10 +341,11 @@ impl<'a> Recorder<'a> {
         if record.is_pending() {
             return;
         }
+        let pending = if self.buffered.is_some() { self.follow(record) } else { None };
         if record.is_chosen() {
             self.steps += 1;
             if self.turns.turns.len() <= self.most_turns {
-                self.turns.push(record.thread);
+                self.turns.push(Actor { thread: record.thread, pending });
             }
         }
         match record.kind {
@@ -340,6 +353,9 @@ impl<'a> Recorder<'a> {
                 self.access(record)
             }
             _ => self.other(record),
+        }
+        if self.buffered.is_some() {
+            self.batch.clear();
         }
         self.races.take(record);
         if record.place != 0 && record.kind != RecordKind::Free {
@@ -352,6 +368,20 @@ impl<'a> Recorder<'a> {
         if self.batch.len() >= self.batch_size - 2 {
             self.flush();
         }
+    }
+
+    /// Follows the store buffers. Returns the position of the store that reaches memory, if one does.
+    #[inline(never)]
+    fn follow(&mut self, record: &Record) -> Option<u16> {
+        let (buffers, trace) = self.buffered.as_mut()?;
+        trace.take(record);
+        self.events += u64::from(record.place != 0);
+        if record.is_buffered() {
+            buffers.store(record, ());
+        }
+        let is_update = record.kind == RecordKind::Update;
+        let (position, _) = if is_update { buffers.update(record)? } else { return None };
+        u16::try_from(position).ok()
     }
 
     #[cold]
@@ -466,16 +496,19 @@ impl<'a> Recorder<'a> {
         let violations = monitor.violations().sorted();
         let violations =
             violations.into_iter().map(|(violation, seen)| (self.places.placed(violation), seen)).collect();
+        let has_buffers = self.buffered.is_some();
+        let judgement = self.buffered.and_then(|(_, trace)| trace.judge());
         Execution {
             violations,
             races,
+            judgement,
             turns: kept.then_some(self.turns),
             started: self.started,
             unfollowed: self.unfollowed,
             left: self.left,
             diverged: self.diverged,
             accesses: self.accesses,
-            events: monitor.events(),
+            events: if has_buffers { self.events } else { monitor.events() },
             exit: self.exit,
             last: self.last,
             end,
@@ -527,9 +560,10 @@ impl Execution {
     pub fn portable_turns(&self) -> Option<Turns> {
         let mut turns = self.turns.clone()?;
         for turn in &mut turns.turns {
-            if turn.thread != 0 {
-                let index = self.started.iter().position(|&thread| thread == turn.thread)?;
-                turn.thread = index as u16 + 1;
+            let thread = &mut turn.actor.thread;
+            if *thread != 0 {
+                let index = self.started.iter().position(|started| started == thread)?;
+                *thread = index as u16 + 1;
             }
         }
         Some(turns)
@@ -550,7 +584,7 @@ impl Execution {
                 let text = message();
                 let call = text.split_whitespace().next().and_then(|word| word.parse().ok());
                 let thread =
-                    self.turns.as_ref().and_then(|turns| turns.turns.last()).map_or(0, |turn| turn.thread);
+                    self.turns.as_ref().and_then(|turns| turns.turns.last()).map_or(0, |turn| turn.actor.thread);
                 return Some(Failure::Stalled { call, place: place(thread) });
             }
             Reason::Time => return Some(Failure::Late),

@@ -20,7 +20,7 @@
 use crate::divergence::label;
 use crate::execution::{Execution, NOTE_SHARED_STACK};
 use crate::log::{MAY_WAIT, Record, RecordKind, WAITS};
-use crate::schedule::{Command, Strategy, Turns};
+use crate::schedule::{Actor, Command, Strategy, Turns};
 use crate::session::{Findings, Session};
 use crate::stream::Reason;
 use palisade_dpor::{
@@ -206,13 +206,13 @@ impl Runner<'_> {
             return recording;
         }
         let mut turns = Turns::default();
-        request.choices.iter().for_each(|choice| turns.push(choice.process as u16));
+        request.choices.iter().for_each(|choice| turns.push(Actor::thread(choice.process as u16)));
         let strategy = match request.preference {
             Preference::Any => Strategy::Round,
             Preference::SameProcess => Strategy::Stay,
         };
         let mut command = Command {
-            asleep: request.asleep.iter().map(|sleeper| sleeper.process as u16).collect(),
+            asleep: request.asleep.iter().map(|sleeper| Actor::thread(sleeper.process as u16)).collect(),
             steps: request.steps as u64,
             explores: true,
             ..self.session.command(strategy, 0, 0, turns)

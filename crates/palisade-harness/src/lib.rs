@@ -21,6 +21,7 @@
 pub mod allowance;
 pub mod asm;
 pub mod audit;
+pub mod buffers;
 pub mod cache;
 pub mod compile;
 pub mod divergence;
@@ -42,4 +43,5 @@ pub mod shorten;
 pub mod standard;
 pub mod stream;
 pub mod symbols;
+pub mod trace;
 mod worker;

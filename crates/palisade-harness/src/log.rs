@@ -11,8 +11,8 @@
 //! | 61 to 63, 60 to 63 | memory order | flags |
 //!
 //! *Invariants.*
-//! 1. Every decision of the scheduler yields exactly one record with [`CHOSEN`], which belongs to the chosen
-//!    thread. So the threads of these records are the schedule.
+//! 1. Every decision of the scheduler yields exactly one record with [`CHOSEN`]. It belongs to the chosen
+//!    thread, or to its buffer ([`RecordKind::Update`]). So these records are the schedule.
 //! 2. If footprints are requested, a record with [`PENDING`] shows what a thread will do when it is chosen
 //!    next. It comes before the next decision. It comes again when the thread becomes ready or has to wait
 //!    ([`WAITS`]).
@@ -32,6 +32,9 @@ pub const PENDING: u8 = 2;
 pub const WAITS: u8 = 4;
 /// With [`PENDING`]: the step is one that may have to wait (taking a lock, joining a thread).
 pub const MAY_WAIT: u8 = 8;
+
+/// Without [`PENDING`]: the store waits in the buffer of its thread.
+pub const BUFFERED: u8 = WAITS;
 
 /// What a record describes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -70,10 +73,13 @@ pub enum RecordKind {
     Text,
     /// The execution is over. A text that describes how it ended follows immediately.
     End,
+    /// A pending store of the thread reaches memory. The other fields are those of the store. Stores of the same
+    /// thread to the same address reach memory in order.
+    Update,
 }
 
 impl RecordKind {
-    const ALL: [RecordKind; 16] = [
+    const ALL: [RecordKind; 17] = [
         RecordKind::Load,
         RecordKind::Store,
         RecordKind::Locked,
@@ -90,6 +96,7 @@ impl RecordKind {
         RecordKind::Exit,
         RecordKind::Text,
         RecordKind::End,
+        RecordKind::Update,
     ];
 }
 
@@ -192,6 +199,11 @@ impl Record {
     /// Whether the scheduler chose the thread for this record.
     pub fn is_chosen(&self) -> bool {
         self.flags & CHOSEN != 0
+    }
+
+    /// Whether it is a store that waits in the buffer of its thread.
+    pub fn is_buffered(&self) -> bool {
+        self.kind == RecordKind::Store && self.flags & (PENDING | BUFFERED) == BUFFERED
     }
 
     /// Whether it has not happened yet.

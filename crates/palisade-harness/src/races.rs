@@ -9,11 +9,15 @@
 //! FastTrack, PLDI 2009. Happens-before is that of C11: release and acquire, release sequences, fences, and
 //! the operations of locks, which acquire and release their objects. Relaxed accesses do not synchronise.
 //!
+//! *Store buffers.* An access takes part in races from the moment it is executed. What an atomic store releases
+//! can be acquired once the store has reached memory.
+//!
 //! *Guarantee.* Every reported race is a race of the execution. Only the last write and the last reads of
 //! each thread to an address are kept. So if an access has several races, only one is reported. Accesses to
 //! `volatile` objects race only with plain ones: they are used for synchronisation, whatever the language
 //! says.
 
+use crate::buffers::Buffers;
 use crate::log::{Order, Record, RecordKind};
 use palisade_monitor::{NONE, WORD, Words};
 use rustc_hash::FxHashMap;
@@ -40,6 +44,8 @@ pub struct Races {
     /// Maps a word to the first of its pieces in `pieces`.
     words: Words,
     pieces: Vec<Piece>,
+    /// Atomic stores that have not reached memory, each with what it will release there.
+    buffers: Buffers<Clock>,
     found: FxHashMap<Race, u64>,
 }
 
@@ -165,7 +171,21 @@ impl Races {
                 join(&mut self.thread(record.thread).clock, &clock);
             }
             RecordKind::Free => self.forget(record.address, record.place),
+            RecordKind::Update => {
+                if let Some((_, store)) = self.buffers.update(record) {
+                    self.release(record, store.with);
+                }
+            }
             _ => {}
+        }
+    }
+
+    /// An atomic store reaches memory. It ends the release sequence that was there.
+    fn release(&mut self, record: &Record, published: Clock) {
+        let (from, to) = (record.address % WORD, record.address % WORD + u64::from(record.size));
+        let piece = if to <= WORD { self.find(record.address / WORD, from as u8, to as u8) } else { NONE };
+        if piece != NONE {
+            self.pieces[piece as usize].released = published;
         }
     }
 
@@ -272,6 +292,19 @@ impl Races {
     fn synchronise(&mut self, record: &Record, piece: u32, reads: bool, writes: bool) {
         let thread = &mut self.threads[usize::from(record.thread)];
         let released = &mut self.pieces[piece as usize].released;
+        if record.is_buffered() {
+            let published = if record.order.releases() { &thread.clock } else { &thread.fenced };
+            self.buffers.store(record, published.clone());
+            if record.order.releases() {
+                self.advance(record.thread);
+            }
+            return;
+        }
+        let size = u64::from(record.size);
+        if self.buffers.of(record.thread).iter().any(|store| store.overlaps(record.address, size)) {
+            // It reads a store of its own thread.
+            return;
+        }
         if reads && !released.is_empty() {
             join(if record.order.acquires() { &mut thread.clock } else { &mut thread.seen }, released);
         }

@@ -26,6 +26,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("memory.c", include_str!("../runtime/memory.c")),
     ("random.c", include_str!("../runtime/random.c")),
     ("reap.c", include_str!("../runtime/reap.c")),
+    ("buffer.c", include_str!("../runtime/buffer.c")),
     ("schedule.c", include_str!("../runtime/schedule.c")),
     ("server.c", include_str!("../runtime/server.c")),
     ("spin.c", include_str!("../runtime/spin.c")),

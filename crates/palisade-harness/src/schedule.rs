@@ -1,9 +1,10 @@
 //! Schedules: how the threads of an execution take turns, how the runtime receives a schedule, and the files
 //! in which schedules are kept.
 //!
-//! A schedule is the sequence of threads that were chosen, one per step. It is kept as turns: a thread and
-//! how many steps in a row it takes.
+//! A schedule is the sequence of actors that were chosen, one per step. An actor is a thread, or the store
+//! buffer of a thread. A schedule is kept as turns: an actor and how many steps in a row it takes.
 
+use palisade_memory::Model;
 use std::fmt::{self, Write};
 
 /// How threads are chosen.
@@ -34,11 +35,46 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// Some steps of one thread in a row.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Turn {
+/// What takes a step.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Actor {
     /// The thread.
     pub thread: u16,
+    /// Which of its pending stores reaches memory, by its position in the buffer; `None` if the thread itself
+    /// takes the step.
+    pub pending: Option<u16>,
+}
+
+impl Actor {
+    /// A thread.
+    pub fn thread(thread: u16) -> Actor {
+        Actor { thread, pending: None }
+    }
+
+    /// The number by which the runtime knows it.
+    fn encode(self) -> u32 {
+        u32::from(self.thread) | self.pending.map_or(0, |position| (u32::from(position) + 1) << ACTOR_BITS)
+    }
+}
+
+/// The bits of a thread's number.
+const ACTOR_BITS: u32 = 12;
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pending {
+            None => write!(f, "{}", self.thread),
+            Some(0) => write!(f, "b{}", self.thread),
+            Some(position) => write!(f, "b{}.{position}", self.thread),
+        }
+    }
+}
+
+/// Some steps of one actor in a row.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Turn {
+    /// The actor.
+    pub actor: Actor,
     /// How many steps.
     pub steps: u32,
 }
@@ -46,17 +82,17 @@ pub struct Turn {
 /// The turns of an execution.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Turns {
-    /// In order; neighbouring turns belong to different threads.
+    /// In order; neighbouring turns belong to different actors.
     pub turns: Vec<Turn>,
 }
 
 impl Turns {
     /// Adds one step.
     #[inline]
-    pub fn push(&mut self, thread: u16) {
+    pub fn push(&mut self, actor: Actor) {
         match self.turns.last_mut() {
-            Some(turn) if turn.thread == thread && turn.steps < u32::MAX => turn.steps += 1,
-            _ => self.turns.push(Turn { thread, steps: 1 }),
+            Some(turn) if turn.actor == actor && turn.steps < u32::MAX => turn.steps += 1,
+            _ => self.turns.push(Turn { actor, steps: 1 }),
         }
     }
 
@@ -65,7 +101,7 @@ impl Turns {
         self.turns.iter().map(|turn| u64::from(turn.steps)).sum()
     }
 
-    /// How often the next turn belongs to a different thread.
+    /// How often the next turn belongs to a different actor.
     pub fn switches(&self) -> usize {
         self.turns.len().saturating_sub(1)
     }
@@ -99,12 +135,12 @@ impl Turns {
         Turns::joined(turns)
     }
 
-    /// Merges neighbouring turns of the same thread.
+    /// Merges neighbouring turns of the same actor.
     fn joined(turns: impl IntoIterator<Item = Turn>) -> Turns {
         let mut joined = Turns::default();
         for turn in turns {
             match joined.turns.last_mut() {
-                Some(last) if last.thread == turn.thread => last.steps += turn.steps,
+                Some(last) if last.actor == turn.actor => last.steps += turn.steps,
                 _ => joined.turns.push(turn),
             }
         }
@@ -123,9 +159,9 @@ pub struct Command {
     pub length: u64,
     /// How the execution begins.
     pub turns: Turns,
-    /// In a search: threads that must not run after the turns until another thread takes a step that
+    /// In a search: actors that must not take steps after the turns until another one takes a step that
     /// conflicts with theirs.
-    pub asleep: Vec<u16>,
+    pub asleep: Vec<Actor>,
     /// The maximum number of steps; 0 for no limit.
     pub steps: u64,
     /// Milliseconds without any event after which the execution is ended; 0 for no limit.
@@ -135,6 +171,8 @@ pub struct Command {
     /// Whether to report what every thread will do next, to end threads whose loops change nothing, and to
     /// end the execution where the turns cannot be followed.
     pub explores: bool,
+    /// The memory model whose store buffers threads have.
+    pub model: Model,
 }
 
 const MAGIC: u64 = 0x3144_4e41_4d4d_4f43;
@@ -159,12 +197,17 @@ impl Command {
             self.stall,
             self.time,
             flags,
+            match self.model {
+                Model::Sc => 0,
+                Model::Tso => 1,
+                Model::Pso => 2,
+            },
             (self.turns.turns.len() + self.asleep.len()) as u64,
         ];
         let mut bytes: Vec<u8> = fields.into_iter().flat_map(u64::to_le_bytes).collect();
-        let asleep = self.asleep.iter().map(|&thread| Turn { thread, steps: 0 });
+        let asleep = self.asleep.iter().map(|&actor| Turn { actor, steps: 0 });
         for turn in self.turns.turns.iter().copied().chain(asleep) {
-            bytes.extend(u32::from(turn.thread).to_le_bytes());
+            bytes.extend(turn.actor.encode().to_le_bytes());
             bytes.extend(turn.steps.to_le_bytes());
         }
         bytes
@@ -182,6 +225,8 @@ pub struct Schedule {
     pub strategy: Strategy,
     /// The seed.
     pub seed: u64,
+    /// The memory model whose store buffers threads had.
+    pub model: Model,
     /// The turns, with threads numbered in the order in which they were started.
     pub turns: Turns,
 }
@@ -208,9 +253,12 @@ impl fmt::Display for Schedule {
         writeln!(f, "shows {}", escaped(&self.shows))?;
         writeln!(f, "strategy {}", self.strategy)?;
         writeln!(f, "seed {}", self.seed)?;
+        if self.model != Model::Sc {
+            writeln!(f, "model {}", self.model.name())?;
+        }
         for line in self.turns.turns.chunks(TURNS_PER_LINE) {
             let turns: Vec<String> =
-                line.iter().map(|turn| format!("{}*{}", turn.thread, turn.steps)).collect();
+                line.iter().map(|turn| format!("{}*{}", turn.actor, turn.steps)).collect();
             writeln!(f, "turns {}", turns.join(" "))?;
         }
         writeln!(f, "end")
@@ -225,6 +273,7 @@ impl Schedule {
             shows: String::new(),
             strategy: Strategy::Random,
             seed: 0,
+            model: Model::Sc,
             turns: Turns::default(),
         };
         let wrong = |line: usize, problem: &str| ScheduleError { line, problem: problem.to_owned() };
@@ -246,10 +295,14 @@ impl Schedule {
                 "seed" => {
                     schedule.seed = rest.parse().map_err(|_| wrong(number, "a seed is a number"))?;
                 }
+                "model" => {
+                    let known = Model::ALL.into_iter().find(|model| model.name() == rest);
+                    schedule.model = known.ok_or_else(|| wrong(number, "unknown memory model"))?;
+                }
                 "turns" => {
                     for word in rest.split_whitespace() {
                         let turn = turn(word).ok_or_else(|| {
-                            wrong(number, &format!("`{word}` is not a turn, which is THREAD*STEPS"))
+                            wrong(number, &format!("`{word}` is not a turn, which is THREAD*STEPS, or bTHREAD*STEPS for a store buffer"))
                         })?;
                         schedule.turns.turns.push(turn);
                     }
@@ -274,9 +327,16 @@ fn strategy(text: &str) -> Option<Strategy> {
 }
 
 fn turn(word: &str) -> Option<Turn> {
-    let (thread, steps) = word.split_once('*')?;
-    let turn = Turn { thread: thread.parse().ok()?, steps: steps.parse().ok()? };
-    (turn.thread < 4096 && turn.steps > 0).then_some(turn)
+    let (actor, steps) = word.split_once('*')?;
+    let actor = match actor.strip_prefix('b') {
+        None => Actor::thread(actor.parse().ok()?),
+        Some(buffer) => {
+            let (thread, position) = buffer.split_once('.').unwrap_or((buffer, "0"));
+            Actor { thread: thread.parse().ok()?, pending: Some(position.parse().ok()?) }
+        }
+    };
+    let turn = Turn { actor, steps: steps.parse().ok()? };
+    (actor.thread < 1 << ACTOR_BITS && turn.steps > 0).then_some(turn)
 }
 
 /// Escapes a text so that it fits on one line.
@@ -331,7 +391,8 @@ mod tests {
             shows: "a violation".into(),
             strategy: Strategy::Pct { depth: 3 },
             seed: 7,
-            turns: turns("0*12 1*1 2*5 1*100000"),
+            model: Model::Pso,
+            turns: turns("0*12 1*1 b1*2 2*5 b2.7*1 1*100000"),
         };
         assert_eq!(Schedule::parse(&schedule.to_string()), Ok(schedule.clone()));
         for cut in 0..schedule.to_string().len() - 4 {
@@ -348,6 +409,8 @@ mod tests {
         check("palisade schedule 2\nend\n", 1);
         check("palisade schedule 1\nturns 1*0\nend\n", 2);
         check("palisade schedule 1\nturns 9999*1\nend\n", 2);
+        check("palisade schedule 1\nturns b1.*1\nend\n", 2);
+        check("palisade schedule 1\nmodel arm\nend\n", 2);
         check("palisade schedule 1\nseed x\nend\n", 2);
         check("palisade schedule 1\nseed 1\nwhat\nend\n", 3);
         check("palisade schedule 1\nseed 1\n", 2);
@@ -364,7 +427,7 @@ mod tests {
         assert_eq!(all.exchanged(2), all);
         let mut pushed = Turns::default();
         for thread in [0, 0, 1, 1, 1, 0] {
-            pushed.push(thread);
+            pushed.push(Actor::thread(thread));
         }
         assert_eq!(pushed, all);
     }

@@ -34,6 +34,9 @@ pub struct Options {
     pub patience: Duration,
     /// An execution that takes this long is ended.
     pub time: Option<Duration>,
+    /// The memory model whose store buffers threads have. With SC they have none, and the monitors report where
+    /// buffers could make a difference.
+    pub model: Model,
     /// What locked instructions wait for under PSO.
     pub interlocked: Interlocked,
     /// Stop at the first finding.
@@ -63,6 +66,7 @@ impl Options {
             stall: milliseconds(self.patience),
             time: self.time.map_or(0, milliseconds),
             explores: false,
+            model: self.model,
         }
     }
 }
@@ -76,6 +80,7 @@ impl Default for Options {
             steps: 100_000_000,
             patience: Duration::from_secs(5),
             time: None,
+            model: Model::Sc,
             interlocked: Interlocked::WholeBuffer,
             first_only: false,
             memory: None,
@@ -97,6 +102,8 @@ pub struct First {
     pub turns: Option<Turns>,
     /// The number of the event that showed it.
     pub event: u64,
+    /// Why it was not sequentially consistent, if it was not.
+    pub reorderings: Vec<NamedReordering>,
 }
 
 /// A finding.
@@ -108,8 +115,23 @@ pub struct Occurrences<T> {
     pub executions: u64,
     /// How often it was seen in total.
     pub count: u64,
-    /// The execution that showed it first.
+    /// The strongest model under which an execution that showed it is possible, if known.
+    pub possible: Option<Model>,
+    /// The first execution that showed it, of those that are possible under that model.
     pub first: First,
+    /// The number of the last execution that showed it.
+    last: u64,
+}
+
+/// Two instructions of one thread that took effect in the opposite order, by their names.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct NamedReordering {
+    /// The store, which comes first in the program.
+    pub store: String,
+    /// The access that took effect before it.
+    pub access: String,
+    /// Whether that access is a store too.
+    pub writes: bool,
 }
 
 /// A race, identified by the names of its instructions.
@@ -134,12 +156,15 @@ pub struct NamedFailure {
     pub is_inconclusive: bool,
     /// What the program printed in the execution that showed it first. Failures are not distinguished by it.
     pub output: String,
+    /// Whether a search through all executions without store buffers has shown that it cannot happen there.
+    pub is_excluded_without_buffers: bool,
 }
 
 impl NamedFailure {
     /// Whether this is the same failure, whatever the program printed.
-    fn is_same(&self, other: &NamedFailure) -> bool {
-        let NamedFailure { name, message, places, is_inconclusive, output: _ } = self;
+    pub fn is_same(&self, other: &NamedFailure) -> bool {
+        let NamedFailure { name, message, places, is_inconclusive, output: _, is_excluded_without_buffers: _ } =
+            self;
         (name, message, places, is_inconclusive)
             == (&other.name, &other.message, &other.places, &other.is_inconclusive)
     }
@@ -158,6 +183,10 @@ pub struct Findings {
     pub races: Vec<Occurrences<NamedRace>>,
     /// Failures.
     pub failures: Vec<Occurrences<NamedFailure>>,
+    /// Reorderings by which executions were not sequentially consistent, and how many executions were not.
+    pub reorderings: Vec<Occurrences<NamedReordering>>,
+    /// Executions that were not sequentially consistent.
+    pub reordered: u64,
     /// What could not be followed, and where. For code that was linked into the program, this is the name of
     /// the file.
     pub unfollowed: BTreeMap<(Unfollowed, String), u64>,
@@ -229,7 +258,7 @@ impl Session {
         deadline: Option<Instant>,
     ) -> Result<Session, StartError> {
         let allowance = Allowance { stop: stop.clone(), deadline, memory: options.memory };
-        let worker = Worker::start(program, options.interlocked, &allowance, options.room())?;
+        let worker = Worker::start(program, options.model, options.interlocked, &allowance, options.room())?;
         let hello = worker.server.hello.clone();
         let symbols = Symbols::new(hello.modules.clone(), folder);
         Ok(Session {
@@ -274,7 +303,7 @@ impl Session {
         // Places are identified by their addresses, so all processes must have the same modules.
         let modules = &hello.modules;
         let another = || {
-            let worker = Worker::start(program, options.interlocked, allowance, options.room()).ok()?;
+            let worker = Worker::start(program, options.model, options.interlocked, allowance, options.room()).ok()?;
             (worker.server.hello.modules == *modules).then_some(worker)
         };
         let count = (options.schedules - counted).min(u64::MAX - options.seed);
@@ -375,7 +404,7 @@ impl Session {
         let (hello, symbols) = (&self.hello, &mut self.symbols);
         execution
             .failure()
-            .is_some_and(|found| name_failure(hello, symbols, &numbers, &found, execution) == *failure)
+            .is_some_and(|found| name_failure(hello, symbols, &numbers, &found, execution).is_same(failure))
     }
 
     /// The schedule of an execution, to be written to a file.
@@ -385,6 +414,7 @@ impl Session {
             shows,
             strategy: first.strategy,
             seed: first.seed,
+            model: self.options.model,
             turns: first.turns.clone().unwrap_or_default(),
         }
     }
@@ -451,16 +481,29 @@ impl Notes<'_> {
         for (count, model) in self.findings.violating.iter_mut().zip([Model::Tso, Model::Pso]) {
             *count += u64::from(execution.violations.iter().any(|(violation, _)| violation.model == model));
         }
+        let possible = execution.judgement.as_ref().map(|judgement| judgement.possible);
+        let showing = Showing { number, possible };
+        let reorderings: Vec<NamedReordering> = execution
+            .judgement
+            .iter()
+            .flat_map(|judgement| &judgement.reorderings)
+            .map(|reordering| NamedReordering {
+                store: self.symbols.name(reordering.store),
+                access: self.symbols.name(reordering.access),
+                writes: reordering.writes,
+            })
+            .collect();
         let first = |event: u64| First {
             number,
             seed: command.seed,
             strategy: command.strategy,
             turns: execution.portable_turns(),
             event,
+            reorderings: reorderings.clone(),
         };
         for (violation, seen) in &execution.violations {
             let named = self.named(violation);
-            note(&mut self.findings.violations, named, PartialEq::eq, number, seen.count, || {
+            note(&mut self.findings.violations, named, PartialEq::eq, showing, seen.count, || {
                 first(seen.first)
             });
         }
@@ -473,12 +516,16 @@ impl Notes<'_> {
             let turned = NamedRace { first: named.second.clone(), second: named.first.clone() };
             let known = self.findings.races.iter().any(|found| found.what == turned);
             let what = if known { turned } else { named };
-            note(&mut self.findings.races, what, PartialEq::eq, number, *count, || first(0));
+            note(&mut self.findings.races, what, PartialEq::eq, showing, *count, || first(0));
         }
+        for named in &reorderings {
+            note(&mut self.findings.reorderings, named.clone(), PartialEq::eq, showing, 1, || first(0));
+        }
+        self.findings.reordered += u64::from(possible.is_some_and(|possible| possible != Model::Sc));
         let numbers = self.threads.numbers(execution);
         if let Some(failure) = execution.failure() {
             let named = name_failure(self.hello, self.symbols, &numbers, &failure, execution);
-            note(&mut self.findings.failures, named, NamedFailure::is_same, number, 1, || first(0));
+            note(&mut self.findings.failures, named, NamedFailure::is_same, showing, 1, || first(0));
         }
         for &(what, place) in &execution.unfollowed {
             let place = self.symbols.name(place);
@@ -493,21 +540,33 @@ impl Notes<'_> {
     }
 }
 
+/// The execution that shows a finding: its number, and the strongest model under which it is possible.
+#[derive(Clone, Copy)]
+struct Showing {
+    number: u64,
+    possible: Option<Model>,
+}
+
 fn note<T>(
     list: &mut Vec<Occurrences<T>>,
     what: T,
     is_same: impl Fn(&T, &T) -> bool,
-    number: u64,
+    Showing { number, possible }: Showing,
     count: u64,
     first: impl FnOnce() -> First,
 ) {
     match list.iter_mut().find(|found| is_same(&found.what, &what)) {
         Some(found) => {
             found.count += count;
-            // Instructions with the same name can show the same violation twice in one execution.
-            found.executions += u64::from(found.first.number != number);
+            // Instructions with the same name can show the same finding several times in one execution.
+            found.executions += u64::from(found.last != number);
+            found.last = number;
+            if possible.is_some_and(|possible| found.possible.is_none_or(|known| possible < known)) {
+                found.possible = possible;
+                found.first = first();
+            }
         }
-        None => list.push(Occurrences { what, executions: 1, count, first: first() }),
+        None => list.push(Occurrences { what, executions: 1, count, possible, first: first(), last: number }),
     }
 }
 
@@ -596,6 +655,7 @@ fn name_failure(
         places,
         is_inconclusive: failure.is_inconclusive_with(is_followed),
         output: execution.output.text(),
+        is_excluded_without_buffers: false,
     }
 }
 

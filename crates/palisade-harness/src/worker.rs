@@ -10,7 +10,7 @@ use crate::log::Record;
 use crate::process::{Killer, Lost, Output, Program, Server, StartError};
 use crate::schedule::Command;
 use crate::stream::{End, Reason};
-use palisade_memory::Interlocked;
+use palisade_memory::{Interlocked, Model};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
@@ -28,6 +28,7 @@ const WINDOW: u64 = 32;
 pub(crate) struct Worker {
     pub(crate) server: Server,
     places: Places,
+    model: Model,
     interlocked: Interlocked,
     allowance: Allowance,
     /// How many bytes the monitors of an execution may use.
@@ -53,13 +54,14 @@ impl Worker {
     /// Starts the program.
     pub(crate) fn start(
         program: &Program,
+        model: Model,
         interlocked: Interlocked,
         allowance: &Allowance,
         room: u64,
     ) -> Result<Worker, StartError> {
         let server = Server::start(program, allowance)?;
         let (places, allowance) = (Places::default(), allowance.clone());
-        Ok(Worker { server, places, interlocked, allowance, room })
+        Ok(Worker { server, places, model, interlocked, allowance, room })
     }
 
     /// Runs one execution and shows its records to `also`.
@@ -70,7 +72,7 @@ impl Worker {
 
     /// Reads the next requested execution.
     fn read(&mut self, mut also: impl FnMut(&Record)) -> Result<Execution, Cut> {
-        let mut recorder = Recorder::new(&mut self.places, self.interlocked, MAX_TURNS, self.room);
+        let mut recorder = Recorder::new(&mut self.places, self.model, self.interlocked, MAX_TURNS, self.room);
         let (full, allowance) = (recorder.full(), &self.allowance);
         let mut messages = Vec::new();
         let read = self.server.read(

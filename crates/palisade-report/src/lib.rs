@@ -50,7 +50,7 @@ pub use notes::notes;
 pub use outcomes::{Marks, ModelOutcomes, OutcomeRow, OutcomesFinding, ShownRun, TestAsks};
 pub use progress::ProgressNote;
 pub use report::{Colour, Detail, Layout, Report, Standing};
-pub use run::{RunFinding, RunVerdict, run_sarif, unfollowed_name};
+pub use run::{RunFinding, RunQuestion, RunVerdict, run_sarif, unfollowed_name};
 pub use sarif::{Problem, Scanned, ScannedPlace, check_sarif};
 pub use story::{StepInWords, step_in_words};
 pub use summary::{Compared, Disagreement, FileResult, FileVerdict, summary};

@@ -1,8 +1,8 @@
 //! The results of running a real program under many schedules: as text with the source lines, as JSON, and as
 //! SARIF.
 //!
-//! Three kinds of findings are kept apart: violations of sequential consistency, data races, and failures of
-//! the program itself.
+//! Three kinds of findings are kept apart: failures, data races, and violations of sequential consistency. If
+//! the question is whether the program can fail, a violation is not an error. It is reported last, as information.
 
 use crate::monitor::{MonitorFinding, ROLES, location_of, named_json, sarif, shown_place};
 use crate::report::{Detail, Layout, Report, Standing};
@@ -12,7 +12,7 @@ use palisade_base::Source;
 use palisade_harness::divergence::Doing;
 use palisade_harness::execution::Unfollowed;
 use palisade_harness::schedule::Strategy;
-use palisade_harness::session::{Findings, First, Occurrences};
+use palisade_harness::session::{Findings, First, NamedFailure, NamedReordering, Occurrences};
 use palisade_memory::Model;
 use palisade_monitor::{Seen, Violation};
 use serde_json::{Value, json};
@@ -26,8 +26,8 @@ pub struct RunFinding<'a> {
     pub program: &'a str,
     /// Everything that was found.
     pub findings: &'a Findings,
-    /// If given, only violations under this model are reported.
-    pub model: Option<Model>,
+    /// What was asked.
+    pub question: RunQuestion,
     /// The available source texts, by name.
     pub sources: &'a BTreeMap<String, Source>,
     /// How threads were switched.
@@ -45,12 +45,22 @@ pub struct RunFinding<'a> {
     pub peak_memory_bytes: Option<u64>,
 }
 
+/// What a session asks about a program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum RunQuestion {
+    /// Can it fail with the store buffers of this model?
+    Failures(Model),
+    /// Can store buffers make any difference: those of this model, or any?
+    Robustness(Option<Model>),
+}
+
 impl RunFinding<'_> {
+    /// Violations, if they are what was asked about.
     fn violations(&self) -> impl Iterator<Item = &Occurrences<Violation>> {
-        self.findings
-            .violations
-            .iter()
-            .filter(|found| self.model.is_none_or(|model| found.what.model == model))
+        self.findings.violations.iter().filter(|found| match self.question {
+            RunQuestion::Failures(_) => false,
+            RunQuestion::Robustness(model) => model.is_none_or(|model| found.what.model == model),
+        })
     }
 }
 
@@ -238,7 +248,13 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
     for found in &finding.findings.failures {
         let message = one_line(&found.what.message);
         writeln!(text, "\n{} ({})", colour.paint("1", &message), times(found)).expect("writing to a string");
+        if let Some(machines) = machines(finding, found).filter(|_| !found.what.is_inconclusive) {
+            writeln!(text, "  {machines}").expect("writing to a string");
+        }
         places(&mut text, finding, found.what.places.clone(), width);
+        for reordering in &found.first.reorderings {
+            places(&mut text, finding, reordered(reordering), width);
+        }
         output(&mut text, &found.what.output);
     }
     for found in &finding.findings.races {
@@ -291,6 +307,17 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
         writeln!(text, "\n{}: {what}", colour.paint("1", "not followed")).expect("writing to a string");
         places(&mut text, finding, vec![(place.clone(), "here".to_owned())], width);
     }
+    let reorderings = &finding.findings.reorderings;
+    if !reorderings.is_empty() {
+        let count = finding.findings.reordered;
+        let schedules = if count == 1 { "1 schedule was".to_owned() } else { format!("{count} schedules were") };
+        let title = colour.paint("1", "not robust");
+        writeln!(text, "\n{title}: {schedules} not sequentially consistent. This alone is not an error.")
+            .expect("writing to a string");
+        for found in reorderings {
+            places(&mut text, finding, reordered(&found.what), width);
+        }
+    }
     if let Some(problem) = finding.problem {
         writeln!(text, "\n{problem}").expect("writing to a string");
     }
@@ -306,6 +333,31 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
             .expect("writing to a string");
     }
     text
+}
+
+/// The two instructions of a reordering, each with what it did.
+fn reordered(reordering: &NamedReordering) -> Vec<(String, String)> {
+    let overtakes = if reordering.writes { "when this store reached memory" } else { "when this load read memory" };
+    vec![
+        (reordering.store.clone(), "this store was still in the store buffer".to_owned()),
+        (reordering.access.clone(), overtakes.to_owned()),
+    ]
+}
+
+/// On which machines a failure can happen, as far as is known.
+fn machines(finding: &RunFinding<'_>, found: &Occurrences<NamedFailure>) -> Option<String> {
+    let RunQuestion::Failures(model) = finding.question else { return None };
+    let only = found.what.is_excluded_without_buffers;
+    let text = match found.possible {
+        _ if model == Model::Sc => "on any machine",
+        Some(Model::Sc) => "on any machine: it does not depend on store buffers",
+        Some(Model::Tso) if only => "only with store buffers (TSO, PSO); it cannot happen without them",
+        Some(Model::Tso) => "with store buffers (TSO, PSO); not seen without them",
+        Some(Model::Pso) if only => "only with store buffers (PSO, not seen with TSO's); it cannot happen without them",
+        Some(Model::Pso) => "with PSO's store buffers; not seen with those of TSO, or without any",
+        None => "with store buffers; the execution was too long to tell whether it could happen without them",
+    };
+    Some(text.to_owned())
 }
 
 /// The last lines of what the program printed.
@@ -396,6 +448,24 @@ fn run_json(finding: &RunFinding<'_>) -> String {
             record
         })
         .collect();
+    let reordering_json = |reordering: &NamedReordering| {
+        json!({
+            "store": name(&reordering.store),
+            "access": name(&reordering.access),
+            "writes": reordering.writes,
+        })
+    };
+    let reorderings: Vec<Value> = findings
+        .reorderings
+        .iter()
+        .map(|found| {
+            let mut record = found_json(found);
+            for (key, value) in reordering_json(&found.what).as_object().into_iter().flatten() {
+                record[key] = value.clone();
+            }
+            record
+        })
+        .collect();
     let failures: Vec<Value> = findings
         .failures
         .iter()
@@ -406,6 +476,9 @@ fn run_json(finding: &RunFinding<'_>) -> String {
             let place = |(at, says): &(String, String)| json!({ "place": name(at), "says": says });
             record["places"] = found.what.places.iter().map(place).collect();
             record["output"] = found.what.output.as_str().into();
+            record["possible_under"] = found.possible.map(Model::name).into();
+            record["only_with_store_buffers"] = found.what.is_excluded_without_buffers.into();
+            record["reorderings"] = found.first.reorderings.iter().map(reordering_json).collect();
             record
         })
         .collect();
@@ -436,6 +509,15 @@ fn run_json(finding: &RunFinding<'_>) -> String {
         "violations": violations,
         "races": races,
         "failures": failures,
+        "reorderings": reorderings,
+        "question": match finding.question {
+            RunQuestion::Failures(_) => "failures",
+            RunQuestion::Robustness(_) => "robustness",
+        },
+        "model": match finding.question {
+            RunQuestion::Failures(model) => Some(model.name()),
+            RunQuestion::Robustness(model) => model.map(Model::name),
+        },
         "not_followed": unfollowed,
         "schedule_file": finding.saved,
         "seconds": finding.seconds,

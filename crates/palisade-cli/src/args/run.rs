@@ -5,16 +5,19 @@ use super::*;
 const RUN_EXAMPLES: &str = "\
 Examples:
   palisade cc -o queue_test queue_test.c             compile it first, or with palisade c++
-  palisade run -- ./queue_test                       1000 random schedules
+  palisade run -- ./queue_test                       1000 random schedules, with x86's store buffers
+  palisade run --model pso -- ./queue_test           with SPARC PSO's store buffers
+  palisade run --robust -- ./queue_test              do store buffers make any difference at all?
   palisade run --strategy pct --depth 3 -- ./t       schedules with few switches
   palisade run --strategy exhaustive -- ./t          every partial order, for programs that end
   palisade run --replay t.schedule --shorten         a schedule again, and with fewer switches
   palisade run --sarif out.sarif -- ./t              for code scanning
 
-The first word is clean, violations, failed, races or unknown. docs/run.md has more.
-Exit codes: 0 clean, 1 violations of sequential consistency, 2 not instrumented or cannot be
-started, 3 unknown, 4 the program itself fails (crash, deadlock, exit code, threads left over),
-5 data races and nothing worse.";
+The first word is clean, failed, races or unknown; with --robust also violations.
+docs/run.md has more.
+Exit codes: 0 clean, 1 violations of sequential consistency (--robust), 2 not instrumented or
+cannot be started, 3 unknown, 4 the program fails (assertion, crash, deadlock, exit code, threads
+left over), 5 data races and nothing worse.";
 
 /// `palisade run`
 #[derive(Debug, Args)]
@@ -32,9 +35,12 @@ pub struct RunArgs {
     /// For exhaustive: only schedules with at most this many preemptions
     #[arg(long, value_name = "N")]
     pub preemptions: Option<usize>,
-    /// Report violations under this memory model only [default: both]
+    /// The store buffers that threads have [default: tso]; with --robust: the violations to report [default: both]
     #[arg(long, value_name = "MODEL")]
-    pub model: Option<WeakModelArg>,
+    pub model: Option<RunModelArg>,
+    /// Ask whether store buffers can make any difference: run without them, and report violations
+    #[arg(long)]
+    pub robust: bool,
     /// What a locked instruction waits for under PSO
     #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
     pub interlocked: InterlockedArg,
@@ -82,6 +88,27 @@ pub enum StrategyArg {
     Pct,
     /// All partial orders, each once
     Exhaustive,
+}
+
+/// Whose store buffers threads have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum RunModelArg {
+    /// None: every store reaches memory at once
+    Sc,
+    /// One buffer per thread (x86)
+    Tso,
+    /// One buffer per thread and address (SPARC PSO)
+    Pso,
+}
+
+impl From<RunModelArg> for Model {
+    fn from(arg: RunModelArg) -> Model {
+        match arg {
+            RunModelArg::Sc => Model::Sc,
+            RunModelArg::Tso => Model::Tso,
+            RunModelArg::Pso => Model::Pso,
+        }
+    }
 }
 
 /// How threads are switched.
