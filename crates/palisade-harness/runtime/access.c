@@ -56,7 +56,8 @@ static void both(uint64_t address, uint64_t load, uint64_t store, uint64_t place
         return;
     }
     uint64_t at = address & ADDRESS_BITS, second = place | pal.self->tag;
-    pal_decide(at | store, second | F_CHOSEN);
+    /* With store buffers, only the load is seen by others now. */
+    pal_decide(at | (pal.buffers ? load : store), second | F_CHOSEN);
     pal_log(at | load, second | F_CHOSEN);
     pal_happens(at | store, second);
 }
@@ -82,7 +83,7 @@ EXPORT void __tsan_vptr_update(void **address, void *value)
     /* Writing the value that is already there does not race with others that do the same. Whether it is there
      * is known only when the thread has been chosen. */
     uint64_t at = (uint64_t)address & ADDRESS_BITS, second = CALLER | pal.self->tag | F_CHOSEN;
-    pal_decide(at | HEAD(K_STORE, O_PLAIN, 8), second);
+    pal_decide(at | (pal.buffers ? HEAD(K_LOAD, O_PLAIN, 8) : HEAD(K_STORE, O_PLAIN, 8)), second);
     pal_happens(at | (*address != value ? HEAD(K_STORE, O_PLAIN, 8) : HEAD(K_LOAD, O_PLAIN, 8)), second);
     pal_announce((uint64_t)address, 8, K_STORE);
 }
@@ -107,6 +108,9 @@ static size_t part(uint64_t address, size_t left, size_t whole)
  * in between. */
 static void range(uint64_t address, size_t size, uint64_t head, uint64_t place)
 {
+    if (size > part(address, size, size) && !pal.quiet) {
+        pal_add_range(address, size, KIND_OF(head));
+    }
     for (size_t at = 0; at < size;) {
         size_t bytes = part(address + at, size - at, size);
         if (at == 0) {

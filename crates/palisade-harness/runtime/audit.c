@@ -275,6 +275,14 @@ __attribute__((used)) void pal_audit_follow(uint64_t address, uint64_t code, uin
     enum kind kind = code & A_LOCKED ? K_LOCKED : store == V_EVENT ? K_STORE : K_LOAD;
     uint64_t at = store == V_EVENT ? address : source, second = place | self->tag;
     uint64_t bytes = size <= SHORT ? WORD - at % WORD : LINE - at % LINE;
+    if (bytes < size || (load == V_EVENT && store == V_EVENT)) {
+        if (load == V_EVENT) {
+            pal_add_range(source, size, K_LOAD);
+        }
+        if (store == V_EVENT) {
+            pal_add_range(address, size, kind);
+        }
+    }
     pal_decide((at & ADDRESS_BITS) | HEAD(kind, kind == K_LOCKED ? O_SEQ_CST : O_PLAIN, bytes < size ? bytes : size), second | F_CHOSEN);
     int is_first = 1;
     if (kind == K_LOCKED) {

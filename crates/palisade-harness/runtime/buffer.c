@@ -196,6 +196,17 @@ uint32_t pal_pending_at(const struct thread *owner, uint32_t position)
     return at && can_update(owner, at) ? at : 0;
 }
 
+/* The oldest store to an address, if it can reach memory next; 0 if not. */
+uint32_t pal_pending_to(const struct thread *owner, uint64_t address)
+{
+    for (uint32_t at = owner->oldest; at; at = pool[at].next) {
+        if (address_of(&pool[at]) == address) {
+            return can_update(owner, at) ? at : 0;
+        }
+    }
+    return 0;
+}
+
 uint64_t pal_pending_first(uint32_t index)
 {
     return pool[index].first;
@@ -204,6 +215,16 @@ uint64_t pal_pending_first(uint32_t index)
 uint32_t *pal_pending_asleep(uint32_t index)
 {
     return &pool[index].asleep;
+}
+
+/* What a thread waits for may have happened. */
+static void look_again(struct thread *thread)
+{
+    int was_ready = thread->place >= 0;
+    pal_ready(thread, pal_can_run(thread));
+    if (thread == pal.self && was_ready != (thread->place >= 0)) {
+        pal_announce_step(thread);
+    }
 }
 
 /* A pending store reaches memory. No buffer is shown. */
@@ -220,11 +241,11 @@ static void update(struct thread *owner, uint32_t index, uint64_t flags)
     for (int i = 0; i < pal.thread_count; i++) {
         struct thread *thread = pal.threads[i];
         if (!thread->finished && thread->object && (uint64_t)thread->object >= from && (uint64_t)thread->object < to) {
-            pal_ready(thread, pal_can_run(thread));
+            look_again(thread);
         }
     }
     if (owner->drains && !owner->pending) {
-        pal_ready(owner, pal_can_run(owner));
+        look_again(owner);
     }
 }
 

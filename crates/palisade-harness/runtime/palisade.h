@@ -119,6 +119,9 @@ struct thread {
     uint64_t once[MAX_ONCE];
     unsigned once_count;
     uint64_t own_steps;
+    /* All that its next step accesses, if that is more than `first` says. */
+    struct announced ranges[2];
+    unsigned range_count;
     /* For buffer.c: its pending stores, how many they are, how many store-store fences it has executed, its
      * index in the list of threads with pending stores, whether its next step waits for the empty buffer, and
      * the end of the program's own frames on its stack. */
@@ -170,6 +173,7 @@ struct command {
     uint64_t flags;   /* EXPLORE or nothing */
     uint64_t model;   /* whose store buffers threads have */
     uint64_t choices; /* how many pairs of actor and count follow; count 0: the actor is asleep */
+    uint64_t addresses; /* how many addresses follow, by which a search under PSO names stores */
 };
 #define COMMAND_MAGIC 0x31444e414d4d4f43ull
 /* For a search through all executions: footprints are logged, turns are followed strictly, threads whose
@@ -186,7 +190,7 @@ struct actor {
 };
 
 /* An actor in a schedule is the number of its thread. For a buffer, the position of the store in it, plus 1,
- * is above that number. */
+ * is above that number. In a search under PSO, it is the position of the store's address in a list. */
 enum { ACTOR_BITS = 12 };
 
 struct choice {
@@ -209,6 +213,7 @@ struct runtime {
     enum strategy strategy;
     struct command command;
     struct choice *choices;
+    const uint64_t *addresses;
     uint64_t choice_at, choice_used;
     int thread_count, live;
     int token_mode;
@@ -249,6 +254,7 @@ void pal_check(void);
 void pal_yield(void);
 void pal_begin_schedule(void);
 int pal_can_run(struct thread *thread);
+void pal_announce_step(struct thread *thread);
 uint64_t pal_random(void);
 int pal_always(struct thread *);
 int pal_never(struct thread *);
@@ -264,6 +270,7 @@ void pal_update(struct thread *owner, uint32_t store);
 uint64_t pal_updates(const struct thread *owner);
 uint32_t pal_update_at(const struct thread *owner, uint64_t index);
 uint32_t pal_pending_at(const struct thread *owner, uint32_t position);
+uint32_t pal_pending_to(const struct thread *owner, uint64_t address);
 uint64_t pal_pending_first(uint32_t store);
 uint32_t *pal_pending_asleep(uint32_t store);
 int pal_is_full(const struct thread *thread);
@@ -383,6 +390,15 @@ void pal_drop_marks(struct thread *thread);
 /* Stacks are in one range of addresses (memory.c). */
 #define STACKS 0x080000000000ull
 #define STACK_RANGE (1ull << 31)
+
+/* The next step of the calling thread accesses this range, more than can be given with the decision. */
+static inline void pal_add_range(uint64_t address, uint64_t size, enum kind kind)
+{
+    struct thread *self = pal.self;
+    if (pal.command.flags & EXPLORE) {
+        self->ranges[self->range_count++ % 2] = (struct announced){.address = address, .size = size, .kind = kind};
+    }
+}
 
 /* The calling thread is about to make this access itself. A new group of announcements begins once any access
  * of the previous group has happened. */

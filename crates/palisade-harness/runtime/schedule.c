@@ -26,6 +26,7 @@ struct runtime pal = {.quiet = 1, .next_check = UINT64_MAX};
 enum {
     MAX_IDLE = 64,      /* events without a write before others have a turn */
     MAX_STREAK = 20000, /* events in total */
+    MAX_PART = 128,      /* bytes of a range in one record */
     NANOSECONDS = 1000,  /* the duration of a step */
     EQUALLY = 0          /* an update is as likely as any other step; otherwise one in this many steps is one */
 };
@@ -61,11 +62,20 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void announce(struct thread *thread)
+void pal_announce_step(struct thread *thread)
 {
     if (pal.command.flags & EXPLORE && !thread->finished && !thread->spins) {
-        uint64_t flags = F_PENDING | (thread->place < 0 ? F_WAITS : 0) | (thread->ready || (thread->drains && thread->pending) ? F_MAY_WAIT : 0);
+        int may_wait = thread->ready || (KIND_OF(thread->first) == K_STORE && pal.buffers && (thread->number || thread->unjoined));
+        uint64_t flags = F_PENDING | (thread->place < 0 ? F_WAITS : 0) | (may_wait ? F_MAY_WAIT : 0);
         pal_log(thread->first, (thread->second & ~F_CHOSEN) | flags);
+        for (unsigned i = 0; i < thread->range_count && i < 2; i++) {
+            struct announced *range = &thread->ranges[i];
+            for (uint64_t at = 0, part; at < range->size; at += part) {
+                part = range->size - at < MAX_PART ? range->size - at : MAX_PART;
+                uint64_t first = ((range->address + at) & ADDRESS_BITS) | HEAD(range->kind, O_PLAIN, part);
+                pal_log(first, (thread->second & ~F_CHOSEN) | F_PENDING | F_CHOSEN);
+            }
+        }
     }
 }
 
@@ -112,7 +122,7 @@ void pal_ready(struct thread *thread, int is_ready)
         thread->place = -1;
     }
     if (thread != pal.self) {
-        announce(thread);
+        pal_announce_step(thread);
     }
 }
 
@@ -357,6 +367,15 @@ static struct thread *by_number(uint32_t number)
     return NULL;
 }
 
+/* A store as a schedule names it. */
+static uint32_t pending_of(const struct thread *thread, uint32_t position)
+{
+    if (pal.command.model == M_PSO && pal.command.flags & EXPLORE) {
+        return position < pal.command.addresses ? pal_pending_to(thread, pal.addresses[position]) : 0;
+    }
+    return pal_pending_at(thread, position);
+}
+
 /* The actor of a schedule, if it can take a step now. */
 static struct actor named(uint32_t name)
 {
@@ -368,7 +387,7 @@ static struct actor named(uint32_t name)
     if (!position) {
         return (struct actor){thread->place >= 0 ? thread : NULL, 0};
     }
-    uint32_t store = pal_pending_at(thread, position - 1);
+    uint32_t store = pending_of(thread, position - 1);
     return (struct actor){store ? thread : NULL, store};
 }
 
@@ -379,7 +398,7 @@ static void put_to_sleep(uint32_t name)
     if (thread && !position) {
         thread->asleep = 1;
     } else if (thread) {
-        uint32_t store = pal_pending_at(thread, position - 1);
+        uint32_t store = pending_of(thread, position - 1);
         if (store) {
             *pal_pending_asleep(store) = 1;
         }
@@ -576,7 +595,7 @@ __attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, cons
             pal_make_room();
         }
     }
-    announce(self);
+    pal_announce_step(self);
     enum kind kind = KIND_OF(first);
     int looks = kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE;
     self->idle = looks || (kind == K_STORE && pal_is_on_stack(self, first & ADDRESS_BITS)) ? self->idle + 1 : 0;
@@ -588,6 +607,7 @@ __attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, cons
     if (next != self) {
         pal_switch(next);
     }
+    self->range_count = 0;
     if (self->drains) {
         self->drains = 0;
         pal_drain();

@@ -28,7 +28,7 @@
 enum { LOG_BYTES = 1 << 20, FIRST_FD = 700, HELLO_BYTES = 1 << 16 };
 
 /* The harness looks for this in a file to check whether it can be run. */
-EXPORT const char palisade_runtime_marker[] = "palisade-runtime-interface-1";
+EXPORT const char palisade_runtime_marker[] = "palisade-runtime-interface-2";
 
 static struct shared alone;
 static char alone_log[1 << 16];
@@ -480,9 +480,10 @@ static void serve(void)
         if (!read_all(command_fd, &pal.command, sizeof pal.command) || pal.command.magic != COMMAND_MAGIC) {
             pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
         }
-        size_t bytes = pal.command.choices * sizeof *pal.choices;
-        if (pal.command.choices) {
+        size_t bytes = pal.command.choices * sizeof *pal.choices + pal.command.addresses * sizeof *pal.addresses;
+        if (bytes) {
             pal.choices = shared_memory(CHOICES_PLACE, bytes);
+            pal.addresses = (const uint64_t *)(pal.choices + pal.command.choices);
             if (!read_all(command_fd, pal.choices, bytes)) {
                 pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
             }
@@ -517,7 +518,7 @@ static void serve(void)
             report_unfollowed();
         }
         report_end(status);
-        if (pal.command.choices) {
+        if (bytes) {
             munmap(pal.choices, bytes);
         }
     }

@@ -1,31 +1,25 @@
 //! All executions of a program: one per partial order, or all with few preemptions.
 //!
-//! The search is that of `palisade-dpor`. This module runs a program as the search requests and turns its log
-//! into footprints. The monitors watch every execution. By Theorems 5 and 6 of Burnim, Sen and Stergiou
-//! (TACAS 2011), a program that terminates and has no violation in any partial order is sequentially
-//! consistent on machines with store buffers.
-//!
-//! *What a step touches.*
-//! - Accesses touch their bytes. A compare-and-swap writes, whether it succeeds or not.
-//! - Operations on locks and similar objects write the object.
-//! - The end of a thread is an address of its own, which joining reads.
-//! - `exit` touches everything.
-//! - Starting a thread, pausing, and fences touch nothing.
+//! The search is that of `palisade-dpor`. This module runs a program as the search requests; `steps.rs` turns its
+//! log into footprints. With store buffers, the search runs every execution that the machine can show, up to the
+//! order of steps that do not conflict. Without them, the monitors watch every execution. By Theorems 5 and 6 of
+//! Burnim, Sen and Stergiou (TACAS 2011), a program that terminates and has no violation in any partial order is
+//! sequentially consistent on machines with store buffers.
 //!
 //! *Stacks.* A loop that changes only the stack of its thread is assumed to change nothing
 //! (`runtime/spin.c`), until another thread is seen to touch that stack. If this happens after such a loop
 //! was ended, the search starts again with that knowledge. Each thread's stack is found to be shared at most
 //! once, so the restarts end.
 
-use crate::divergence::label;
 use crate::execution::{Execution, NOTE_SHARED_STACK};
-use crate::log::{MAY_WAIT, Record, RecordKind, WAITS};
-use crate::schedule::{Actor, Command, Strategy, Turns};
+use crate::log::{Record, RecordKind, WAITS};
+use crate::schedule::{Command, Strategy, Turns};
 use crate::session::{Findings, Session};
+use crate::steps::{Processes, Steps};
 use crate::stream::Reason;
 use palisade_dpor::{
-    Choice, Divergence, Executions, Footprint, Limits, Mode, Preference, Recording, Request,
-    explore_executions, explore_preemptions,
+    Choice, Divergence, Executions, Limits, Preference, Recording, Request, explore_executions,
+    explore_preemptions,
 };
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -44,9 +38,6 @@ pub struct Searched {
     /// Whether the program behaved differently when its threads took the same turns.
     pub broken: bool,
 }
-
-/// Addresses that represent the ends of threads.
-const ENDS: u64 = 1 << 60;
 
 impl Session {
     /// Runs every partial order once, or every schedule with at most this many preemptions. At most `most`
@@ -78,7 +69,9 @@ impl Session {
         after_each: &mut impl FnMut(&Findings) -> bool,
     ) -> (Searched, bool) {
         let first_only = self.options().first_only;
+        let model = self.options().model;
         let mut runner = Runner {
+            processes: Processes::new(model),
             session: self,
             last: None,
             runs: 0,
@@ -119,11 +112,13 @@ impl Session {
                 (all, within.executions, within.broken, divergence)
             }
         };
-        let Runner { session, last, runs, is_lost: lost, begins_again, is_late: late, difference, .. } =
-            runner;
+        let Runner {
+            session, last, runs, is_lost: lost, begins_again, is_late: late, difference, processes, ..
+        } = runner;
         let broken = (broken || difference.is_some()) && !lost;
         if let Some(divergence) = difference.or(divergence).filter(|_| broken && !begins_again) {
-            session.name_divergence(&divergence, last.as_ref().map(|(_, execution)| execution));
+            let thread = processes.actor(divergence.process).thread;
+            session.name_divergence(&divergence, thread, last.as_ref().map(|(_, execution)| execution));
         }
         let is_over = late || session.findings.stopped || session.findings.out_of_memory;
         if let Some((command, execution)) = last.filter(|_| is_over && !begins_again) {
@@ -137,6 +132,7 @@ impl Session {
 /// Runs the program as the search requests.
 struct Runner<'a> {
     session: &'a mut Session,
+    processes: Processes,
     /// The last run.
     last: Option<(Command, Execution)>,
     runs: u64,
@@ -201,20 +197,21 @@ impl Executions for Runner<'_> {
 
 impl Runner<'_> {
     fn run_once(&mut self, request: &Request<'_>) -> Recording {
-        let mut recording = Recording::new();
         if self.is_lost || self.begins_again {
-            return recording;
+            return Recording::new();
         }
+        let actor = |process: usize| self.processes.actor(process);
         let mut turns = Turns::default();
-        request.choices.iter().for_each(|choice| turns.push(Actor::thread(choice.process as u16)));
+        request.choices.iter().for_each(|choice| turns.push(actor(choice.process)));
         let strategy = match request.preference {
             Preference::Any => Strategy::Round,
             Preference::SameProcess => Strategy::Stay,
         };
         let mut command = Command {
-            asleep: request.asleep.iter().map(|sleeper| Actor::thread(sleeper.process as u16)).collect(),
+            asleep: request.asleep.iter().map(|sleeper| actor(sleeper.process)).collect(),
             steps: request.steps as u64,
             explores: true,
+            addresses: self.processes.addresses().to_vec(),
             ..self.session.command(strategy, 0, 0, turns)
         };
         if let Some((since, time)) = self.since.zip(self.session.options().time) {
@@ -223,23 +220,25 @@ impl Runner<'_> {
             command.time = command.time.min(u64::try_from(left).unwrap_or(u64::MAX)).max(1);
         }
         let mut threads = 0;
+        let mut steps = Steps::new(&mut self.processes);
         let mut begins_again = false;
         let mut announced = Announced::default();
         let execution = self.session.try_out(&command, |record| {
             threads = threads.max(usize::from(record.thread) + 1);
             begins_again |= record.kind == RecordKind::Note && record.address == NOTE_SHARED_STACK;
             debug_assert!(announced.agrees_with(record), "a thread takes the step it announced: {record:?}");
-            note(&mut recording, record);
+            steps.take(record);
         });
         self.runs += 1;
         self.threads = self.threads.max(u32::try_from(threads).unwrap_or(u32::MAX));
         self.begins_again |= begins_again;
+        let mut recording = steps.finish();
         let Some(execution) = execution else {
             self.is_lost = true;
             return recording;
         };
         match execution.end.reason {
-            Reason::None => (0..threads).for_each(|thread| recording.ends(thread)),
+            Reason::None => (0..self.processes.len()).for_each(|process| recording.ends(process)),
             // Waiting threads are known to wait. The search excluded the threads that could have continued.
             Reason::Deadlock | Reason::Spun | Reason::Turns | Reason::Steps => {}
             Reason::Stalled | Reason::Unsupported | Reason::Time | Reason::Internal | Reason::Stopped => {
@@ -261,6 +260,9 @@ struct Announced {
 impl Announced {
     fn agrees_with(&mut self, record: &Record) -> bool {
         let thread = usize::from(record.thread);
+        if record.kind == RecordKind::Update || record.is_pending() && record.is_chosen() {
+            return true;
+        }
         if record.is_pending() {
             if self.can_continue.len() <= thread {
                 self.can_continue.resize(thread + 1, false);
@@ -270,42 +272,4 @@ impl Announced {
         }
         !record.is_chosen() || self.can_continue.get(thread).is_some_and(|can| *can)
     }
-}
-
-/// Puts a record into the recording.
-fn note(recording: &mut Recording, record: &Record) {
-    let process = usize::from(record.thread);
-    if record.is_pending() {
-        if record.kind == RecordKind::Ended
-            && record.flags & MAY_WAIT == 0
-            && record.address == 0
-            && record.place == 0
-        {
-            recording.ends(process);
-        } else {
-            recording.will_as(process, footprint(record), label(record));
-            recording.waits(process, record.flags & WAITS != 0);
-        }
-    } else if record.is_chosen() {
-        // A thread that waits for the end of another could not have continued before it.
-        let open = (record.kind == RecordKind::Ended).then_some((ENDS + record.address, false));
-        recording.step(Choice { process, outcome: 0 }, 1, open);
-    }
-}
-
-/// What a step touches.
-fn footprint(record: &Record) -> Footprint {
-    let size = u64::from(record.size).max(1);
-    let waits = record.flags & MAY_WAIT != 0;
-    let footprint = match record.kind {
-        RecordKind::Load | RecordKind::LockedLoad => Footprint::one(record.address, size, Mode::Read),
-        RecordKind::Store | RecordKind::Locked => Footprint::one(record.address, size, Mode::Write),
-        // What the operating system does for a futex.
-        RecordKind::Fence if record.size > 0 => Footprint::one(record.address, size, Mode::Write),
-        RecordKind::Join => Footprint::one(ENDS + record.address, 1, Mode::Read),
-        RecordKind::Ended => Footprint::one(ENDS + record.address, 1, Mode::Write),
-        RecordKind::Exit => Footprint { everything: true, ..Footprint::nothing() },
-        _ => Footprint::nothing(),
-    };
-    Footprint { waits, ..footprint }
 }

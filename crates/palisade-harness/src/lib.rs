@@ -7,10 +7,11 @@
 //! - [`log`], [`stream`]: what the runtime reports;
 //! - [`process`]: the program as a process that forks for every execution;
 //! - [`schedule`]: how threads take turns, and the files in which schedules are kept;
-//! - [`execution`], [`races`]: what one execution shows;
+//! - [`execution`], [`races`]: what one execution shows; [`buffers`], [`trace`]: its store buffers, and whether it is
+//!   possible without them;
 //! - [`allowance`]: time and memory;
 //! - [`session`]: many executions, with every finding listed once;
-//! - [`explore`]: all partial orders;
+//! - [`explore`]: all partial orders, with executions as sequences of steps (`steps`);
 //! - [`shorten`]: schedules with fewer switches;
 //! - [`symbols`]: source lines;
 //! - [`divergence`]: the first unexpected event, if an execution does not repeat;
@@ -41,6 +42,7 @@ pub mod schedule;
 pub mod session;
 pub mod shorten;
 pub mod standard;
+mod steps;
 pub mod stream;
 pub mod symbols;
 pub mod trace;

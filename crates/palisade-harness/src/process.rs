@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// A marker that every program with the runtime contains.
-const MARKER: &[u8] = b"palisade-runtime-interface-1";
+const MARKER: &[u8] = b"palisade-runtime-interface-2";
 
 /// An environment variable of ours that programs must not see.
 pub const CARGO_NOTE: &str = "PALISADE_CARGO_NOTE";

@@ -173,6 +173,8 @@ pub struct Command {
     pub explores: bool,
     /// The memory model whose store buffers threads have.
     pub model: Model,
+    /// In a search under PSO: the addresses of stores. Actors name pending stores by positions in this list.
+    pub addresses: Vec<u64>,
 }
 
 const MAGIC: u64 = 0x3144_4e41_4d4d_4f43;
@@ -203,6 +205,7 @@ impl Command {
                 Model::Pso => 2,
             },
             (self.turns.turns.len() + self.asleep.len()) as u64,
+            self.addresses.len() as u64,
         ];
         let mut bytes: Vec<u8> = fields.into_iter().flat_map(u64::to_le_bytes).collect();
         let asleep = self.asleep.iter().map(|&actor| Turn { actor, steps: 0 });
@@ -210,6 +213,7 @@ impl Command {
             bytes.extend(turn.actor.encode().to_le_bytes());
             bytes.extend(turn.steps.to_le_bytes());
         }
+        bytes.extend(self.addresses.iter().flat_map(|address| address.to_le_bytes()));
         bytes
     }
 }

@@ -67,6 +67,7 @@ impl Options {
             time: self.time.map_or(0, milliseconds),
             explores: false,
             model: self.model,
+            addresses: Vec::new(),
         }
     }
 }
@@ -375,10 +376,15 @@ impl Session {
     }
 
     /// Records where an execution did not repeat itself, as a search has found.
-    pub(crate) fn name_divergence(&mut self, divergence: &Divergence, execution: Option<&Execution>) {
+    pub(crate) fn name_divergence(
+        &mut self,
+        divergence: &Divergence,
+        thread: u16,
+        execution: Option<&Execution>,
+    ) {
         let Session { symbols, threads, findings, .. } = self;
         let numbers = execution.map(|execution| threads.numbers(execution)).unwrap_or_default();
-        let thread = numbers.get(divergence.process).copied().unwrap_or(divergence.process as u16);
+        let thread = numbers.get(usize::from(thread)).copied().unwrap_or(thread);
         findings.divergence = Some(Diverged::new(divergence, thread, |place| symbols.name(place)));
     }
 

@@ -1,0 +1,397 @@
+//! The log of an execution as the search of `palisade-dpor` sees it: which process takes which step, and what
+//! every process is about to do.
+//!
+//! *What a step touches.*
+//! - Accesses touch their bytes. A compare-and-swap writes, whether it succeeds or not.
+//! - Operations on locks and similar objects write the object.
+//! - The end of a thread is an address of its own, which joining reads.
+//! - `exit` touches everything.
+//! - Starting a thread, pausing, and fences touch nothing.
+//!
+//! *Store buffers.* A buffer is a process: one per thread under TSO, one per thread and address under PSO. A store
+//! that is buffered touches nothing; the step of the buffer by which it reaches memory writes its bytes. A load
+//! names the newest store of its own thread to its bytes, as far as the thread has not waited for its empty buffer
+//! since. Steps that wait for the empty buffer come after the steps that empty it. Under PSO, a store comes after
+//! stores of the same thread that it overlaps, and after all stores before a store-store fence.
+//!
+//! *Invariant.* What a process is about to do depends only on what its thread has done, not on how far buffers have
+//! got.
+
+use crate::buffers::Buffers;
+use crate::divergence::label;
+use crate::log::{MAY_WAIT, Order, Record, RecordKind, WAITS};
+use crate::schedule::Actor;
+use palisade_dpor::{Choice, Footprint, Label, Mode, Recording, StepId, Touch};
+use palisade_memory::Model;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// Addresses that represent the ends of threads.
+const ENDS: u64 = 1 << 60;
+
+/// The processes of a search. They have the same numbers in all executions.
+#[derive(Debug)]
+pub struct Processes {
+    model: Model,
+    known: FxHashMap<Process, usize>,
+    list: Vec<Process>,
+    /// Under PSO, the addresses of buffers.
+    addresses: Vec<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Process {
+    Thread(u16),
+    Buffer {
+        thread: u16,
+        /// Under PSO, the position of the address in the list of addresses.
+        address: u16,
+    },
+}
+
+impl Processes {
+    /// None so far.
+    pub fn new(model: Model) -> Processes {
+        Processes { model, known: FxHashMap::default(), list: Vec::new(), addresses: Vec::new() }
+    }
+
+    fn number(&mut self, process: Process) -> usize {
+        *self.known.entry(process).or_insert_with(|| {
+            self.list.push(process);
+            self.list.len() - 1
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The process of a thread.
+    fn thread(&mut self, thread: u16) -> usize {
+        self.number(Process::Thread(thread))
+    }
+
+    /// The buffer in which a store waits. There are at most 2¹⁶ addresses under PSO; beyond that, `None`.
+    fn buffer(&mut self, thread: u16, address: u64) -> Option<usize> {
+        let address = match self.model {
+            Model::Pso => {
+                let known = self.addresses.iter().position(|known| *known == address);
+                u16::try_from(known.unwrap_or(self.addresses.len())).ok().inspect(|_| {
+                    if known.is_none() {
+                        self.addresses.push(address);
+                    }
+                })?
+            }
+            _ => 0,
+        };
+        Some(self.number(Process::Buffer { thread, address }))
+    }
+
+    /// What takes the steps of a process, as commands name it.
+    pub fn actor(&self, process: usize) -> Actor {
+        match self.list.get(process) {
+            Some(&Process::Buffer { thread, address }) => Actor { thread, pending: Some(address) },
+            Some(&Process::Thread(thread)) => Actor::thread(thread),
+            // A process that no execution has shown is never asked for.
+            None => Actor::thread(process as u16),
+        }
+    }
+
+    /// The list of addresses to which the actors of a command refer.
+    pub fn addresses(&self) -> &[u64] {
+        &self.addresses
+    }
+}
+
+/// A buffered store, with the step by which it reaches memory.
+#[derive(Clone, Debug)]
+struct Waiting {
+    buffer: usize,
+    footprint: Footprint,
+    label: Label,
+}
+
+/// What a thread has done since it last waited for its empty buffer.
+#[derive(Clone, Debug, Default)]
+struct Since {
+    /// Its stores, oldest first.
+    stores: Vec<OwnStore>,
+    /// How many of them came before its last store-store fence.
+    fenced: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OwnStore {
+    address: u64,
+    size: u64,
+    /// The step by which it reaches memory.
+    step: StepId,
+}
+
+impl OwnStore {
+    fn overlaps(&self, address: u64, size: u64) -> bool {
+        self.address < address + size && address < self.address + self.size
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Announced {
+    footprint: Footprint,
+    label: Label,
+    waits: bool,
+}
+
+/// One execution.
+#[derive(Debug)]
+pub struct Steps<'a> {
+    processes: &'a mut Processes,
+    recording: Recording,
+    buffers: Buffers<Waiting>,
+    /// By thread.
+    since: Vec<Since>,
+    /// By process, how many steps it has taken; by buffer, how many stores were put into it.
+    taken: Vec<usize>,
+    stored: Vec<usize>,
+    /// By process, what it is about to do, while parts of it may follow.
+    announced: Vec<Announced>,
+    /// Something happened that the search cannot represent.
+    is_cut: bool,
+}
+
+fn at<T: Default + Clone>(list: &mut Vec<T>, index: usize) -> &mut T {
+    if list.len() <= index {
+        list.resize(index + 1, T::default());
+    }
+    &mut list[index]
+}
+
+impl<'a> Steps<'a> {
+    /// Nothing has happened.
+    pub fn new(processes: &'a mut Processes) -> Steps<'a> {
+        Steps {
+            processes,
+            recording: Recording::new(),
+            buffers: Buffers::default(),
+            since: Vec::new(),
+            taken: Vec::new(),
+            stored: Vec::new(),
+            announced: Vec::new(),
+            is_cut: false,
+        }
+    }
+
+    /// Takes the next record.
+    pub fn take(&mut self, record: &Record) {
+        let process = self.processes.thread(record.thread);
+        match record.kind {
+            _ if record.is_pending() && record.is_chosen() => self.also_will(process, record),
+            RecordKind::Ended
+                if record.is_pending()
+                    && record.flags & MAY_WAIT == 0
+                    && record.address == 0
+                    && record.place == 0 =>
+            {
+                self.recording.ends(process);
+            }
+            _ if record.is_pending() => self.will(process, record),
+            RecordKind::Update => self.update(record),
+            _ => self.happens(process, record),
+        }
+    }
+
+    /// The recording, at the end of the execution.
+    pub fn finish(mut self) -> Recording {
+        if self.is_cut {
+            self.recording.cut();
+        }
+        self.recording
+    }
+
+    /// The thread is about to take this step.
+    fn will(&mut self, process: usize, record: &Record) {
+        let (footprint, label, waits) = (self.footprint(record), label(record), record.flags & WAITS != 0);
+        *at(&mut self.announced, process) = Announced { footprint, label, waits };
+        self.say(process);
+    }
+
+    fn say(&mut self, process: usize) {
+        let Announced { footprint, label, waits } = at(&mut self.announced, process).clone();
+        self.recording.will_as(process, footprint, label);
+        self.recording.waits(process, waits);
+    }
+
+    /// The step accesses this too.
+    fn also_will(&mut self, process: usize, record: &Record) {
+        let is_buffered = record.kind == RecordKind::Store && self.processes.model != Model::Sc;
+        if !is_buffered {
+            let touches = self.footprint(record).touches;
+            at(&mut self.announced, process).footprint.touches.extend(touches);
+            self.say(process);
+        }
+    }
+
+    fn happens(&mut self, process: usize, record: &Record) {
+        if record.is_chosen() {
+            // A thread that waits for the end of another could not have continued before it.
+            let open = (record.kind == RecordKind::Ended).then_some((ENDS + record.address, false));
+            self.recording.step(Choice { process, outcome: 0 }, 1, open);
+            *at(&mut self.taken, process) += 1;
+        }
+        if self.processes.model == Model::Sc {
+            return;
+        }
+        if drains(record) && record.is_chosen() {
+            *at(&mut self.since, usize::from(record.thread)) = Since::default();
+        }
+        let orders = record.kind == RecordKind::StoreFence
+            || matches!(record.kind, RecordKind::Store | RecordKind::Fence)
+                && matches!(record.order, Order::Release | Order::AcqRel);
+        if orders {
+            let since = at(&mut self.since, usize::from(record.thread));
+            since.fenced = since.stores.len();
+        }
+        if record.is_buffered() {
+            self.store(process, record);
+        }
+    }
+
+    /// A store begins to wait.
+    fn store(&mut self, process: usize, record: &Record) {
+        let Some(buffer) = self.processes.buffer(record.thread, record.address) else {
+            self.is_cut = true;
+            return;
+        };
+        let (address, size) = (record.address, u64::from(record.size).max(1));
+        let made = StepId::new(process, *at(&mut self.taken, process));
+        let number = at(&mut self.stored, buffer);
+        *number += 1;
+        let step = StepId::new(buffer, *number);
+        let since = at(&mut self.since, usize::from(record.thread));
+        let mut after: SmallVec<[StepId; 1]> = SmallVec::from_slice(&[made]);
+        if self.processes.model == Model::Pso {
+            let (fenced, rest) = since.stores.split_at(since.fenced);
+            let before = fenced.iter().chain(rest.iter().filter(|store| store.overlaps(address, size)));
+            add_latest(&mut after, before.map(|store| store.step).filter(|before| before.process != step.process));
+        }
+        since.stores.push(OwnStore { address, size, step });
+        let footprint = Footprint { after, ..Footprint::one(address, size, Mode::Write) };
+        let is_first = self.waiting_in(record.thread, buffer).is_none();
+        let label = label(&Record { kind: RecordKind::Update, flags: 0, ..*record });
+        self.buffers.store(record, Waiting { buffer, footprint, label });
+        if is_first {
+            self.announce(record.thread, buffer);
+        }
+    }
+
+    /// A store reaches memory.
+    fn update(&mut self, record: &Record) {
+        let Some((_, store)) = self.buffers.update(record) else {
+            self.is_cut = true;
+            return;
+        };
+        let buffer = store.with.buffer;
+        // Buffers are emptied by steps of their own in a search.
+        self.is_cut |= !record.is_chosen();
+        self.recording.step(Choice { process: buffer, outcome: 0 }, 1, None);
+        *at(&mut self.taken, buffer) += 1;
+        self.announce(record.thread, buffer);
+    }
+
+    /// The oldest store in a buffer.
+    fn waiting_in(&self, thread: u16, buffer: usize) -> Option<&Waiting> {
+        self.buffers.of(thread).iter().map(|store| &store.with).find(|waiting| waiting.buffer == buffer)
+    }
+
+    /// What a buffer is about to do, and under PSO the other buffers of the thread: they may have waited for it.
+    fn announce(&mut self, thread: u16, buffer: usize) {
+        match self.waiting_in(thread, buffer) {
+            Some(waiting) => {
+                let (footprint, label) = (waiting.footprint.clone(), waiting.label);
+                self.recording.buffers_for(buffer, self.processes.thread(thread));
+                self.recording.will_as(buffer, footprint, label);
+            }
+            None => self.recording.ends(buffer),
+        }
+        if self.processes.model == Model::Pso {
+            let mut seen: Vec<usize> = Vec::new();
+            for store in self.buffers.of(thread) {
+                let Waiting { buffer, footprint, .. } = &store.with;
+                if !seen.contains(buffer) {
+                    seen.push(*buffer);
+                    let taken = |step: &StepId| {
+                        self.taken.get(step.process as usize).copied().unwrap_or(0) >= step.number as usize
+                    };
+                    self.recording.waits(*buffer, !footprint.after.iter().all(taken));
+                }
+            }
+        }
+    }
+
+    /// What a step touches, and what it comes after.
+    fn footprint(&mut self, record: &Record) -> Footprint {
+        let size = u64::from(record.size).max(1);
+        let has_buffers = self.processes.model != Model::Sc;
+        let footprint = match record.kind {
+            RecordKind::Load if has_buffers => self.load(record.thread, record.address, size),
+            RecordKind::Load | RecordKind::LockedLoad => Footprint::one(record.address, size, Mode::Read),
+            // It is buffered: see `announce` in runtime/schedule.c.
+            RecordKind::Store if has_buffers && record.flags & MAY_WAIT != 0 => return Footprint::nothing(),
+            RecordKind::Store | RecordKind::Locked => Footprint::one(record.address, size, Mode::Write),
+            // What the operating system does for a futex.
+            RecordKind::Fence if record.size > 0 => Footprint::one(record.address, size, Mode::Write),
+            RecordKind::Join => Footprint::one(ENDS + record.address, 1, Mode::Read),
+            RecordKind::Ended => Footprint::one(ENDS + record.address, 1, Mode::Write),
+            RecordKind::Exit => Footprint { everything: true, ..Footprint::nothing() },
+            _ => Footprint::nothing(),
+        };
+        let mut footprint = Footprint { waits: record.flags & MAY_WAIT != 0, ..footprint };
+        if has_buffers && drains(record) {
+            let since = at(&mut self.since, usize::from(record.thread));
+            add_latest(&mut footprint.after, since.stores.iter().map(|store| store.step));
+        }
+        footprint
+    }
+
+    /// What a load touches: ranges with the same newest store of its own thread.
+    fn load(&mut self, thread: u16, address: u64, size: u64) -> Footprint {
+        let own = &at(&mut self.since, usize::from(thread)).stores;
+        let newest = |byte: u64| own.iter().rev().find(|store| store.overlaps(byte, 1)).map(|store| store.step);
+        if !own.iter().any(|store| store.overlaps(address, size)) {
+            return Footprint::one(address, size, Mode::Read);
+        }
+        let mut touches: SmallVec<[Touch; 1]> = SmallVec::new();
+        for byte in address..address + size {
+            let own = newest(byte);
+            match touches.last_mut() {
+                Some(last) if last.own == own => last.size += 1,
+                _ => touches.push(Touch { address: byte, size: 1, mode: Mode::Read, own }),
+            }
+        }
+        Footprint { touches, ..Footprint::nothing() }
+    }
+}
+
+/// Adds steps, and keeps the last one of each process.
+fn add_latest(after: &mut SmallVec<[StepId; 1]>, steps: impl Iterator<Item = StepId>) {
+    for step in steps {
+        match after.iter_mut().find(|known| known.process == step.process) {
+            Some(known) => known.number = known.number.max(step.number),
+            None => after.push(step),
+        }
+    }
+}
+
+/// Whether a step waits until all stores of its thread have reached memory. The same as in runtime/buffer.c.
+fn drains(record: &Record) -> bool {
+    match record.kind {
+        RecordKind::Locked
+        | RecordKind::LockedLoad
+        | RecordKind::Start
+        | RecordKind::Join
+        | RecordKind::Ended
+        | RecordKind::Pause => true,
+        RecordKind::Fence => record.order == Order::SeqCst,
+        _ => false,
+    }
+}
