@@ -24,13 +24,13 @@ struct pending {
     uint64_t first, second;  /* as in the record of the store */
     uint32_t next, previous; /* the stores after and before it; 0 for none */
     uint32_t epoch;          /* how many store-store fences came before it */
-    uint32_t asleep, is_dead;
+    uint32_t asleep, is_dead, is_held;
     unsigned char bytes[64];
 };
 
 /* Stores that may be pending at the same time, and how many of one thread before the oldest one has to reach
  * memory. A search has no limit per thread. */
-enum { MAX_PENDING = 1 << 15, MAX_OF_THREAD = 128 };
+enum { MAX_PENDING = 1 << 15, MAX_OF_THREAD = 128, RESTLESS_STEPS = 16 };
 
 static struct pending pool[MAX_PENDING];
 static uint32_t unused = 1; /* those from here on were never used */
@@ -186,6 +186,20 @@ uint64_t pal_updates(const struct thread *owner)
     return count;
 }
 
+/* A store that can reach memory next and is not held back; 0 if there is none. */
+uint32_t pal_not_held(const struct thread *owner)
+{
+    for (uint32_t at = owner->oldest; at; at = pool[at].next) {
+        if (!pool[at].is_held && can_update(owner, at)) {
+            return at;
+        }
+        if (pal.command.model != M_PSO) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
 /* The store at a position in the buffer, if it can reach memory next; 0 if not. */
 uint32_t pal_pending_at(const struct thread *owner, uint32_t position)
 {
@@ -232,6 +246,9 @@ static void update(struct thread *owner, uint32_t index, uint64_t flags)
 {
     struct pending *store = &pool[index];
     uint64_t first = store->first, second = store->second;
+    if (unlikely(pal.tries_endless)) {
+        pal_note_written(owner, address_of(store), size_of(store));
+    }
     exchange(store);
     drop(owner, index);
     first = (first & ~HEAD(31, 0, 0)) | HEAD(K_UPDATE, 0, 0);
@@ -293,6 +310,11 @@ void pal_buffer(uint64_t first, uint64_t second)
     store->previous = self->newest;
     store->epoch = self->epoch;
     store->asleep = store->is_dead = 0;
+    store->is_held = pal.holds && pal.strategy == S_RANDOM && !pal_is_on_stack(self, first & ADDRESS_BITS) &&
+                     (pal.holds == 1 || pal_random() % pal.holds == 0);
+    if (store->is_held) {
+        self->restless = RESTLESS_STEPS;
+    }
     pal_copy(store->bytes, (const void *)(first & ADDRESS_BITS), size_of(store));
     *(self->newest ? &pool[self->newest].next : &self->oldest) = index;
     if (!self->pending++) {
@@ -317,4 +339,17 @@ void pal_make_room(void)
         update(self, self->oldest, 0);
     }
     pal_show(self);
+}
+
+/* Adds the pending stores of a thread to a hash. No buffer is shown. */
+uint64_t pal_mix_pending(const struct thread *owner, uint64_t state, uint64_t (*mix)(uint64_t, uint64_t))
+{
+    for (uint32_t at = owner->oldest; at; at = pool[at].next) {
+        const struct pending *store = &pool[at];
+        state = mix(mix(state, store->first), store->epoch - owner->epoch);
+        for (uint64_t i = 0; i < size_of(store); i++) {
+            state = mix(state, store->bytes[i]);
+        }
+    }
+    return state;
 }

@@ -7,7 +7,7 @@
  * - access.c, atomic.c: memory accesses; audit.c: accesses for which the compiler makes no call; strings.c,
  *   stdio.c: accesses that the C library makes for the program;
  * - schedule.c: which thread continues, and what to do if none can; buffer.c: store buffers;
- * - spin.c: threads in loops that change nothing;
+ * - spin.c: threads in loops that change nothing; endless.c: executions that never end;
  * - switch.c: switching to another thread, either by coroutines on one kernel thread or by a token that
  *   kernel threads pass on;
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
@@ -127,7 +127,9 @@ struct thread {
      * the end of the program's own frames on its stack. */
     uint32_t oldest, newest, pending, epoch;
     int loaded_at, buffer_priority, drains;
+    int restless; /* in how many steps it may soon stop running, because a store was held back */
     const void *frame;
+    const uint64_t *state_from; /* for endless.c: where its registers and frames begin on its stack */
     pthread_t pthread;
     int kernel_id;
     void *(*start)(void *);
@@ -232,9 +234,12 @@ struct runtime {
     int in_handler;         /* signal handlers that are running */
     int is_forked;          /* a process that the program forked */
     int buffers;            /* threads have store buffers */
-    uint32_t eagerness;     /* of a random schedule: how often stores reach memory */
+    uint32_t holds;         /* of a random schedule: one in this many stores is held back */
     struct thread *shown;   /* the thread whose buffer lies over memory */
     int loaded_count;       /* threads with pending stores */
+    int tries_endless;      /* all take turns, to see whether the execution ends */
+    uint64_t next_try;
+    int stickiness;         /* of a random schedule: how long threads keep running */
     /* At the end, so that everything else is on one page. */
     struct thread *threads[MAX_THREADS];
     struct thread *ready[MAX_THREADS];
@@ -269,12 +274,21 @@ void pal_drain(void);
 void pal_update(struct thread *owner, uint32_t store);
 uint64_t pal_updates(const struct thread *owner);
 uint32_t pal_update_at(const struct thread *owner, uint64_t index);
+uint32_t pal_not_held(const struct thread *owner);
 uint32_t pal_pending_at(const struct thread *owner, uint32_t position);
 uint32_t pal_pending_to(const struct thread *owner, uint64_t address);
 uint64_t pal_pending_first(uint32_t store);
 uint32_t *pal_pending_asleep(uint32_t store);
 int pal_is_full(const struct thread *thread);
+uint64_t pal_mix_pending(const struct thread *owner, uint64_t state, uint64_t (*mix)(uint64_t, uint64_t));
 void pal_make_room(void);
+
+/* endless.c */
+void pal_begin_endless(void);
+void pal_try_endless(void);
+void pal_look_for_loop(struct actor next);
+void pal_note_step(uint64_t first, uint64_t second);
+void pal_note_written(const struct thread *writer, uint64_t address, uint64_t size);
 
 /* memory.c */
 int pal_map(uint64_t address, size_t size, int flags);
@@ -458,6 +472,9 @@ static inline __attribute__((always_inline)) void pal_log(uint64_t first, uint64
 {
     struct shared *shared = pal.shared;
     uint64_t *record = (uint64_t *)(pal.log + shared->at);
+    if (unlikely(pal.tries_endless)) {
+        pal_note_step(first, second);
+    }
     record[0] = first;
     record[1] = second;
     shared->at += 16;

@@ -10,9 +10,11 @@
  *
  * Each may begin with given choices.
  *
- * With store buffers, the buffer of a thread is another actor: its steps let pending stores reach memory. Random
- * schedules differ in how often that happens, from whenever it is as likely as any other step to hardly ever
- * before it has to. For PCT, a buffer has a priority of its own.
+ * With store buffers, the buffer of a thread is another actor: its steps let pending stores reach memory. In some
+ * random schedules, that is as likely as any other step. In the others, some stores are held back for as long as
+ * possible, and the others reach memory at once: what goes wrong usually needs few reorderings and long delays.
+ * Schedules also differ in how long threads keep running. Soon after a store was held back, another thread is
+ * likely to continue. For PCT, a buffer has a priority of its own.
  *
  * Under strategies other than the random one, threads that only read and never change anything would run
  * forever. They have to let others run after a while. */
@@ -28,7 +30,10 @@ enum {
     MAX_STREAK = 20000, /* events in total */
     MAX_PART = 128,      /* bytes of a range in one record */
     NANOSECONDS = 1000,  /* the duration of a step */
-    EQUALLY = 0          /* an update is as likely as any other step; otherwise one in this many steps is one */
+    NEVER = 0,           /* for `pal.holds` */
+    RELEASE = 256,       /* one in this many steps releases a store that is held back */
+    PRIVATE = 16,        /* one in this many steps on the own stack is an ordinary one */
+    RESTLESS = 8         /* how long a thread keeps running after a store was held back */
 };
 
 int pal_always(struct thread *thread)
@@ -86,8 +91,11 @@ void pal_begin_schedule(void)
     pal.buffers = pal.command.model != M_SC;
     pal.careful = pal.strategy != S_RANDOM || pal.command.choices || pal.command.flags || pal.buffers;
     if (pal.buffers) {
-        static const uint32_t eagerness[] = {EQUALLY, 8, 64};
-        pal.eagerness = eagerness[pal_next_random() % 3];
+        static const uint32_t holds[] = {NEVER, 1, 4, 16};
+        static const int stickiness[] = {1, 8, 64, 256};
+        uint64_t random = pal_next_random() >> 32;
+        pal.holds = holds[random % 4];
+        pal.stickiness = stickiness[random / 4 % 4];
     }
     uint64_t length = pal.command.length ? pal.command.length : 1000;
     uint64_t depth = pal.command.depth < MAX_CHANGES ? pal.command.depth : MAX_CHANGES;
@@ -104,6 +112,7 @@ void pal_begin_schedule(void)
         }
     }
     pal.lowest = -MAX_CHANGES;
+    pal_begin_endless();
     pal_check();
 }
 
@@ -181,6 +190,10 @@ void pal_check(void)
         }
         pal.next_check = pal.command.steps;
     }
+    if (pal.steps >= pal.next_try && !pal.quiet) {
+        pal_try_endless();
+    }
+    pal.next_check = pal.next_try < pal.next_check ? pal.next_try : pal.next_check;
     uint64_t now = pal_now();
     for (int i = 0; i < pal.thread_count; i++) {
         struct thread *thread = pal.threads[i];
@@ -320,18 +333,54 @@ static struct actor highest(void)
     return owner ? buffer_of(owner) : best;
 }
 
-static struct actor any(void)
+/* The step of a random schedule that lets a store reach memory, if that is the step to take. */
+static struct actor random_update(void)
 {
     uint64_t threads = (uint64_t)pal.ready_count, buffers = (uint64_t)pal.loaded_count;
-    if (buffers) {
-        uint64_t random = pal_next_random() >> 32;
-        uint64_t index = random * (threads + buffers) >> 32;
-        int updates = !threads || (pal.eagerness == EQUALLY ? index >= threads : random * pal.eagerness >> 32 == 0);
-        if (updates) {
-            return buffer_of(pal.loaded[(pal_next_random() >> 32) * buffers >> 32]);
+    uint64_t random = pal_next_random();
+    struct thread *owner = pal.loaded[(random >> 32) * buffers >> 32];
+    if (pal.holds == NEVER) {
+        int updates = !threads || pal_next_random() % (threads + buffers) >= threads;
+        return updates ? buffer_of(owner) : (struct actor){NULL, 0};
+    }
+    for (uint64_t i = 0; i < buffers; i++) {
+        uint32_t store = pal_not_held(pal.loaded[i]);
+        if (store) {
+            return (struct actor){pal.loaded[i], store};
         }
     }
-    return (struct actor){pal.ready[(pal_next_random() >> 32) * threads >> 32], 0};
+    return !threads || random % RELEASE == 0 ? buffer_of(owner) : (struct actor){NULL, 0};
+}
+
+static struct actor any(void)
+{
+    struct thread *self = pal.self;
+    if (pal.loaded_count) {
+        struct actor update = random_update();
+        if (update.thread) {
+            return update;
+        }
+    }
+    if (self->place >= 0 && KIND_OF(self->first) <= K_STORE && pal_is_on_stack(self, self->first & ADDRESS_BITS)) {
+        /* Others hardly ever look at this. */
+        if (pal_next_random() % PRIVATE) {
+            return (struct actor){self, 0};
+        }
+    }
+    if (pal.stickiness > 1 && self->place >= 0) {
+        int stays = self->restless && pal.stickiness > RESTLESS ? RESTLESS : pal.stickiness;
+        self->restless -= self->restless > 0;
+        if (pal_next_random() % (uint64_t)stays) {
+            return (struct actor){self, 0};
+        }
+        if (stays == RESTLESS && pal.ready_count > 1) {
+            /* Any other thread. */
+            uint64_t index = (pal_next_random() >> 32) * (uint64_t)(pal.ready_count - 1) >> 32;
+            self->restless = 0;
+            return (struct actor){pal.ready[index + (index >= (uint64_t)self->place)], 0};
+        }
+    }
+    return (struct actor){pal.ready[(pal_next_random() >> 32) * (uint64_t)pal.ready_count >> 32], 0};
 }
 
 /* Whether a thread has had its turn: it has only read for a long time, or has run for a very long time. */
@@ -438,6 +487,11 @@ static struct actor choose(void)
     struct actor next = given();
     struct thread *self = pal.self;
     struct actor last = pal.last.pending ? pal.last : (struct actor){self, 0};
+    if (unlikely(pal.tries_endless)) {
+        struct actor turn = next.thread ? next : in_turn(last);
+        pal_look_for_loop(turn);
+        return turn;
+    }
     if (next.thread) {
         return next;
     }
@@ -578,6 +632,7 @@ __attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, cons
     struct thread *self = pal.self;
     self->first = first;
     self->second = second;
+    self->state_from = stack;
     if (pal.command.flags & EXPLORE && pal_is_spinning(self, first, stack)) {
         self->spins = 1;
         self->ready = pal_never;

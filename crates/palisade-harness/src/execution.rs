@@ -596,6 +596,7 @@ impl Execution {
                 let threads = self.left.iter().any(spins).then(|| self.left.clone());
                 return threads.map(|threads| Failure::Spins { threads });
             }
+            Reason::Livelock => return Some(Failure::Livelock { threads: self.left.clone() }),
             Reason::None => {}
         }
         if signal != 0 {
@@ -649,6 +650,11 @@ pub enum Failure {
         /// The waiting threads.
         threads: Vec<LeftThread>,
     },
+    /// Threads repeat the same steps forever, and change memory on the way.
+    Livelock {
+        /// The threads that have not ended.
+        threads: Vec<LeftThread>,
+    },
     /// It took more steps than were allowed.
     Endless,
     /// It produced no events for a while.
@@ -692,6 +698,7 @@ impl Failure {
             Failure::Signal { .. } => "crash",
             Failure::ExitCode { .. } => "exit-code",
             Failure::Deadlock { .. } | Failure::Spins { .. } => "deadlock",
+            Failure::Livelock { .. } => "livelock",
             Failure::Endless => "step-limit",
             Failure::Stalled { call: Some(_), .. } => "blocked",
             Failure::Stalled { .. } => "stalled",
@@ -714,7 +721,8 @@ impl Failure {
     /// The same when something could not be followed: an unobserved process, handler or assembly may wake
     /// waiting threads.
     pub fn is_inconclusive_with(&self, is_followed: bool) -> bool {
-        let waits = matches!(self, Failure::Deadlock { .. } | Failure::Spins { .. });
+        let waits =
+            matches!(self, Failure::Deadlock { .. } | Failure::Spins { .. } | Failure::Livelock { .. });
         self.is_inconclusive() || waits && !is_followed
     }
 }

@@ -241,7 +241,12 @@ impl Runner<'_> {
             Reason::None => (0..self.processes.len()).for_each(|process| recording.ends(process)),
             // Waiting threads are known to wait. The search excluded the threads that could have continued.
             Reason::Deadlock | Reason::Spun | Reason::Turns | Reason::Steps => {}
-            Reason::Stalled | Reason::Unsupported | Reason::Time | Reason::Internal | Reason::Stopped => {
+            Reason::Stalled
+            | Reason::Unsupported
+            | Reason::Time
+            | Reason::Internal
+            | Reason::Stopped
+            | Reason::Livelock => {
                 recording.cut();
             }
         }

@@ -619,6 +619,17 @@ fn name_failure(
             }
             format!("deadlock: {}", parts.join("; "))
         }
+        Failure::Livelock { threads: left } => {
+            let (running, waiting): (Vec<LeftThread>, Vec<LeftThread>) =
+                left.iter().partition(|left| left.how == LeftState::Spins);
+            threads(symbols, &waiting, "waits here");
+            threads(symbols, &running, "repeats the same steps, and comes through here");
+            let named: Vec<String> = running.iter().map(|left| number(left.thread).to_string()).collect();
+            match named.as_slice() {
+                [one] => format!("livelock: thread {one} repeats the same steps forever"),
+                several => format!("livelock: threads {} repeat the same steps forever", several.join(", ")),
+            }
+        }
         Failure::Endless => "the execution was ended at its step limit".to_owned(),
         Failure::Stalled { call: Some(call), place } => {
             places.push((symbols.name(*place), "this was the last event before it".to_owned()));

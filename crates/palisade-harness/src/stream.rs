@@ -82,9 +82,11 @@ pub enum Reason {
     Spun,
     /// The session was ended.
     Stopped,
+    /// The same steps repeat forever.
+    Livelock,
 }
 
-const REASONS: [Reason; 10] = [
+const REASONS: [Reason; 11] = [
     Reason::None,
     Reason::Deadlock,
     Reason::Steps,
@@ -95,6 +97,7 @@ const REASONS: [Reason; 10] = [
     Reason::Turns,
     Reason::Spun,
     Reason::Stopped,
+    Reason::Livelock,
 ];
 
 /// The maximum length of a text. Anything longer means that the log is broken.

@@ -244,10 +244,10 @@ impl Trace {
         }
         let in_order = self.threads.iter().flat_map(|own| own.windows(2)).map(|pair| (pair[0], pair[1]));
         let components = components(self.events.len(), self.edges.iter().copied().chain(in_order));
-        let reorderings = self.reorderings(&components);
-        if reorderings.is_empty() {
+        if components.windows(2).all(|pair| pair[0].0 != pair[1].0) {
             return Some(sequential);
         }
+        let reorderings = self.reorderings(&components);
         let possible = if self.is_tso() { Model::Tso } else { Model::Pso };
         Some(Judgement { possible, reorderings: reorderings.into_iter().collect() })
     }
@@ -281,23 +281,35 @@ impl Trace {
         components(self.events.len(), edges.into_iter()).windows(2).all(|pair| pair[0].0 != pair[1].0)
     }
 
-    /// In each cycle, accesses that took effect before an earlier store of their thread.
+    /// In each cycle, accesses that took effect before an earlier store of their thread. The cycle comes to the store
+    /// from another thread, and goes from the access to another thread.
     fn reorderings(&self, components: &[(u32, Node)]) -> BTreeSet<Reordering> {
+        let mut component = vec![0; self.events.len()];
+        components.iter().for_each(|&(number, node)| component[node as usize] = number);
+        let (mut enters, mut leaves) = (vec![false; self.events.len()], vec![false; self.events.len()]);
+        for &(from, to) in &self.edges {
+            let (from, to) = (from as usize, to as usize);
+            if component[from] == component[to] && self.events[from].thread != self.events[to].thread {
+                (leaves[from], enters[to]) = (true, true);
+            }
+        }
         let mut found = BTreeSet::new();
         for cycle in components.chunk_by(|a, b| a.0 == b.0).filter(|cycle| cycle.len() > 1) {
             let mut nodes: Vec<Node> = cycle.iter().map(|&(_, node)| node).collect();
             nodes.sort_unstable();
             let mut stores: FxHashMap<u16, Vec<Event>> = FxHashMap::default();
-            for event in nodes.into_iter().map(|node| self.events[node as usize]) {
+            for node in nodes {
+                let event = self.events[node as usize];
                 let own = stores.entry(event.thread).or_default();
                 let mut recent = own.iter().rev().take(MAX_LOOKED_BACK);
                 let writes = event.kind == EventKind::Store;
                 if event.kind != EventKind::Barrier
+                    && leaves[node as usize]
                     && let Some(store) = recent.find(|store| store.moment > event.moment)
                 {
                     found.insert(Reordering { store: store.place, access: event.place, writes });
                 }
-                if writes {
+                if writes && enters[node as usize] {
                     own.push(event);
                 }
             }

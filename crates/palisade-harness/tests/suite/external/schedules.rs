@@ -4,7 +4,7 @@
 use crate::common::{compile, failures, program, random, run, start, violations};
 use palisade_harness::divergence::StrayReason;
 use palisade_harness::process::{Program, Scheduling};
-use palisade_harness::schedule::{Schedule, Strategy, Turns};
+use palisade_harness::schedule::{Actor, Schedule, Strategy, Turns};
 use palisade_harness::session::Options;
 use palisade_harness::shorten::shorten;
 use palisade_memory::Model;
@@ -59,6 +59,7 @@ fn files_are_replayed_and_shortened() {
         shows: "a violation".into(),
         strategy: found.first.strategy,
         seed: found.first.seed,
+        model: Model::Sc,
         turns: found.first.turns.clone().expect("a short execution"),
     };
     let read = Schedule::parse(&schedule.to_string()).expect("what was written can be read");
@@ -83,7 +84,7 @@ fn files_are_replayed_and_shortened() {
 fn a_foreign_schedule_is_noticed() {
     let dekker = program(&compile("dekker.c", "dekker_foreign", &[]));
     let mut session = start(&dekker, &random(1));
-    let turns = Turns { turns: vec![palisade_harness::schedule::Turn { thread: 7, steps: 3 }] };
+    let turns = Turns { turns: vec![palisade_harness::schedule::Turn { actor: Actor::thread(7), steps: 3 }] };
     let command = session.command(Strategy::Stay, 0, 0, turns);
     let stray = session.execute(&command).expect("an execution").diverged.expect("it says where");
     assert_eq!(stray.why, StrayReason::NotStarted, "{stray:?}");
