@@ -265,7 +265,7 @@ struct Announced {
 impl Announced {
     fn agrees_with(&mut self, record: &Record) -> bool {
         let thread = usize::from(record.thread);
-        if record.kind == RecordKind::Update || record.is_pending() && record.is_chosen() {
+        if record.kind == RecordKind::Update || record.continues() {
             return true;
         }
         if record.is_pending() {

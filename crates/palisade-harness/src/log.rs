@@ -15,7 +15,7 @@
 //!    thread, or to its buffer ([`RecordKind::Update`]). So these records are the schedule.
 //! 2. If footprints are requested, a record with [`PENDING`] shows what a thread will do when it is chosen
 //!    next. It comes before the next decision. It comes again when the thread becomes ready or has to wait
-//!    ([`WAITS`]).
+//!    ([`WAITS`]). If the step accesses more than one record can say, records with both flags follow.
 //! 3. In a search, a thread has the same number in all executions: it is identified by its parent and its
 //!    index among the parent's children. Otherwise threads are numbered in the order in which they are
 //!    started.
@@ -198,7 +198,12 @@ impl Record {
 
     /// Whether the scheduler chose the thread for this record.
     pub fn is_chosen(&self) -> bool {
-        self.flags & CHOSEN != 0
+        self.flags & (CHOSEN | PENDING) == CHOSEN
+    }
+
+    /// Whether it says more about a step that has not happened yet: it accesses this range, too.
+    pub fn continues(&self) -> bool {
+        self.flags & (CHOSEN | PENDING) == CHOSEN | PENDING
     }
 
     /// Whether it is a store that waits in the buffer of its thread.

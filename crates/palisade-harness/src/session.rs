@@ -487,7 +487,10 @@ impl Notes<'_> {
         for (count, model) in self.findings.violating.iter_mut().zip([Model::Tso, Model::Pso]) {
             *count += u64::from(execution.violations.iter().any(|(violation, _)| violation.model == model));
         }
-        let possible = execution.judgement.as_ref().map(|judgement| judgement.possible);
+        let possible = match command.model {
+            Model::Sc => Some(Model::Sc),
+            _ => execution.judgement.as_ref().map(|judgement| judgement.possible),
+        };
         let showing = Showing { number, possible };
         let reorderings: Vec<NamedReordering> = execution
             .judgement

@@ -185,7 +185,7 @@ impl<'a> Steps<'a> {
     pub fn take(&mut self, record: &Record) {
         let process = self.processes.thread(record.thread);
         match record.kind {
-            _ if record.is_pending() && record.is_chosen() => self.also_will(process, record),
+            _ if record.continues() => self.also_will(process, record),
             RecordKind::Ended
                 if record.is_pending()
                     && record.flags & MAY_WAIT == 0

@@ -58,6 +58,25 @@ static void *waits_for_ever(void *argument)
     return argument;
 }
 
+/* The flag goes up and down, and the thread that waits for it to stay up never sees it. */
+static void *toggles(void *argument)
+{
+    for (;;) {
+        atomic_store(&sometimes, 1);
+        atomic_store(&sometimes, 0);
+    }
+    return argument;
+}
+
+/* It is never in the same state twice. */
+static void *counts(void *argument)
+{
+    for (;;) {
+        atomic_fetch_add(&sometimes, 1);
+    }
+    return argument;
+}
+
 /* Without any access to memory. */
 static void *runs_silently(void *argument)
 {
@@ -144,8 +163,12 @@ int main(int count, char **arguments)
         pthread_t thread;
         pthread_create(&thread, NULL, idles, NULL);
         usleep(1000);
-    } else if (!strcmp(how, "step-limit")) {
+    } else if (!strcmp(how, "never-ends")) {
         two(waits_for_ever, idles);
+    } else if (!strcmp(how, "livelock")) {
+        two(waits_for_ever, toggles);
+    } else if (!strcmp(how, "step-limit")) {
+        two(counts, idles);
     } else if (!strcmp(how, "stalled")) {
         two(runs_silently, idles);
     } else if (!strcmp(how, "blocked")) {

@@ -4,6 +4,7 @@ mod common;
 
 /// Tests that start other programs: `./test quick` skips them.
 mod external {
+    mod buffers;
     mod calls;
     mod differential;
     mod failures;

@@ -2,7 +2,8 @@
 //!
 //! - Litmus tests: the outcomes under SC, TSO and PSO are those of the brute-force interpreter on a program that is
 //!   built from the same description.
-//! - Concurrent programs: the outcomes under SC are those of the compiled program, run once per partial order.
+//! - The same tests, compiled and run once per partial order with the store buffers of a model, have these outcomes too.
+//! - Concurrent programs: the outcomes under each model are those of the compiled program, run once per partial order.
 //! - Sequential programs: the outcome is that of the program compiled by gcc. Where its sanitizers stop it, `check`
 //!   reports the same mistake in the same line.
 //!
@@ -107,55 +108,76 @@ fn printed(scratch: &Scratch, file: &str) -> BTreeSet<Vec<i64>> {
     text.lines().map(|line| line.split_whitespace().map(number).collect()).collect()
 }
 
+/// What a compiled program ends with, run once per partial order with the store buffers of a model, and what the
+/// command reports about it.
+fn exhaustively(scratch: &Scratch, program: &str, model: Model) -> Result<(BTreeSet<Vec<i64>>, Value), String> {
+    let options = ["--strategy", "exhaustive", "--format", "json", "--no-save", "--timeout", "60", "--model"];
+    let path = format!("./{program}");
+    let ran = scratch.run(&[&["run"][..], &options, &[model.name(), "--", &path]].concat());
+    let results = format!("{program}.txt");
+    let outcomes = printed(scratch, &results);
+    let _ = std::fs::remove_file(scratch.path(&results));
+    let record = serde_json::from_str(&ran.stdout).map_err(|_| ran.stderr)?;
+    Ok((outcomes, record))
+}
+
+/// Compiles a program that appends its outcomes to a file.
+fn compiled(scratch: &Scratch, compiler: &str, file: &str, program: &str) -> Result<(), String> {
+    let macros = format!("-DOUTCOMES=\"{program}.txt\"");
+    let mut cc = scratch.command(&["cc", "--compiler", compiler, "-w", &macros, file, "-o", program]);
+    cc.env("PALISADE_CACHE", scratch.path("../run_cache"));
+    let compiled = Ran::new(cc.output().expect("the command can be started"));
+    if compiled.code == Some(0) { Ok(()) } else { Err(compiled.stderr) }
+}
+
+#[test]
+fn litmus_tests_run_with_store_buffers_have_the_outcomes_of_the_machine() {
+    check("c_random_buffers", seeds(24), |scratch, file, seed| {
+        let test = litmus::generate(seed);
+        write(scratch, file, &test.text());
+        let program = format!("{seed}.program");
+        compiled(scratch, ["gcc", "clang"][seed as usize % 2], file, &program)?;
+        for model in Model::ALL {
+            let (found, record) = exhaustively(scratch, &program, model)?;
+            if record["exhaustive"]["complete"] != true {
+                return Err(format!("{UNKNOWN}{} {}", record["verdict"], record["reason"]));
+            }
+            let Some(expected) = test.outcomes(model) else { continue };
+            same(&format!("run, {}", model.name()), &found, &expected)?;
+        }
+        std::fs::remove_file(scratch.path(&program)).expect("the program was made");
+        Ok(())
+    });
+}
+
 #[test]
 fn concurrent_programs_have_the_outcomes_of_the_compiled_program() {
     check("c_random_concurrent", seeds(16), |scratch, file, seed| {
         write(scratch, file, &concurrent::generate(seed));
-        let (program, results) = (format!("{seed}.program"), format!("{seed}.txt"));
-        let macros = format!("-DOUTCOMES=\"{results}\"");
-        let mut cc = scratch.command(&["cc", "--compiler", "clang", "-w", &macros, file, "-o", &program]);
-        cc.env("PALISADE_CACHE", scratch.path("../run_cache"));
-        let compiled = Ran::new(cc.output().expect("the command can be started"));
-        if compiled.code != Some(0) {
-            return Err(compiled.stderr);
+        let program = format!("{seed}.program");
+        compiled(scratch, "clang", file, &program)?;
+        for model in Model::ALL {
+            let (expected, record) = exhaustively(scratch, &program, model)?;
+            if record["exhaustive"]["complete"] != true {
+                println!("seed {seed}: {} {}", record["verdict"], record["reason"]);
+                break;
+            }
+            let failures: Vec<&str> = record["failures"]
+                .as_array()
+                .map(|failures| failures.iter().filter_map(|failure| failure["kind"].as_str()).collect())
+                .unwrap_or_default();
+            if failures.iter().any(|kind| *kind != "deadlock") {
+                return Err(format!("run: {failures:?}"));
+            }
+            let found = outcomes(scratch, file, model.name())?.remove(0);
+            same(model.name(), &found.values, &expected)?;
+            // Not every run that never ends is noticed by the list of outcomes.
+            if found.stuck && failures.is_empty() {
+                return Err("no run of the compiled program is stuck".to_owned());
+            }
         }
-        let path = format!("./{program}");
-        let ran = scratch.run(&[
-            "run",
-            "--strategy",
-            "exhaustive",
-            "--format",
-            "json",
-            "--no-save",
-            "--timeout",
-            "60",
-            "--",
-            &path,
-        ]);
-        let expected = printed(scratch, &results);
-        for file in [&program, &results] {
-            let _ = std::fs::remove_file(scratch.path(file));
-        }
-        let record: Value = serde_json::from_str(&ran.stdout).map_err(|_| ran.stderr)?;
-        if record["exhaustive"]["complete"] != true {
-            println!("seed {seed}: {} {}", record["verdict"], record["reason"]);
-            return Ok(());
-        }
-        let failures: Vec<&str> = record["failures"]
-            .as_array()
-            .map(|failures| failures.iter().filter_map(|failure| failure["kind"].as_str()).collect())
-            .unwrap_or_default();
-        if failures.iter().any(|kind| !["deadlock", "endless-loop"].contains(kind)) {
-            return Err(format!("run: {failures:?}"));
-        }
-        let found = outcomes(scratch, file, "sc")?.remove(0);
-        same("sc", &found.values, &expected)?;
-        // Not every run that never ends is noticed by the list of outcomes.
-        if found.stuck && failures.is_empty() {
-            Err("no run of the compiled program is stuck".to_owned())
-        } else {
-            Ok(())
-        }
+        std::fs::remove_file(scratch.path(&program)).expect("the program was made");
+        Ok(())
     });
 }
 

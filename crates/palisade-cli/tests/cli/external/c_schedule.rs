@@ -12,7 +12,7 @@ use crate::common::{Ran, Scratch};
 use palisade::harness::allowance::Allowance;
 use palisade::harness::log::{Record, RecordKind, WAITS};
 use palisade::harness::process::{Program, Scheduling, Server};
-use palisade::harness::schedule::{Command, Strategy, Turns};
+use palisade::harness::schedule::{Actor, Command, Strategy, Turns};
 use palisade::harness::symbols::Symbols;
 use palisade_conformance::c::concurrent;
 use palisade_conformance::seeds;
@@ -138,7 +138,7 @@ impl Compiled {
         let taken = turns.steps();
         let mut all = turns.clone();
         if let Some((thread, count)) = then {
-            (0..count).for_each(|_| all.push(thread));
+            (0..count).for_each(|_| all.push(Actor::thread(thread)));
         }
         let command = Command {
             strategy: Strategy::Stay,
@@ -150,6 +150,8 @@ impl Compiled {
             stall: 5000,
             time: 20_000,
             explores: true,
+            model: palisade::Model::Sc,
+            addresses: Vec::new(),
         };
         self.server.ask(&command).map_err(|error| error.to_string())?;
         let (mut chosen, mut next, mut steps) = (0, BTreeMap::new(), Vec::new());
@@ -157,7 +159,7 @@ impl Compiled {
             chosen += u64::from(record.is_chosen());
             if chosen > taken {
                 steps.extend(record.is_chosen().then_some(*record));
-            } else if record.is_pending() {
+            } else if record.is_pending() && !record.continues() {
                 next.insert(record.thread, *record);
             } else if record.kind == RecordKind::Ended {
                 next.remove(&record.thread);
@@ -210,7 +212,7 @@ impl Compiled {
                 }
                 let Some(record) = next.get(&event.thread) else {
                     // It is not started yet.
-                    turns.push(0);
+                    turns.push(Actor::thread(0));
                     continue;
                 };
                 if record.flags & WAITS != 0 && event.only_reads && self.is_next(record, event) {
@@ -224,7 +226,7 @@ impl Compiled {
                     let Some(other) = ready.map(|(thread, _)| *thread).find(done) else {
                         return unreached("waits for another thread");
                     };
-                    turns.push(other);
+                    turns.push(Actor::thread(other));
                     continue;
                 }
                 let position = |this: &mut Compiled, event: &Event| {
@@ -240,7 +242,7 @@ impl Compiled {
                     None if steps.is_empty() => return unreached("cannot be reached"),
                     None => steps.len(),
                 };
-                (0..count).for_each(|_| turns.push(event.thread));
+                (0..count).for_each(|_| turns.push(Actor::thread(event.thread)));
                 if reached.is_some() {
                     break;
                 }

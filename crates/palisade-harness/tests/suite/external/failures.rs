@@ -35,6 +35,8 @@ fn each_in_its_own_way() {
     check("exit-code", 2, &["exit-code"]);
     check("leaked-threads", 5, &["leaked-threads"]);
     check("never-joined", 2, &["leaked-threads"]);
+    check("never-ends", 2, &["deadlock"]);
+    check("livelock", 2, &["livelock"]);
     check("step-limit", 2, &["step-limit"]);
     check("stalled", 1, &["stalled"]);
     check("blocked", 1, &["blocked"]);
