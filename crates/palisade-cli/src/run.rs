@@ -13,7 +13,7 @@ use crate::{cargo, files, interrupt, limits};
 use palisade::harness::explore::Searched;
 use palisade::harness::process::{Program, Scheduling, StartError};
 use palisade::harness::schedule::{Schedule, Strategy};
-use palisade::harness::session::{Findings, First, Options, Session};
+use palisade::harness::session::{Findings, First, NamedFailure, Occurrences, Options, Session};
 use palisade::harness::shorten::shorten;
 use palisade::memory::Interlocked;
 use palisade::report::{self, RunFinding, RunQuestion, RunVerdict, SourcePlace};
@@ -42,15 +42,17 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     let name = command.first().cloned().unwrap_or_default();
     let wanted = args.model.map(palisade::Model::from);
     let model = match (&replayed, wanted) {
-        (Some(schedule), _) => schedule.model,
+        (Some(schedule), _) => schedule.model.unwrap_or(palisade::Model::Sc),
         (None, _) if args.robust => palisade::Model::Sc,
         (None, wanted) => wanted.unwrap_or(palisade::Model::Tso),
     };
+    let robust = args.robust || replayed.as_ref().is_some_and(|schedule| schedule.model.is_none());
     if let Some(problem) = unsuitable(args, model, wanted) {
         return output.refuse_about(if name.is_empty() { "palisade run" } else { &name }, problem);
     }
     let job = Job {
         args,
+        robust,
         program: Program {
             command,
             scheduling: match args.scheduling {
@@ -100,6 +102,9 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
             is_worth_continuing(findings)
         }),
     }
+    if exhaustive.is_some_and(|searched: Searched| searched.complete) && args.preemptions.is_none() {
+        job.search_without_buffers(&mut session.findings, &meter);
+    }
     drop(meter);
     let problem = job.problem(&session.findings, exhaustive);
     let ended_well = session.findings.failures.is_empty()
@@ -132,7 +137,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         peak_memory_bytes: palisade::engine::peak_memory_bytes(),
         program: &name,
         findings: &session.findings,
-        question: if args.robust { RunQuestion::Robustness(wanted) } else { RunQuestion::Failures(model) },
+        question: if robust { RunQuestion::Robustness(wanted) } else { RunQuestion::Failures(model) },
         sources: &sources,
         scheduling: &scheduling,
         problem: problem.as_deref(),
@@ -163,7 +168,7 @@ fn unsuitable(args: &RunArgs, model: palisade::Model, wanted: Option<palisade::M
     use palisade::Model::{Pso, Sc};
     let (problem, help) = if args.robust && wanted == Some(Sc) {
         ("--robust asks about store buffers, and --model sc has none", "use --model tso or --model pso")
-    } else if args.replay.is_some() && !args.robust && wanted.is_some_and(|wanted| wanted != model) {
+    } else if args.replay.is_some() && model != Sc && wanted.is_some_and(|wanted| wanted != model) {
         ("the schedule was recorded under another memory model", "leave out --model")
     } else if args.robust && model != Sc {
         ("--robust runs without store buffers, and the schedule was recorded with them", "leave out --robust")
@@ -197,6 +202,8 @@ fn schedule_of(path: &Path) -> Result<Schedule, (String, Diagnostic)> {
 /// What to run, and how.
 struct Job<'a> {
     args: &'a RunArgs,
+    /// Whether the question is robustness.
+    robust: bool,
     program: Program,
     options: Options,
     folder: String,
@@ -243,6 +250,34 @@ impl Job<'_> {
             report_progress(meter, findings);
             is_worth_continuing(findings)
         })
+    }
+
+    /// Whether failures that were seen only with store buffers can happen without them: a search through all
+    /// executions without buffers tells, if it can be completed.
+    fn search_without_buffers(&self, findings: &mut Findings, meter: &Meter) {
+        let needs_buffers = |found: &Occurrences<NamedFailure>| {
+            !found.what.is_inconclusive && found.possible.is_some_and(|model| model != palisade::Model::Sc)
+        };
+        if !findings.failures.iter().any(needs_buffers) {
+            return;
+        }
+        let options = Options { model: palisade::Model::Sc, ..self.options.clone() };
+        let Ok(mut session) = Session::start(&self.program, &options, &self.folder, &self.stop, self.deadline) else {
+            return;
+        };
+        let searched = session.explore(None, u64::MAX, |findings| {
+            report_progress(meter, findings);
+            is_worth_continuing(findings)
+        });
+        let without = session.findings;
+        let is_known = searched.complete && !searched.broken && without.unfollowed.is_empty();
+        for found in findings.failures.iter_mut().filter(|found| needs_buffers(found)) {
+            let same = without.failures.iter().any(|other| other.what.is_same(&found.what));
+            found.what.is_excluded_without_buffers = is_known && !same;
+            if same {
+                found.possible = Some(palisade::Model::Sc);
+            }
+        }
     }
 
     /// Why the answer is less than what was requested.
@@ -333,7 +368,7 @@ impl Job<'_> {
             first.turns = shortened.or(first.turns);
         }
         let name = path.display().to_string();
-        let schedule = session.schedule(&first, shows);
+        let schedule = session.schedule(&first, shows, self.robust);
         files::write(path, &schedule.to_string()).map_err(|error| (name.clone(), error))?;
         Ok(Some(name))
     }
@@ -348,7 +383,7 @@ impl Job<'_> {
         let violation = findings
             .violations
             .iter()
-            .filter(|_| self.args.robust)
+            .filter(|_| self.robust)
             .find(|found| model.is_none_or(|model| found.what.model == model))
             .map(
                 |found| {
@@ -387,7 +422,7 @@ impl Job<'_> {
             .findings
             .violations
             .iter()
-            .filter(|_| self.args.robust)
+            .filter(|_| self.robust)
             .find(|found| model.is_none_or(|model| found.what.model == model))
             .map(|found| {
                 let name = |instruction| session.findings.instructions.name(instruction).to_owned();

@@ -24,13 +24,13 @@ struct pending {
     uint64_t first, second;  /* as in the record of the store */
     uint32_t next, previous; /* the stores after and before it; 0 for none */
     uint32_t epoch;          /* how many store-store fences came before it */
-    uint32_t asleep, is_dead, is_held;
+    uint32_t asleep, is_dead, is_held, wakes;
     unsigned char bytes[64];
 };
 
 /* Stores that may be pending at the same time, and how many of one thread before the oldest one has to reach
  * memory. A search has no limit per thread. */
-enum { MAX_PENDING = 1 << 15, MAX_OF_THREAD = 128, RESTLESS_STEPS = 16 };
+enum { MAX_PENDING = 1 << 15, MAX_OF_THREAD = 32, RESTLESS_STEPS = 16 };
 
 static struct pending pool[MAX_PENDING];
 static uint32_t unused = 1; /* those from here on were never used */
@@ -58,13 +58,8 @@ static int is_dead(struct pending *store)
     if (likely(address - STACKS >= STACK_RANGE * MAX_THREADS) || store->is_dead) {
         return store->is_dead;
     }
-    store->is_dead = 1;
-    for (int i = 0; i < pal.thread_count; i++) {
-        const struct thread *thread = pal.threads[i];
-        if (pal_is_on_stack(thread, address)) {
-            store->is_dead = thread->finished || address < (uint64_t)thread->frame;
-        }
-    }
+    const struct thread *thread = pal.by_number[(address - STACKS) / STACK_RANGE];
+    store->is_dead = !thread || thread->finished || address < (uint64_t)thread->frame;
     return store->is_dead;
 }
 
@@ -241,24 +236,49 @@ static void look_again(struct thread *thread)
     }
 }
 
-/* A pending store reaches memory. No buffer is shown. */
+static int covers(const struct thread *thread, const struct pending *store)
+{
+    for (uint32_t at = thread->oldest; at; at = pool[at].next) {
+        if (overlaps(&pool[at], store)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The bytes of a store reach memory. If the buffer of its thread is shown, they are there already: what younger
+ * stores have covered is the value of this one. If another buffer is shown, and covers them, it is hidden. */
+static void write_out(const struct thread *owner, struct pending *store)
+{
+    if (unlikely(pal.tries_endless)) {
+        pal_hide();
+        pal_note_written(owner, address_of(store), size_of(store));
+    }
+    if (pal.shown == owner) {
+        return;
+    }
+    if (pal.shown && covers(pal.shown, store)) {
+        pal_hide();
+    }
+    exchange(store);
+}
+
+/* A pending store reaches memory. */
 static void update(struct thread *owner, uint32_t index, uint64_t flags)
 {
     struct pending *store = &pool[index];
     uint64_t first = store->first, second = store->second;
-    if (unlikely(pal.tries_endless)) {
-        pal_note_written(owner, address_of(store), size_of(store));
-    }
-    exchange(store);
+    int wakes = store->wakes;
+    write_out(owner, store);
     drop(owner, index);
     first = (first & ~HEAD(31, 0, 0)) | HEAD(K_UPDATE, 0, 0);
     pal_log(first, (second & ~(F_CHOSEN | F_BUFFERED)) | flags);
-    /* A spin lock is released by a plain store. */
-    uint64_t from = first & ADDRESS_BITS, to = from + (first >> 48 & 0xff);
-    for (int i = 0; i < pal.thread_count; i++) {
-        struct thread *thread = pal.threads[i];
-        if (!thread->finished && thread->object && (uint64_t)thread->object >= from && (uint64_t)thread->object < to) {
-            look_again(thread);
+    if (unlikely(wakes)) {
+        for (int i = 0; i < pal.thread_count; i++) {
+            struct thread *thread = pal.threads[i];
+            if (!thread->finished && (uint64_t)thread->object == (first & ADDRESS_BITS)) {
+                look_again(thread);
+            }
         }
     }
     if (owner->drains && !owner->pending) {
@@ -269,7 +289,6 @@ static void update(struct thread *owner, uint32_t index, uint64_t flags)
 /* A store reaches memory, as a step of its own. */
 void pal_update(struct thread *owner, uint32_t index)
 {
-    pal_hide();
     update(owner, index, F_CHOSEN);
 }
 
@@ -277,12 +296,17 @@ void pal_update(struct thread *owner, uint32_t index)
 void pal_drain(void)
 {
     struct thread *self = pal.self;
-    if (self->pending) {
-        pal_hide();
-        while (self->oldest) {
-            update(self, self->oldest, 0);
-        }
-        pal_show(self);
+    while (self->oldest) {
+        update(self, self->oldest, 0);
+    }
+    pal_show(self);
+}
+
+/* Threads wait for the last store of the running thread. */
+void pal_wakes(void)
+{
+    if (pal.self->pending) {
+        pool[pal.self->newest].wakes = 1;
     }
 }
 
@@ -309,7 +333,7 @@ void pal_buffer(uint64_t first, uint64_t second)
     store->next = 0;
     store->previous = self->newest;
     store->epoch = self->epoch;
-    store->asleep = store->is_dead = 0;
+    store->asleep = store->is_dead = store->wakes = 0;
     store->is_held = pal.holds && pal.strategy == S_RANDOM && !pal_is_on_stack(self, first & ADDRESS_BITS) &&
                      (pal.holds == 1 || pal_random() % pal.holds == 0);
     if (store->is_held) {
@@ -333,12 +357,7 @@ int pal_is_full(const struct thread *thread)
 /* The oldest store of the running thread reaches memory, as part of its last step. */
 void pal_make_room(void)
 {
-    struct thread *self = pal.self;
-    pal_hide();
-    if (self->oldest) {
-        update(self, self->oldest, 0);
-    }
-    pal_show(self);
+    update(pal.self, pal.self->oldest, 0);
 }
 
 /* Adds the pending stores of a thread to a hash. No buffer is shown. */

@@ -307,7 +307,9 @@ EXPORT int pthread_spin_unlock(pthread_spinlock_t *lock)
 {
     pal_event((uint64_t)lock, HEAD(K_STORE, O_RELEASE, 4), CALLER);
     *lock = 1;
-    if (!pal.self->pending) {
+    if (pal.self->pending) {
+        pal_wakes();
+    } else {
         pal_changed((const void *)lock);
     }
     return 0;

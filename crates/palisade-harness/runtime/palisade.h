@@ -244,6 +244,7 @@ struct runtime {
     struct thread *threads[MAX_THREADS];
     struct thread *ready[MAX_THREADS];
     struct thread *loaded[MAX_THREADS];
+    struct thread *by_number[MAX_THREADS];
 };
 
 extern struct runtime pal;
@@ -282,6 +283,7 @@ uint32_t *pal_pending_asleep(uint32_t store);
 int pal_is_full(const struct thread *thread);
 uint64_t pal_mix_pending(const struct thread *owner, uint64_t state, uint64_t (*mix)(uint64_t, uint64_t));
 void pal_make_room(void);
+void pal_wakes(void);
 
 /* endless.c */
 void pal_begin_endless(void);

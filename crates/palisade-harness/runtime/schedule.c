@@ -143,6 +143,7 @@ void pal_add_thread(struct thread *thread)
         thread->buffer_priority = (int)(1 + (pal_next_random() >> 40));
     }
     pal.threads[pal.thread_count++] = thread;
+    pal.by_number[thread->number] = thread;
     pal.live++;
     pal_ready(thread, 1);
 }
@@ -343,11 +344,11 @@ static struct actor random_update(void)
         int updates = !threads || pal_next_random() % (threads + buffers) >= threads;
         return updates ? buffer_of(owner) : (struct actor){NULL, 0};
     }
-    for (uint64_t i = 0; i < buffers; i++) {
-        uint32_t store = pal_not_held(pal.loaded[i]);
-        if (store) {
-            return (struct actor){pal.loaded[i], store};
-        }
+    /* Stores that are not held back have reached memory already, except those after the last step. */
+    struct thread *last = pal.last.pending ? pal.last.thread : pal.self;
+    uint32_t store = pal_not_held(last);
+    if (store) {
+        return (struct actor){last, store};
     }
     return !threads || random % RELEASE == 0 ? buffer_of(owner) : (struct actor){NULL, 0};
 }
@@ -406,16 +407,6 @@ static void log_stray(uint32_t number)
     }
 }
 
-static struct thread *by_number(uint32_t number)
-{
-    for (int i = 0; i < pal.thread_count; i++) {
-        if (pal.threads[i]->number == number) {
-            return pal.threads[i];
-        }
-    }
-    return NULL;
-}
-
 /* A store as a schedule names it. */
 static uint32_t pending_of(const struct thread *thread, uint32_t position)
 {
@@ -428,7 +419,7 @@ static uint32_t pending_of(const struct thread *thread, uint32_t position)
 /* The actor of a schedule, if it can take a step now. */
 static struct actor named(uint32_t name)
 {
-    struct thread *thread = by_number(name & ((1u << ACTOR_BITS) - 1));
+    struct thread *thread = pal.by_number[name & ((1u << ACTOR_BITS) - 1)];
     uint32_t position = name >> ACTOR_BITS;
     if (!thread) {
         return (struct actor){NULL, 0};
@@ -442,7 +433,7 @@ static struct actor named(uint32_t name)
 
 static void put_to_sleep(uint32_t name)
 {
-    struct thread *thread = by_number(name & ((1u << ACTOR_BITS) - 1));
+    struct thread *thread = pal.by_number[name & ((1u << ACTOR_BITS) - 1)];
     uint32_t position = name >> ACTOR_BITS;
     if (thread && !position) {
         thread->asleep = 1;

@@ -229,8 +229,9 @@ pub struct Schedule {
     pub strategy: Strategy,
     /// The seed.
     pub seed: u64,
-    /// The memory model whose store buffers threads had.
-    pub model: Model,
+    /// The memory model whose store buffers threads had; `None` if they had none and the question was whether
+    /// buffers can make a difference.
+    pub model: Option<Model>,
     /// The turns, with threads numbered in the order in which they were started.
     pub turns: Turns,
 }
@@ -257,8 +258,8 @@ impl fmt::Display for Schedule {
         writeln!(f, "shows {}", escaped(&self.shows))?;
         writeln!(f, "strategy {}", self.strategy)?;
         writeln!(f, "seed {}", self.seed)?;
-        if self.model != Model::Sc {
-            writeln!(f, "model {}", self.model.name())?;
+        if let Some(model) = self.model {
+            writeln!(f, "model {}", model.name())?;
         }
         for line in self.turns.turns.chunks(TURNS_PER_LINE) {
             let turns: Vec<String> =
@@ -277,7 +278,7 @@ impl Schedule {
             shows: String::new(),
             strategy: Strategy::Random,
             seed: 0,
-            model: Model::Sc,
+            model: None,
             turns: Turns::default(),
         };
         let wrong = |line: usize, problem: &str| ScheduleError { line, problem: problem.to_owned() };
@@ -301,7 +302,7 @@ impl Schedule {
                 }
                 "model" => {
                     let known = Model::ALL.into_iter().find(|model| model.name() == rest);
-                    schedule.model = known.ok_or_else(|| wrong(number, "unknown memory model"))?;
+                    schedule.model = Some(known.ok_or_else(|| wrong(number, "unknown memory model"))?);
                 }
                 "turns" => {
                     for word in rest.split_whitespace() {
@@ -395,7 +396,7 @@ mod tests {
             shows: "a violation".into(),
             strategy: Strategy::Pct { depth: 3 },
             seed: 7,
-            model: Model::Pso,
+            model: Some(Model::Pso),
             turns: turns("0*12 1*1 b1*2 2*5 b2.7*1 1*100000"),
         };
         assert_eq!(Schedule::parse(&schedule.to_string()), Ok(schedule.clone()));

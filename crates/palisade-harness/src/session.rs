@@ -413,14 +413,14 @@ impl Session {
             .is_some_and(|found| name_failure(hello, symbols, &numbers, &found, execution).is_same(failure))
     }
 
-    /// The schedule of an execution, to be written to a file.
-    pub fn schedule(&self, first: &First, shows: String) -> Schedule {
+    /// The schedule of an execution, to be written to a file, and whether it answers the question of robustness.
+    pub fn schedule(&self, first: &First, shows: String, is_robustness: bool) -> Schedule {
         Schedule {
             program: self.program.command.clone(),
             shows,
             strategy: first.strategy,
             seed: first.seed,
-            model: self.options.model,
+            model: (!is_robustness).then_some(self.options.model),
             turns: first.turns.clone().unwrap_or_default(),
         }
     }

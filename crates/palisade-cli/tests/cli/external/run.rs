@@ -89,7 +89,7 @@ fn cc(scratch: &Scratch, args: &[&str]) -> Ran {
 #[test]
 fn violations_are_reported_and_their_schedule_is_kept() {
     let scratch = compiled("run_violations", BUFFERING);
-    scratch.run(&["run", "--schedules", "200", "--", "./t"]).exits(1).complains("").prints(str![[r#"
+    scratch.run(&["run", "--robust", "--schedules", "200", "--", "./t"]).exits(1).complains("").prints(str![[r#"
 violations  ./t: [..] under TSO, [..] under PSO, 200 schedules, [..] events
 
 TSO (in [..] schedules, first with --seed [..]), PSO (in [..] schedules, first with --seed [..])
@@ -107,6 +107,7 @@ violations  ./t: [..] under TSO, [..] under PSO, 1 schedule, [..] events
 "#]]);
     let json = scratch.run(&[
         "run",
+        "--robust",
         "--format",
         "json",
         "--no-save",
@@ -128,9 +129,64 @@ violations  ./t: [..] under TSO, [..] under PSO, 1 schedule, [..] events
     assert_eq!((&violation["store"]["file"], &violation["pso"]), (&"t.c".into(), &serde_json::Value::Null));
     let seed = violation["tso"]["seed"].to_string();
     // The seed repeats it.
-    scratch.run(&["run", "-q", "--no-save", "--schedules", "1", "--seed", &seed, "--", "./t"]).exits(1);
+    let again = ["run", "--robust", "-q", "--no-save", "--schedules", "1", "--seed", &seed, "--", "./t"];
+    scratch.run(&again).exits(1);
     let sarif: serde_json::Value = serde_json::from_str(&scratch.read("out.sarif")).expect("SARIF is JSON");
     assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "tso-violation");
+}
+
+/// Both threads go on although each has stored before it loads.
+fn asserting() -> String {
+    BUFFERING.replace("#include", "#include <assert.h>\n#include").replace("return 0;", "assert(r[0] || r[1]);\n    return 0;")
+}
+
+#[test]
+fn failures_that_need_store_buffers() {
+    let scratch = compiled("run_buffers", &asserting());
+    scratch.run(&["run", "--model", "sc", "--schedules", "200", "--no-save", "-q", "--", "./t"]).exits(0);
+    scratch.run(&["run", "--schedules", "200", "--", "./t"]).exits(4).complains("").prints(str![[r#"
+failed  ./t: assertion, 200 schedules, [..] events
+
+t.c:13: assertion `r[0] || r[1]` failed in main (in [..] schedules, first with --seed [..])
+  with store buffers (TSO, PSO); not seen without them
+  t.c:13:5   assert(r[0] || r[1]);  here
+  t.c:[..]  static void *[..]  this store was still in the store buffer
+  t.c:[..]  static void *[..]  when this load read memory
+...
+not robust: [..] schedules were not sequentially consistent. This alone is not an error.
+...
+The schedule is in t.schedule: repeat it with `palisade run --replay t.schedule`.
+
+"#]]);
+    assert!(scratch.read("t.schedule").contains("\nmodel tso\n"));
+    scratch.run(&["run", "-q", "--replay", "t.schedule"]).exits(4);
+    // The exhaustive search shows that there is no other way.
+    let fixed = ["run", "--strategy", "exhaustive", "--no-save", "--format", "json", "--", "./t"];
+    let json: serde_json::Value = serde_json::from_str(&scratch.run(&fixed).exits(4).stdout).expect("JSON");
+    let failure = &json["failures"][0];
+    assert_eq!((&failure["possible_under"], &failure["only_with_store_buffers"]), (&"tso".into(), &true.into()));
+    assert_eq!((&json["question"], &json["model"]), (&"failures".into(), &"tso".into()));
+    assert_eq!(failure["reorderings"][0]["store"]["file"], "t.c", "{failure}");
+    // Without the assertion, this alone is not an error.
+    let scratch = compiled("run_not_robust", BUFFERING);
+    scratch.run(&["run", "--strategy", "exhaustive", "--no-save", "--", "./t"]).exits(0).prints(str![[r#"
+clean  ./t: all 4 partial orders, [..] events
+
+not robust: 1 schedule was not sequentially consistent. This alone is not an error.
+...
+"#]]);
+}
+
+#[test]
+fn options_about_store_buffers_that_do_not_go_together() {
+    let scratch = compiled("run_options", BUFFERING);
+    let check = |args: &[&str], problem: &str| {
+        let ran = scratch.run(&[&["run", "--no-save"], args, &["--", "./t"]].concat()).exits(2);
+        assert!(ran.stderr.starts_with("error[unsuitable-options]") && ran.stderr.contains(problem), "{}", ran.stderr);
+    };
+    check(&["--robust", "--model", "sc"], "--model sc has none");
+    check(&["--interlocked", "own-address"], "is about violations under PSO");
+    scratch.run(&["run", "-q", "--robust", "--model", "pso", "--interlocked", "own-address", "--no-save", "--", "./t"]).exits(1);
 }
 
 /// Touches a different cell in every process.
@@ -158,6 +214,12 @@ int main(void)
 fn a_program_that_does_not_repeat_is_unknown_with_the_first_event_that_differed() {
     let scratch = compiled("run_process_id", PROCESS_ID);
     scratch.run(&["run", "--no-save", "--strategy", "exhaustive", "--", "./t"]).exits(3).prints(str![[r#"
+...
+The program did not behave the same when its threads took the same turns again. [..]
+...
+"#]]);
+    let fixed = ["run", "--model", "sc", "--no-save", "--strategy", "exhaustive", "--", "./t"];
+    scratch.run(&fixed).exits(3).prints(str![[r#"
 unknown  ./t: [..] partial order[..], not all, [..] events
 
 The program did not behave the same when its threads took the same turns again. After [..] steps, thread 1 was expected to store 4 bytes at [..] (t.c:7[..] in run), but was about to store 4 bytes at [..] (t.c:7[..] in run). It depends on something that the scheduler does not decide or see: [..]
@@ -165,7 +227,8 @@ The program did not behave the same when its threads took the same turns again. 
   t.c:7[..]  cells[getpid() % 65521 + 1] = 1;  happened: store 4 bytes at [..]
 
 "#]]);
-    let arguments = ["run", "--format", "json", "--no-save", "--strategy", "exhaustive", "--", "./t"];
+    let arguments =
+        ["run", "--model", "sc", "--format", "json", "--no-save", "--strategy", "exhaustive", "--", "./t"];
     let json = scratch.run(&arguments).exits(3);
     let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
     let divergence = &json["divergence"];
@@ -209,6 +272,7 @@ fn failures_and_races() {
 failed  ./t: deadlock, 100 schedules, [..] events
 
 deadlock: thread 0 waits at t.c:6:5 in two; thread 1 waits at t.c:6:5 in two (in [..] schedules, first with --seed [..])
+  on any machine: it does not depend on store buffers
   t.c:6:5  pthread_mutex_lock(second);  thread 0 waits here
   t.c:6:5  pthread_mutex_lock(second);  thread 1 waits here
 
@@ -233,8 +297,14 @@ data race (in 20 schedules, first with --seed 0)
 }
 
 #[test]
-fn programs_that_do_not_end_are_unknown() {
+fn programs_that_do_not_end() {
     let scratch = compiled("run_endless", ENDLESS);
+    // Long enough to see that it waits forever, or too short for that.
+    scratch.run(&["run", "--schedules", "3", "--no-save", "-q", "--", "./t"]).exits(4).prints(str![[r#"
+failed  ./t: deadlock, 3 schedules, [..] events
+
+"#]]);
+    let scratch = compiled("run_counts", &ENDLESS.replace("while (!never) {}", "for (;;) never++;"));
     scratch.run(&["run", "--max-steps", "1000", "--no-save", "-q", "--", "./t"]).exits(3).prints(str![[r#"
 unknown  ./t: step limit, [..] schedules, [..] events
 
@@ -258,6 +328,7 @@ the execution was ended at its time limit (in [..] schedules, first with --seed 
     scratch
         .run(&["run", "--timeout", "0.5", "--no-save", "-q", "--max-steps", "1000000000", "--", "./t"])
         .exits(3);
+    let scratch = compiled("run_endless", ENDLESS);
     scratch.run(&["run", "--strategy", "exhaustive", "--no-save", "-q", "--", "./t"]).exits(4).prints(str![
         [r#"
 failed  ./t: deadlock, the only partial order, [..] events
@@ -310,7 +381,8 @@ fn an_execution_gets_its_time_limit_only_once() {
 
 /// Interrupts a run once its program has been started this many times.
 fn interrupted(scratch: &Scratch, started: u64) -> Ran {
-    let args = ["run", "--schedules", "1000000000", "--max-steps", "1000000000000", "--no-save", "--", "./t"];
+    let args =
+        ["run", "--robust", "--schedules", "1000000000", "--max-steps", "1000000000000", "--no-save", "--", "./t"];
     let mut command = scratch.command(&args);
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command can be started");
@@ -352,7 +424,8 @@ fn ctrl_c_reports_what_is_known_and_leaves_nothing_behind() {
     assert!(ran.stdout.starts_with("violations  ./t: "), "{}", ran.stdout);
     assert!(ran.stdout.contains("The run was stopped; this report covers "), "{}", ran.stdout);
     // In the middle of an execution that never ends.
-    let scratch = compiled("run_interrupted_once", &noting(ENDLESS));
+    let counts = ENDLESS.replace("while (!never) {}", "for (;;) never++;");
+    let scratch = compiled("run_interrupted_once", &noting(&counts));
     let ran = interrupted(&scratch, 1).exits(3);
     assert!(ran.stdout.starts_with("unknown  ./t: "), "{}", ran.stdout);
     assert!(ran.stdout.contains("The run was stopped; this report covers "), "{}", ran.stdout);
@@ -396,7 +469,7 @@ fn what_an_execution_shows_before_it_is_cut_off_counts() {
     };
     check(&["--jobs", "1"], "data race");
     check(&["--jobs", "3"], "data race");
-    check(&["--strategy", "random", "--jobs", "2"], "violations  ./t: ");
+    check(&["--strategy", "random", "--jobs", "2", "--robust"], "violations  ./t: ");
     // Ctrl-C, once something was found.
     let noting = EARLY.replace(
         "atomic_fetch_add(&x, 1);",
@@ -491,7 +564,7 @@ fn no_other_users_cache_is_used() {
         command.envs(set.iter().copied());
         let ran = Ran::new(command.output().expect("the command can be started"));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        scratch.run(&["run", "-q", "--schedules", "50", "--no-save", "--", "./t"]).exits(1);
+        scratch.run(&["run", "--robust", "-q", "--schedules", "50", "--no-save", "--", "./t"]).exits(1);
         ran.stderr
     };
     // The folder in which the tests run may be open to everyone; this one is not.
@@ -550,7 +623,7 @@ fn two_compilers_at_once() {
         assert!(child.wait().expect("it ends").success());
     }
     for program in ["./a", "./b", "./c"] {
-        scratch.run(&["run", "-q", "--schedules", "50", "--no-save", "--", program]).exits(1);
+        scratch.run(&["run", "--robust", "-q", "--schedules", "50", "--no-save", "--", program]).exits(1);
     }
 }
 
@@ -634,6 +707,7 @@ fn memory_of_many_threads_and_addresses() {
         let ran = scratch
             .run(&[
                 "run",
+                "--robust",
                 "--no-save",
                 "--memory",
                 "0.0625",

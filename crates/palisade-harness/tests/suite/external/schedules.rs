@@ -59,7 +59,7 @@ fn files_are_replayed_and_shortened() {
         shows: "a violation".into(),
         strategy: found.first.strategy,
         seed: found.first.seed,
-        model: Model::Sc,
+        model: None,
         turns: found.first.turns.clone().expect("a short execution"),
     };
     let read = Schedule::parse(&schedule.to_string()).expect("what was written can be read");
