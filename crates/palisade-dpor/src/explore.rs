@@ -328,8 +328,10 @@ impl<S: Subject> Search<'_, S> {
             }
         }
         for process in 0..self.subject.processes() {
+            // In an execution that was cut, a process may also wait for a buffer.
             if let Next::Waiting(footprint) = self.subject.next(process)
                 && footprint.waits
+                && footprint.after.iter().all(|&step| self.history.has(step))
             {
                 let position = self.history.steps.len();
                 self.reverse_waiting_races(Late { process, footprint: &footprint, position });

@@ -90,6 +90,11 @@ impl History {
         Some(step)
     }
 
+    /// Whether a step was taken.
+    pub fn has(&self, step: StepId) -> bool {
+        self.count(step.process as usize) >= step.number as usize
+    }
+
     /// Where a step was taken.
     fn position_of(&self, step: StepId) -> Option<usize> {
         self.positions.get(step.process as usize)?.get((step.number as usize).checked_sub(1)?).copied()
@@ -115,11 +120,7 @@ impl History {
         let mut clock = self.base_clock(late);
         let mut races = Vec::new();
         if !footprint.touches.is_empty() || footprint.everything {
-            let next = Party {
-                process,
-                footprint: &footprint,
-                knows: |step: StepId| self.count(step.process as usize) >= step.number as usize,
-            };
+            let next = Party { process, footprint: &footprint, knows: |step: StepId| self.has(step) };
             // From the latest step back. A step that happens before a later conflicting step does not race.
             for (position, step) in self.steps.iter().enumerate().rev() {
                 if !knows(&clock, step.id()) && conflict(step.party(), next) {

@@ -331,3 +331,17 @@ fn differential_preemptions() {
         }
     }
 }
+
+/// Executions that are cut may leave stores in buffers, and threads that wait for them.
+#[test]
+fn cut_executions() {
+    let code = || vec![store(0, 1), load(0, 1), store(1, 1), Op::Lock(0), load(1, 0), Op::Unlock(0)];
+    for steps in 1..14 {
+        let mut machine = Machine::new(vec![code(), code()], Model::Tso, 2, 1);
+        let summary = explore(&mut machine, Limits { steps, ..Limits::default() }, |_, execution| {
+            assert!(execution.steps.len() <= steps);
+            ControlFlow::Continue(())
+        });
+        assert!(summary.executions > 0 && !summary.is_complete(), "{steps}: {summary:?}");
+    }
+}
