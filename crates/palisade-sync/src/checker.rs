@@ -1,15 +1,21 @@
-//! Runs a closure under many schedules, or once per partial order, and monitors its memory accesses.
+//! Runs a closure under many schedules, or once per partial order, with the store buffers of a memory model.
+//!
+//! A failure in an execution that is not sequentially consistent may still be possible on any machine, in
+//! another execution. So the same schedules are tried without store buffers. If these were all partial orders,
+//! and none of them fails in the same way, the failure is one that only store buffers cause.
 
-use crate::outcome::{Coverage, Failed, Outcome, ViolationReport};
+use crate::outcome::{Coverage, Machines, Outcome};
+use crate::runtime::buffers::Buffers;
 use crate::runtime::schedule::Schedule;
 use crate::runtime::session::Session;
 use crate::runtime::state::{End, Failure};
 use crate::runtime::strategy::{Follow, Strategy};
-use crate::runtime::{Finished, execute};
-use palisade_dpor::{Executions, Limits, Recording, Request, explore_executions, explore_preemptions};
+use crate::runtime::{Finished, Setting, execute};
+use crate::tally::Tally;
+use palisade_dpor::{
+    Executions, Limits, Preference, Recording, Request, explore_executions, explore_preemptions,
+};
 use palisade_memory::{Interlocked, Model};
-use palisade_monitor::{Monitor, Violation};
-use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,11 +41,12 @@ pub use Schedules::{Exhaustive, Pct, Random};
 #[derive(Clone, Debug)]
 pub struct Checker {
     schedules: u64,
-    strategy: Schedules,
+    pub(crate) strategy: Schedules,
     seed: u64,
-    model: Model,
-    interlocked: Interlocked,
-    steps: usize,
+    pub(crate) model: Model,
+    pub(crate) robust: bool,
+    pub(crate) interlocked: Interlocked,
+    pub(crate) steps: usize,
     preemptions: Option<usize>,
     watch: Duration,
 }
@@ -51,6 +58,7 @@ impl Default for Checker {
             strategy: Random,
             seed: 0,
             model: Model::Tso,
+            robust: false,
             interlocked: Interlocked::WholeBuffer,
             steps: 20_000,
             preemptions: None,
@@ -65,7 +73,7 @@ const TRIES_TO_SHORTEN: usize = 60;
 const MAX_RESTARTS: usize = 20;
 
 impl Checker {
-    /// 1000 random schedules, monitored for TSO.
+    /// 1000 random schedules, with the store buffers of TSO.
     pub fn new() -> Checker {
         Checker::default()
     }
@@ -86,9 +94,17 @@ impl Checker {
         Checker { seed, ..self }
     }
 
-    /// The memory model whose violations are reported. With [`Model::Sc`] nothing is monitored.
+    /// The memory model whose store buffers the test runs with. The default is [`Model::Tso`]; with
+    /// [`Model::Sc`] there are none.
     pub fn model(self, model: Model) -> Checker {
         Checker { model, ..self }
+    }
+
+    /// Asks another question: whether store buffers can add behaviour at all, harmful or not. The test runs
+    /// without store buffers, and monitors report where its executions could stop being sequentially
+    /// consistent under the model.
+    pub fn robust(self) -> Checker {
+        Checker { robust: true, ..self }
     }
 
     /// What locked instructions wait for under PSO.
@@ -101,7 +117,8 @@ impl Checker {
         Checker { steps, ..self }
     }
 
-    /// With [`Exhaustive`]: all schedules with at most this many preemptions, instead of all partial orders.
+    /// With [`Exhaustive`]: all schedules with at most this many preemptions and delayed stores, instead of
+    /// all partial orders. A store is delayed if it has not reached memory before the next step of a thread.
     pub fn preemptions(self, preemptions: usize) -> Checker {
         Checker { preemptions: Some(preemptions), ..self }
     }
@@ -141,34 +158,62 @@ impl Checker {
     /// Runs the test and returns the outcome.
     pub fn check(&self, code: impl Fn() + Send + Sync + 'static) -> Outcome {
         let code: Arc<dyn Fn() + Send + Sync> = Arc::new(code);
-        match self.strategy {
-            Exhaustive => self.search(&code),
-            Random | Pct { .. } => self.sample(&code),
-        }
+        let (mut tally, session, coverage) = self.run_all(&code, self.buffered(), None);
+        self.classify(&code, &mut tally);
+        self.shorten(&code, &mut tally);
+        tally.outcome(session, coverage)
     }
 
-    /// Runs one schedule again. Steps that are not possible are left out, and after its end the thread that
-    /// ran last continues.
+    /// Runs one schedule again. Turns that are not possible are left out. After its end stores reach memory at
+    /// once, and the thread that ran last continues.
     pub fn replay(&self, schedule: &Schedule, code: impl Fn() + Send + Sync + 'static) -> Outcome {
         let code: Arc<dyn Fn() + Send + Sync> = Arc::new(code);
-        let strategy = Strategy::Follow(Follow::new(schedule.0.clone(), Vec::new(), true));
-        let mut tally = Tally::new(self);
-        let ran = execute(&code, strategy, Session::default(), false, self.steps, self.watch);
+        let strategy = Strategy::Follow(Follow::schedule(schedule.0.clone()));
+        let mut tally = Tally::new(self, None);
+        let ran = execute(&code, strategy, Session::default(), self.setting(self.buffered()));
         tally.add(&ran, None);
         tally.outcome(ran.state.session, Coverage::Sampled)
     }
 
-    fn sample(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
-        let mut tally = Tally::new(self);
+    /// The model whose store buffers the test runs with. Robustness is decided on executions without any.
+    fn buffered(&self) -> Model {
+        if self.robust { Model::Sc } else { self.model }
+    }
+
+    fn setting(&self, model: Model) -> Setting {
+        let buffers = Buffers::new(model, self.interlocked);
+        Setting { records: false, buffers, max_steps: self.steps, watch: self.watch }
+    }
+
+    /// Runs all schedules with the store buffers of a model, until one fails, or fails in a given way.
+    fn run_all(
+        &self,
+        code: &Arc<dyn Fn() + Send + Sync>,
+        model: Model,
+        like: Option<Failure>,
+    ) -> (Tally<'_>, Session, Coverage) {
+        match self.strategy {
+            Exhaustive => self.search(code, model, like),
+            Random | Pct { .. } => self.sample(code, model, like),
+        }
+    }
+
+    fn sample(
+        &self,
+        code: &Arc<dyn Fn() + Send + Sync>,
+        model: Model,
+        like: Option<Failure>,
+    ) -> (Tally<'_>, Session, Coverage) {
+        let mut tally = Tally::new(self, like);
         let mut session = Session::default();
         let mut longest = 64;
         for number in 0..self.schedules {
             let seed = self.seed.wrapping_add(number);
             let strategy = match self.strategy {
                 Pct { depth } => Strategy::pct(seed, depth, longest),
-                _ => Strategy::random(seed),
+                _ => Strategy::random(seed, model != Model::Sc),
             };
-            let ran = execute(code, strategy, session, false, self.steps, self.watch);
+            let ran = execute(code, strategy, session, self.setting(model));
             longest = longest.max(ran.state.schedule.0.len());
             let fine = tally.add(&ran, Some(seed));
             session = ran.state.session;
@@ -176,16 +221,20 @@ impl Checker {
                 break;
             }
         }
-        self.shorten(code, &mut tally);
-        tally.outcome(session, Coverage::Sampled)
+        (tally, session, Coverage::Sampled)
     }
 
-    fn search(&self, code: &Arc<dyn Fn() + Send + Sync>) -> Outcome {
+    fn search(
+        &self,
+        code: &Arc<dyn Fn() + Send + Sync>,
+        model: Model,
+        like: Option<Failure>,
+    ) -> (Tally<'_>, Session, Coverage) {
         let mut session = Session::default();
         let mut restarts = 0;
         loop {
-            let mut tally = Tally::new(self);
-            let mut runner = Runner { checker: self, code, session, ran: None, not_a_wait: false };
+            let mut tally = Tally::new(self, like.clone());
+            let mut runner = Runner { checker: self, model, code, session, ran: None, not_a_wait: false };
             let limits = Limits { steps: self.steps, executions: self.schedules };
             let coverage = runner.explore(&mut tally, limits, self.preemptions);
             session = runner.session;
@@ -194,8 +243,31 @@ impl Checker {
                 session.waits.clear();
                 continue;
             }
-            self.shorten(code, &mut tally);
-            return tally.outcome(session, coverage);
+            return (tally, session, coverage);
+        }
+    }
+
+    /// If the execution that failed is not sequentially consistent: looks for the same failure without store
+    /// buffers.
+    fn classify(&self, code: &Arc<dyn Fn() + Send + Sync>, tally: &mut Tally<'_>) {
+        let Some(failed) = &mut tally.failed else { return };
+        if !matches!(failed.machines, Some(Machines::Buffered { .. })) {
+            return;
+        }
+        let (without, _, coverage) = self.run_all(code, Model::Sc, Some(failed.failure.clone()));
+        if let Some(found) = without.failed {
+            failed.machines = Some(Machines::Any);
+            // The same execution on a machine with buffers, in which stores reach memory at once.
+            let strategy = Strategy::Follow(Follow::without_buffers(found.schedule.0));
+            let ran = execute(code, strategy, Session::default(), self.setting(self.buffered()));
+            if matches!(&ran.end, End::Failed(failure) if failure.is_like(&failed.failure)) {
+                failed.schedule = ran.state.reported_schedule();
+                failed.seed = None;
+            }
+        } else if coverage == Coverage::Complete {
+            failed.machines = Some(Machines::OnlyBuffered);
+        } else {
+            failed.machines = Some(Machines::Buffered { without: without.executions });
         }
     }
 
@@ -209,7 +281,7 @@ impl Checker {
         let mut tries = 0;
         'again: loop {
             let groups: Vec<Vec<_>> =
-                failed.schedule.0.chunk_by(|a, b| a.process == b.process).map(<[_]>::to_vec).collect();
+                (failed.schedule.0).chunk_by(|a, b| a.thread() == b.thread()).map(<[_]>::to_vec).collect();
             for at in 1..groups.len() {
                 // Two groups swap places, so that one of them becomes adjacent to another group of its own
                 // thread.
@@ -223,11 +295,13 @@ impl Checker {
                     return;
                 }
                 tries += 1;
-                let strategy = Strategy::Follow(Follow::new(shorter.0, Vec::new(), true));
-                let ran = execute(code, strategy, Session::default(), false, self.steps, self.watch);
+                let strategy = Strategy::Follow(Follow::schedule(shorter.0));
+                let ran = execute(code, strategy, Session::default(), self.setting(self.buffered()));
                 let schedule = ran.state.reported_schedule();
                 let same = matches!(&ran.end, End::Failed(failure) if failure.is_like(&failed.failure));
-                if same && schedule.switches() < failed.schedule.switches() {
+                let any_machine =
+                    failed.machines != Some(Machines::Any) || ran.state.trace.violation().is_none();
+                if same && any_machine && schedule.switches() < failed.schedule.switches() {
                     failed.schedule = schedule;
                     continue 'again;
                 }
@@ -237,106 +311,10 @@ impl Checker {
     }
 }
 
-/// The results so far.
-struct Tally<'a> {
-    checker: &'a Checker,
-    executions: u64,
-    steps: u64,
-    events: u64,
-    cut: u64,
-    violating: u64,
-    partial_orders: u64,
-    violations: FxHashMap<Violation, (u64, u64, Schedule, Option<u64>)>,
-    failed: Option<Failed>,
-}
-
-impl Tally<'_> {
-    fn new(checker: &Checker) -> Tally<'_> {
-        Tally {
-            checker,
-            executions: 0,
-            steps: 0,
-            events: 0,
-            cut: 0,
-            violating: 0,
-            partial_orders: 0,
-            violations: FxHashMap::default(),
-            failed: None,
-        }
-    }
-
-    /// Adds an execution. Returns false if it failed in a way that does not depend on the memory model.
-    fn add(&mut self, ran: &Finished, seed: Option<u64>) -> bool {
-        self.executions += 1;
-        self.steps += ran.state.schedule.0.len() as u64;
-        self.events += ran.state.events.len() as u64;
-        if self.checker.model != Model::Sc {
-            self.monitor(ran, seed);
-        }
-        let failure = match &ran.end {
-            End::Failed(failure) => failure.clone(),
-            End::Cut => {
-                self.cut += 1;
-                if self.checker.strategy == Exhaustive {
-                    return true;
-                }
-                Failure::Long(self.checker.steps)
-            }
-            _ => return true,
-        };
-        self.failed = Some(Failed { failure, schedule: ran.state.reported_schedule(), seed });
-        false
-    }
-
-    fn monitor(&mut self, ran: &Finished, seed: Option<u64>) {
-        let mut monitor = Monitor::new(self.checker.interlocked);
-        monitor.take_all(&ran.state.events);
-        let mut any = false;
-        for (violation, _) in monitor.violations().sorted() {
-            if violation.model != self.checker.model {
-                continue;
-            }
-            any = true;
-            let number = self.violations.len() as u64;
-            let new = || (number, 0, ran.state.reported_schedule(), seed);
-            self.violations.entry(violation).or_insert_with(new).1 += 1;
-        }
-        self.violating += u64::from(any);
-    }
-
-    fn outcome(self, session: Session, coverage: Coverage) -> Outcome {
-        let mut violations: Vec<_> = self.violations.into_iter().collect();
-        violations.sort_by_key(|(_, (number, ..))| *number);
-        let report =
-            |(violation, (_, executions, schedule, seed)): (Violation, (u64, u64, Schedule, Option<u64>))| {
-                ViolationReport {
-                    store: session.place(violation.store),
-                    previous: session.place(violation.previous),
-                    access: session.place(violation.access),
-                    executions,
-                    schedule,
-                    seed,
-                }
-            };
-        Outcome {
-            model: self.checker.model,
-            executions: self.executions,
-            partial_orders: (self.checker.strategy == Exhaustive).then_some(self.partial_orders),
-            violating: self.violating,
-            steps: self.steps,
-            events: self.events,
-            cut: self.cut,
-            coverage,
-            violations: violations.into_iter().map(report).collect(),
-            failed: self.failed,
-            waits: session.waits.iter().map(|&instruction| session.place(instruction)).collect(),
-        }
-    }
-}
-
 /// Runs the closure for a search.
 struct Runner<'a> {
     checker: &'a Checker,
+    model: Model,
     code: &'a Arc<dyn Fn() + Send + Sync>,
     session: Session,
     ran: Option<Finished>,
@@ -346,10 +324,12 @@ struct Runner<'a> {
 
 impl Executions for Runner<'_> {
     fn run(&mut self, request: &Request<'_>) -> Recording {
-        let follow = Follow::new(request.choices.to_vec(), request.asleep.to_vec(), false);
+        let eager = request.preference == Preference::SameProcess;
+        let follow = Follow::search(request.choices.to_vec(), request.asleep.to_vec(), eager);
         let session = std::mem::take(&mut self.session);
         let strategy = Strategy::Follow(follow);
-        let mut ran = execute(self.code, strategy, session, true, request.steps, self.checker.watch);
+        let setting = Setting { records: true, max_steps: request.steps, ..self.checker.setting(self.model) };
+        let mut ran = execute(self.code, strategy, session, setting);
         self.session = std::mem::take(&mut ran.state.session);
         let mut recording = ran.state.recording.take().unwrap_or_default();
         self.not_a_wait |= ran.end == End::NotAWait;
@@ -379,7 +359,8 @@ impl Runner<'_> {
                 let (within, _) = explore_preemptions(self, most, limits, |runner, _| visit(runner));
                 tally.partial_orders = within.traces;
                 if within.left_out {
-                    bounds.push(format!("schedules with at most {most} preemptions"));
+                    let delays = if self.model == Model::Sc { "" } else { " and delayed stores" };
+                    bounds.push(format!("schedules with at most {most} preemptions{delays}"));
                 }
                 (within.is_complete(), within.stopped, within.cut, within.broken)
             }

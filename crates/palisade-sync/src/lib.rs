@@ -44,13 +44,14 @@ mod object;
 mod outcome;
 mod runtime;
 pub mod sync;
+mod tally;
 pub mod thread;
 
 pub use checker::Schedules::{Exhaustive, Pct, Random};
 pub use checker::{Checker, Schedules};
-pub use outcome::{Coverage, Failed, Failure, Outcome, ViolationReport};
+pub use outcome::{Coverage, Failed, Failure, Machines, Outcome, Reordering, ViolationReport};
 pub use palisade_memory::{Interlocked, Model};
-pub use runtime::schedule::Schedule;
+pub use runtime::schedule::{Schedule, Turn};
 pub use runtime::session::CallSite;
 
 /// Runs a test under 1000 random schedules, monitored for TSO.

@@ -50,18 +50,26 @@ impl Object {
         matches!(self.created, Created::Static)
     }
 
+    /// Its address, if it belongs to the current execution.
+    pub fn current_address(&self, here: &Here) -> Option<u64> {
+        match self.created {
+            Created::Static => Some(STATICS + (std::ptr::from_ref(self).addr() as u64)),
+            Created::In { epoch, address } if epoch == here.run.epoch => Some(address),
+            _ => None,
+        }
+    }
+
     /// Its address in the current execution.
     ///
     /// # Panics
     /// If it does not belong to the current execution.
     #[track_caller]
     pub fn address(&self, here: &Here) -> u64 {
-        match self.created {
-            Created::Static => STATICS + (std::ptr::from_ref(self).addr() as u64),
-            Created::In { epoch, address } if epoch == here.run.epoch => address,
+        match self.current_address(here) {
+            Some(address) => address,
             // During unwinding, addresses are no longer needed.
-            _ if std::thread::panicking() => 0,
-            _ => panic!(
+            None if std::thread::panicking() => 0,
+            None => panic!(
                 "this object is used in a run of palisade_sync but was created outside it: create everything that threads share inside the closure, or in a static with `const_new`"
             ),
         }

@@ -13,8 +13,10 @@ use std::path::Path;
 /// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The memory model whose violations were looked for.
+    /// The memory model.
     pub model: Model,
+    /// Whether the question was robustness ([`Checker::robust`](crate::Checker::robust)).
+    pub is_about_robustness: bool,
     /// The number of executions.
     pub executions: u64,
     /// Distinct partial orders among them, if they are counted.
@@ -29,9 +31,12 @@ pub struct Outcome {
     pub cut: u64,
     /// What was covered.
     pub coverage: Coverage,
-    /// Violations of sequential consistency, in the order in which they were found.
+    /// If the question was robustness: violations of sequential consistency, in the order in which they were
+    /// found.
     pub violations: Vec<ViolationReport>,
-    /// A failure that does not depend on the memory model. The check ends there.
+    /// Executions that are not sequentially consistent. This is not a failure.
+    pub relaxed: Option<Reordering>,
+    /// A failure. The check ends there.
     pub failed: Option<Failed>,
     /// Loops treated as waiting for another thread, each by the access that it repeats.
     pub waits: Vec<CallSite>,
@@ -65,11 +70,44 @@ pub struct ViolationReport {
     pub seed: Option<u64>,
 }
 
+/// A store that reached memory after a later access of its thread took effect, in an execution that is not
+/// sequentially consistent because of it.
+#[derive(Clone, Debug)]
+pub struct Reordering {
+    /// The store.
+    pub store: CallSite,
+    /// The access that overtook it.
+    pub access: CallSite,
+    /// Executions that are not sequentially consistent, because of this or another store.
+    pub executions: u64,
+    /// The schedule of the first one.
+    pub schedule: Schedule,
+    /// The seed of that schedule.
+    pub seed: Option<u64>,
+}
+
+/// On which machines a failure is possible.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Machines {
+    /// On any machine: there is a sequentially consistent execution that fails like this.
+    Any,
+    /// Only on machines with store buffers: all sequentially consistent executions were run, and none of them
+    /// fails like this.
+    OnlyBuffered,
+    /// On machines with store buffers. It is not known whether it is possible without.
+    Buffered {
+        /// The number of executions without store buffers that were run and do not fail like this.
+        without: u64,
+    },
+}
+
 /// A failure, and the schedule that led there.
 #[derive(Clone, Debug)]
 pub struct Failed {
     /// What went wrong.
     pub failure: Failure,
+    /// Where it is possible; `None` if that is not known.
+    pub machines: Option<Machines>,
     /// The schedule, with the fewest switches that were found.
     pub schedule: Schedule,
     /// The seed of the schedule that failed first.
@@ -121,8 +159,9 @@ impl Display for Failure {
                 f,
                 "{thread} does not reach its next palisade_sync operation: it loops without one, or waits for something that the scheduler does not know about"
             ),
-            Failure::Long(steps) => {
-                write!(f, "the test does not end within {steps} steps (`Checker::steps` sets the limit)")
+            Failure::Long { steps, threads } => {
+                write!(f, "no end within {steps} steps (`Checker::steps` sets the limit):")?;
+                list(f, threads, "is at")
             }
         }
     }
@@ -170,6 +209,19 @@ impl Display for Outcome {
         }
         if let Some(failed) = &self.failed {
             writeln!(f, "\n{}", failed.failure)?;
+            match failed.machines {
+                Some(Machines::Any) => writeln!(f, "  on any machine, also without store buffers")?,
+                Some(Machines::OnlyBuffered) => writeln!(
+                    f,
+                    "  only with store buffers ({model}): without them, no execution fails like this"
+                )?,
+                Some(Machines::Buffered { without: 0 }) => writeln!(f, "  with store buffers ({model})")?,
+                Some(Machines::Buffered { without }) => writeln!(
+                    f,
+                    "  with store buffers ({model}): {without} executions without them did not fail like this"
+                )?,
+                None => {}
+            }
             write_schedule(f, &failed.schedule, failed.seed)?;
         }
         for violation in &self.violations {
@@ -184,6 +236,22 @@ impl Display for Outcome {
             }
             writeln!(f, "  in {} of {} executions", violation.executions, self.executions)?;
             write_schedule(f, &violation.schedule, violation.seed)?;
+        }
+        if let Some(relaxed) = &self.relaxed {
+            let verb = if relaxed.executions == 1 { "is" } else { "are" };
+            writeln!(
+                f,
+                "\n{} of {} executions {verb} not sequentially consistent (not a failure), for example:",
+                relaxed.executions, self.executions
+            )?;
+            let rows = [
+                (&relaxed.store, "this store reached memory"),
+                (&relaxed.access, "after this later access of its thread took effect"),
+            ];
+            for (place, text) in rows {
+                writeln!(f, "  {}\n      {text}", Quoted(place))?;
+            }
+            write_schedule(f, &relaxed.schedule, relaxed.seed)?;
         }
         if !self.waits.is_empty() {
             let places: Vec<String> = self.waits.iter().map(ToString::to_string).collect();

@@ -76,6 +76,8 @@ impl Builder {
 /// A new thread of the run, if this is in a run.
 fn start(name: Option<String>, location: &'static Location<'static>) -> Option<Here> {
     let here = here()?;
+    // Starting a thread is a system call, before which all stores reach memory.
+    here.drain((location, "spawn"));
     let instruction = here.instruction(location, "spawn");
     let mut state = here.run.state();
     if state.end.is_some() {
@@ -93,7 +95,7 @@ fn wait_for(thread: usize, location: &'static Location<'static>) {
     let Some(here) = here() else { return };
     let address = State::end_address(thread);
     let footprint = touching(&[(address, 1, Mode::Read)], true);
-    here.step((location, "join"), footprint, Wait::End(thread), |state, by| {
+    here.glance((location, "join"), footprint, Wait::End(thread), |state, by| {
         state.event(here.thread, by, Action::Join(Process(thread as u32)));
         state.progress(here.thread);
     });
@@ -156,9 +158,9 @@ impl<T> JoinHandle<T> {
 fn ended(here: &Here, thread: usize, location: &'static Location<'static>) -> bool {
     let address = State::end_address(thread);
     let footprint = touching(&[(address, 1, Mode::Read)], false);
-    let ended = here.step((location, "is_finished"), footprint, Wait::No, |state, by| {
+    let ended = here.glance((location, "is_finished"), footprint, Wait::No, |state, by| {
         let ended = state.threads[thread].as_ref().is_some_and(|thread| thread.ended);
-        state.look(here.thread, by, Some((address, u64::from(ended))));
+        state.look_at_object(here.thread, by, (address, u64::from(ended)));
         ended
     });
     ended.unwrap_or(true)

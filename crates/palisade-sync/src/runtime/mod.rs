@@ -5,14 +5,17 @@
 //! is chosen, it takes the step and runs freely until its next one. None of this happens outside a run:
 //! [`here`] returns the current thread's place in a run, if it belongs to one.
 
+pub mod buffers;
 pub mod schedule;
 pub mod session;
 pub mod spin;
 pub mod state;
 pub mod strategy;
+pub mod trace;
 
+use buffers::{Buffers, Drain};
 use palisade_dpor::Footprint;
-use palisade_monitor::Action;
+use palisade_monitor::{Action, Instruction};
 use session::{CallSite, Session};
 use state::{End, Failure, Outcomes, Pending, State, Wait};
 use std::any::Any;
@@ -63,34 +66,82 @@ impl Run {
 
 impl Here {
     /// The number of a call site.
-    pub fn instruction(
-        &self,
-        location: &'static Location<'static>,
-        operation: &'static str,
-    ) -> palisade_monitor::Instruction {
+    pub fn instruction(&self, location: &'static Location<'static>, operation: &'static str) -> Instruction {
         self.run.state().session.instruction(CallSite::new(location, operation))
     }
 
-    /// Takes a step: announces it, waits for its turn, and performs it. `None` if the execution is over and
-    /// the thread is being unwound.
+    /// Takes a step of a synchronisation object: announces it, waits for its turn, and performs it. Before
+    /// that, all stores of the thread reach memory. `None` if the execution is over and the thread is being
+    /// unwound.
     pub fn step<R>(
         &self,
         place: (&'static Location<'static>, &'static str),
         footprint: Footprint,
         wait: Wait,
-        perform: impl FnOnce(&mut State, palisade_monitor::Instruction) -> R,
+        perform: impl FnOnce(&mut State, Instruction) -> R,
     ) -> Option<R> {
         self.step_with_outcomes(place, footprint, wait, Outcomes::One, perform)
     }
 
-    /// A step that may have several outcomes.
+    /// The same for a step that may have several outcomes.
     pub fn step_with_outcomes<R>(
         &self,
-        (location, operation): (&'static Location<'static>, &'static str),
+        place: (&'static Location<'static>, &'static str),
         footprint: Footprint,
         wait: Wait,
         outcomes: Outcomes,
-        perform: impl FnOnce(&mut State, palisade_monitor::Instruction) -> R,
+        perform: impl FnOnce(&mut State, Instruction) -> R,
+    ) -> Option<R> {
+        let pending =
+            |instruction, _: &mut State| Pending { wait, outcomes, ..locked(instruction, footprint) };
+        self.announced(place, pending, perform)
+    }
+
+    /// A step that only reads a synchronisation object. Stores may be pending.
+    pub fn glance<R>(
+        &self,
+        place: (&'static Location<'static>, &'static str),
+        footprint: Footprint,
+        wait: Wait,
+        perform: impl FnOnce(&mut State, Instruction) -> R,
+    ) -> Option<R> {
+        let pending =
+            |instruction, _: &mut State| Pending { wait, drain: Drain::No, ..locked(instruction, footprint) };
+        self.announced(place, pending, perform)
+    }
+
+    /// A step on an atomic, or a fence. What it touches, and which stores have to reach memory before, depends
+    /// on the state when it is announced.
+    pub fn atomic<R>(
+        &self,
+        place: (&'static Location<'static>, &'static str),
+        touches: impl FnOnce(&mut State) -> (Footprint, Drain),
+        perform: impl FnOnce(&mut State, Instruction) -> R,
+    ) -> Option<R> {
+        let pending = |instruction, state: &mut State| {
+            let (footprint, drain) = touches(state);
+            Pending { drain, traces_itself: true, ..locked(instruction, footprint) }
+        };
+        self.announced(place, pending, perform)
+    }
+
+    /// If the thread has stored since it last waited for its buffer to be empty: a step that waits for it.
+    /// Returns whether there was such a step.
+    pub fn drain(&self, place: (&'static Location<'static>, &'static str)) -> bool {
+        let state = self.run.state();
+        if state.end.is_some() || state.buffers.undrained(self.thread, Drain::All).is_empty() {
+            return false;
+        }
+        drop(state);
+        self.atomic(place, |_| (Footprint::nothing(), Drain::All), |_, _| ());
+        true
+    }
+
+    fn announced<R>(
+        &self,
+        (location, operation): (&'static Location<'static>, &'static str),
+        pending: impl FnOnce(Instruction, &mut State) -> Pending,
+        perform: impl FnOnce(&mut State, Instruction) -> R,
     ) -> Option<R> {
         let mut state = self.run.state();
         if state.end.is_some() {
@@ -98,7 +149,8 @@ impl Here {
             return self.unwind();
         }
         let instruction = state.session.instruction(CallSite::new(location, operation));
-        state.announce(self.thread, Pending { footprint, wait, instruction, outcomes });
+        let pending = pending(instruction, &mut state);
+        state.announce(self.thread, pending);
         state.decide();
         match self.turn(state) {
             Some(mut state) => Some(perform(&mut state, instruction)),
@@ -136,6 +188,18 @@ impl Here {
             let instruction = state.session.instruction(CallSite::new(location, operation));
             state.event(self.thread, instruction, action);
         }
+    }
+}
+
+/// A step that does not have to wait, except for the stores of its thread to reach memory.
+fn locked(instruction: Instruction, footprint: Footprint) -> Pending {
+    Pending {
+        footprint,
+        wait: Wait::No,
+        instruction,
+        outcomes: Outcomes::One,
+        drain: Drain::All,
+        traces_itself: false,
     }
 }
 
@@ -227,19 +291,31 @@ fn keep_panics() {
     });
 }
 
-/// Runs a closure once. A thread that takes no step for as long as `watch` is abandoned.
+/// How an execution is run.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Whether the steps are recorded for a search.
+    pub records: bool,
+    /// Empty buffers.
+    pub buffers: Buffers,
+    pub max_steps: usize,
+    /// A thread that takes no step for this long is abandoned.
+    pub watch: Duration,
+}
+
+/// Runs a closure once.
 pub fn execute(
     code: &Arc<dyn Fn() + Send + Sync>,
     strategy: Strategy,
     session: Session,
-    records: bool,
-    max_steps: usize,
-    watch: Duration,
+    setting: Setting,
 ) -> Finished {
+    let Setting { records, buffers, max_steps, watch } = setting;
+    let none = Buffers::new(palisade_memory::Model::Sc, palisade_memory::Interlocked::WholeBuffer);
     static EPOCHS: AtomicU64 = AtomicU64::new(1);
     keep_panics();
     let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed);
-    let mut state = State::new(strategy, session, records, max_steps);
+    let mut state = State::new(strategy, session, buffers, records, max_steps);
     // The first thread needs an instruction to begin with; any will do, since it touches nothing.
     state.session.instruction(CallSite {
         file: file!(),
@@ -268,7 +344,7 @@ pub fn execute(
             break;
         }
     }
-    let empty = State::new(Strategy::random(0), Session::default(), false, 0);
+    let empty = State::new(Strategy::random(0, false), Session::default(), none, false, 0);
     let mut finished = std::mem::replace(&mut *state, empty);
     // If a silent thread returns, it finds that the execution is over.
     state.end = Some(End::Stopped);

@@ -32,12 +32,23 @@ impl Display for CallSite {
     }
 }
 
-/// Numbers of instructions and threads, and what is known about loops.
+/// Something that takes steps.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Actor {
+    /// A thread.
+    Thread(usize),
+    /// A store buffer of a thread, by its key.
+    Buffer(usize, u64),
+}
+
+/// Numbers of instructions, threads and processes, and what is known about loops.
 #[derive(Debug, Default)]
 pub struct Session {
     places: Vec<CallSite>,
     by_place: FxHashMap<CallSite, Instruction>,
     threads: FxHashMap<(usize, u32), usize>,
+    /// Threads and buffers are numbered together, for the search.
+    processes: FxHashMap<Actor, usize>,
     /// Loops that turned out to end by themselves.
     pub not_waits: FxHashSet<Instruction>,
     /// Loops treated as waits.
@@ -62,5 +73,11 @@ impl Session {
     pub fn thread(&mut self, parent: usize, child: u32) -> usize {
         let next = self.threads.len() + 1;
         *self.threads.entry((parent, child)).or_insert(next)
+    }
+
+    /// The number of a thread or a buffer as a process of the search.
+    pub fn process(&mut self, actor: Actor) -> usize {
+        let next = self.processes.len();
+        *self.processes.entry(actor).or_insert(next)
     }
 }

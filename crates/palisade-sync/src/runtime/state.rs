@@ -6,12 +6,14 @@
 //! 3. There is a decision before every step that touches what other threads can touch. Only the running
 //!    thread records events; this is checked at every event.
 
-use super::schedule::Schedule;
-use super::session::{CallSite, Session};
+use super::buffers::{Buffers, Drain, Store, Written};
+use super::schedule::{Schedule, Turn};
+use super::session::{Actor, CallSite, Session};
 use super::spin::{Look, Looks};
-use super::strategy::{Candidate, Strategy};
-use palisade_dpor::{Choice, Footprint, Mode, Recording, Touch};
-use palisade_monitor::{Action, Event, Instruction, Process};
+use super::strategy::{Candidate, Position, Strategy};
+use super::trace::Trace;
+use palisade_dpor::{Choice, Footprint, Mode, Recording, StepId, Touch};
+use palisade_monitor::{Action, Bytes, Event, Instruction, Process};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Condvar};
 
@@ -25,6 +27,10 @@ pub struct Pending {
     pub wait: Wait,
     pub instruction: Instruction,
     pub outcomes: Outcomes,
+    /// Which of its stores have to reach memory first.
+    pub drain: Drain,
+    /// Whether the step adds itself to the trace. Otherwise it is added by its footprint.
+    pub traces_itself: bool,
 }
 
 /// How many outcomes a step has.
@@ -141,8 +147,13 @@ pub enum Failure {
     Leak(Vec<(String, CallSite)>),
     /// A thread runs without any operation of this crate.
     Silent(String),
-    /// The execution exceeded this many steps.
-    Long(usize),
+    /// The execution did not end within the limit on steps.
+    Long {
+        /// The limit.
+        steps: usize,
+        /// Each thread that has not ended, with the call site of its next step.
+        threads: Vec<(String, CallSite)>,
+    },
 }
 
 /// The state of an execution.
@@ -150,8 +161,12 @@ pub enum Failure {
 pub struct State {
     pub threads: Vec<Option<Thread>>,
     pub objects: FxHashMap<u64, Object>,
-    /// The content of memory, as far as it was seen.
+    /// The content of memory, as far as it was seen. Objects that are not listed have their initial values.
     memory: FxHashMap<u64, u64>,
+    /// Stores that have not reached memory.
+    pub buffers: Buffers,
+    /// What threads have read and written, if there are buffers.
+    pub trace: Trace,
     pub running: Option<usize>,
     /// Absent only during a decision.
     strategy: Option<Strategy>,
@@ -164,6 +179,11 @@ pub struct State {
     idling: bool,
     idle: u32,
     pub schedule: Schedule,
+    /// The process that took the last step, and the one of the last step of a thread.
+    last: Option<usize>,
+    last_thread: Option<usize>,
+    /// By process, how many steps it has taken.
+    counts: Vec<usize>,
     /// Threads in the order in which they were started.
     order: Vec<usize>,
     max_steps: usize,
@@ -176,11 +196,19 @@ pub struct State {
 
 impl State {
     /// The state before the first step, with only the first thread.
-    pub fn new(strategy: Strategy, session: Session, records: bool, max_steps: usize) -> State {
+    pub fn new(
+        strategy: Strategy,
+        session: Session,
+        buffers: Buffers,
+        records: bool,
+        max_steps: usize,
+    ) -> State {
         let mut state = State {
             threads: Vec::new(),
             objects: FxHashMap::default(),
             memory: FxHashMap::default(),
+            buffers,
+            trace: Trace::default(),
             running: None,
             strategy: Some(strategy),
             recording: records.then(Recording::new),
@@ -188,6 +216,9 @@ impl State {
             idling: false,
             idle: 0,
             schedule: Schedule::default(),
+            last: None,
+            last_thread: None,
+            counts: Vec::new(),
             order: Vec::new(),
             max_steps,
             events: Vec::new(),
@@ -208,6 +239,8 @@ impl State {
             wait: Wait::No,
             instruction: Instruction(0),
             outcomes: Outcomes::One,
+            drain: Drain::No,
+            traces_itself: true,
         };
         self.threads[number] = Some(Thread {
             pending: Some(pending),
@@ -223,8 +256,9 @@ impl State {
         });
         self.live += 1;
         self.order.push(number);
+        let process = self.session.process(Actor::Thread(number));
         if let Some(recording) = &mut self.recording {
-            recording.will(number, Footprint::nothing());
+            recording.will(process, Footprint::nothing());
         }
     }
 
@@ -236,6 +270,7 @@ impl State {
         let number = self.session.thread(parent, child);
         self.add_thread(number, name, Some(instruction));
         self.event(parent, instruction, Action::Start(Process(number as u32)));
+        self.trace.start(parent, number);
         self.progress(parent);
         number
     }
@@ -266,23 +301,66 @@ impl State {
         State::end_address(thread) + 64
     }
 
-    /// Records an event for the monitors.
+    /// Records an event for the monitors. They watch executions without store buffers.
     pub fn event(&mut self, thread: usize, instruction: Instruction, action: Action) {
         debug_assert!(
             self.running.is_none_or(|running| running == thread),
             "only the running thread takes steps"
         );
         self.thread_mut(thread).last = Some(instruction);
+        if self.buffers.exist() {
+            return;
+        }
         self.events.push(Event { process: Process(thread as u32), instruction, action });
     }
 
     /// A thread announces its next step.
-    pub fn announce(&mut self, thread: usize, pending: Pending) {
+    pub fn announce(&mut self, thread: usize, mut pending: Pending) {
+        let drained = self.buffers.undrained(thread, pending.drain);
+        pending.footprint.after = drained.into_iter().map(|step| self.step_id(thread, step)).collect();
         let waits_in_loop = self.recording.is_some() && self.thread(thread).round.is_some();
+        let process = self.session.process(Actor::Thread(thread));
         if let Some(recording) = self.recording.as_mut().filter(|_| !waits_in_loop) {
-            recording.will(thread, pending.footprint.clone());
+            recording.will(process, pending.footprint.clone());
         }
         self.thread_mut(thread).pending = Some(pending);
+    }
+
+    /// A step of a buffer of a thread, as the search knows it.
+    fn step_id(&mut self, thread: usize, (buffer, number): Written) -> StepId {
+        let key = self.buffers.key(thread, buffer);
+        StepId::new(self.session.process(Actor::Buffer(thread, key)), number)
+    }
+
+    /// What a load of a thread touches.
+    pub fn reading(&mut self, thread: usize, bytes: Bytes) -> Footprint {
+        let own = self.buffers.own(thread, bytes.address).map(|step| self.step_id(thread, step));
+        let touch = Touch { address: bytes.address, size: u64::from(bytes.size), mode: Mode::Read, own };
+        Footprint { touches: [touch].into_iter().collect(), ..Footprint::nothing() }
+    }
+
+    /// The oldest store of a buffer will reach memory.
+    fn announce_write(&mut self, thread: usize, buffer: usize) {
+        if self.recording.is_none() {
+            return;
+        }
+        let oldest = self.buffers.oldest().find(|(of, index, ..)| (*of, *index) == (thread, buffer));
+        let Some(store) = oldest.map(|(_, _, store, _)| store.clone()) else { return };
+        let footprint = self.writing(thread, &store);
+        let key = self.buffers.key(thread, buffer);
+        let process = self.session.process(Actor::Buffer(thread, key));
+        let of = self.session.process(Actor::Thread(thread));
+        if let Some(recording) = &mut self.recording {
+            recording.buffers_for(process, of);
+            recording.will(process, footprint);
+        }
+    }
+
+    /// What a buffer touches when a store reaches memory.
+    fn writing(&mut self, thread: usize, store: &Store) -> Footprint {
+        let by = StepId::new(self.session.process(Actor::Thread(thread)), store.made_by);
+        let after: Vec<StepId> = store.after.iter().map(|&step| self.step_id(thread, step)).collect();
+        Footprint::one(store.address, u64::from(store.size), Mode::Write).after([by].into_iter().chain(after))
     }
 
     /// Whether a lock is free.
@@ -331,13 +409,24 @@ impl State {
         }
     }
 
-    /// Decides which thread is next. Afterwards a thread is running, or the execution has ended.
+    /// Decides what is next. Stores may reach memory. Afterwards a thread is running, or the execution has
+    /// ended.
     pub fn decide(&mut self) {
         self.running = None;
-        if self.end.is_some() {
-            return;
+        while self.end.is_none() {
+            match self.choose() {
+                Some((Turn::Step { thread, outcome }, outcomes)) => {
+                    return self.take(thread, outcome, outcomes);
+                }
+                Some((Turn::Write { thread, buffer }, _)) => self.write(thread, buffer),
+                None => return,
+            }
         }
-        let mut candidates: Vec<usize> = Vec::new();
+    }
+
+    /// Chooses the next turn, with the number of outcomes that it has. `None` if the execution has ended.
+    fn choose(&mut self) -> Option<(Turn, usize)> {
+        let mut ready: Vec<usize> = Vec::new();
         let mut in_loops: Vec<usize> = Vec::new();
         let mut others = false;
         self.idling = false;
@@ -348,70 +437,127 @@ impl State {
                 in_loops.push(number);
                 continue;
             }
-            let ready = self.is_ready(number, pending.wait);
+            let drained = self.buffers.undrained(number, pending.drain);
+            let is_ready = self.is_ready(number, pending.wait) && self.buffers.have_written(number, &drained);
+            let process = self.session.process(Actor::Thread(number));
             if let Some(recording) = &mut self.recording {
-                recording.waits(number, !ready);
+                recording.waits(process, !is_ready);
             }
-            if ready {
-                candidates.push(number);
+            if is_ready {
+                ready.push(number);
             } else {
                 others = true;
             }
         }
-        if candidates.is_empty() {
+        let writes: Vec<(usize, usize, bool)> =
+            self.buffers.oldest().map(|(thread, buffer, _, ready)| (thread, buffer, ready)).collect();
+        for &(thread, buffer, is_ready) in &writes {
+            if let Some(recording) = &mut self.recording {
+                let key = self.buffers.key(thread, buffer);
+                recording.waits(self.session.process(Actor::Buffer(thread, key)), !is_ready);
+            }
+        }
+        if ready.is_empty() && writes.is_empty() {
             if in_loops.is_empty() {
                 let end = if others { self.deadlock() } else { End::Complete };
-                return self.finish(end);
+                self.finish(end);
+                return None;
             }
             if self.recording.is_some() && !self.probation {
                 let changed = in_loops.iter().any(|&number| !self.round_is_unchanged(number));
                 if changed {
-                    return self.finish(End::Waited);
+                    self.finish(End::Waited);
+                    return None;
                 }
                 self.probation = true;
             }
             self.idle += 1;
             if self.idle > MAX_IDLE_STEPS {
                 let failure = Failure::Spin(self.call_sites(|thread| thread.round.is_some()));
-                return self.finish(End::Failed(failure));
+                self.finish(End::Failed(failure));
+                return None;
             }
-            candidates = in_loops;
             self.idling = true;
         }
         if self.schedule.0.len() >= self.max_steps {
-            return self.finish(End::Cut);
+            self.finish(End::Cut);
+            return None;
+        }
+        if self.idling {
+            let next = in_loops[self.idle as usize % in_loops.len()];
+            return Some((Turn::Step { thread: next, outcome: 0 }, 1));
+        }
+        let mut candidates: Vec<Candidate> = Vec::with_capacity(ready.len() + writes.len());
+        for thread in ready {
+            let process = self.session.process(Actor::Thread(thread));
+            let pending =
+                self.thread(thread).pending.as_ref().expect("the thread has announced its next step");
+            let (outcomes, footprint) = (self.outcomes(pending), pending.footprint.clone());
+            let turn = Turn::Step { thread, outcome: 0 };
+            candidates.push(Candidate { process, turn, outcomes, footprint });
+        }
+        for (thread, buffer, _) in writes.into_iter().filter(|(.., ready)| *ready) {
+            let process = self.session.process(Actor::Buffer(thread, self.buffers.key(thread, buffer)));
+            let oldest = self.buffers.oldest().find(|(of, index, ..)| (*of, *index) == (thread, buffer));
+            let store = oldest.map(|(_, _, store, _)| store.clone()).expect("the buffer is not empty");
+            let footprint = self.writing(thread, &store);
+            let turn = Turn::Write { thread, buffer };
+            candidates.push(Candidate { process, turn, outcomes: 1, footprint });
         }
         let mut strategy = self.strategy.take().expect("the strategy is present between decisions");
-        let listed: Vec<Candidate<'_>> = candidates
-            .iter()
-            .map(|&thread| {
-                let pending =
-                    self.thread(thread).pending.as_ref().expect("the thread has announced its next step");
-                Candidate { thread, outcomes: self.outcomes(pending), footprint: &pending.footprint }
-            })
-            .collect();
-        let choice = if self.idling {
-            let next = candidates[self.idle as usize % candidates.len()];
-            Some(Choice { process: next, outcome: 0 })
-        } else {
-            let last = self.schedule.0.last().map(|choice| choice.process);
-            strategy.choose(&listed, last, self.schedule.0.len())
+        let position = Position {
+            last: self.last,
+            last_thread: self.last_thread,
+            step: self.schedule.0.len(),
+            counts: &self.counts,
         };
-        let outcomes = choice.and_then(|choice| {
-            listed.iter().find(|candidate| candidate.thread == choice.process).map(|found| found.outcomes)
-        });
-        drop(listed);
+        let chosen = strategy.choose(&candidates, position);
         self.strategy = Some(strategy);
-        match (choice, outcomes) {
-            (Some(choice), Some(outcomes)) => self.take(choice, outcomes),
-            _ => self.finish(End::Stopped),
+        let Some(turn) = chosen else {
+            self.finish(End::Stopped);
+            return None;
+        };
+        let of_thread =
+            |candidate: &&Candidate| candidate.turn == Turn::Step { thread: turn.thread(), outcome: 0 };
+        let stepped = candidates.iter().find(of_thread).filter(|_| matches!(turn, Turn::Step { .. }));
+        let outcomes = stepped.map_or(1, |candidate| candidate.outcomes);
+        Some((turn, outcomes))
+    }
+
+    /// The oldest store of a buffer reaches memory.
+    fn write(&mut self, thread: usize, buffer: usize) {
+        let key = self.buffers.key(thread, buffer);
+        let process = self.session.process(Actor::Buffer(thread, key));
+        if let Some(recording) = &mut self.recording {
+            recording.step(Choice { process, outcome: 0 }, 1, None);
+        }
+        self.schedule.0.push(Turn::Write { thread, buffer });
+        self.count(process);
+        self.last = Some(process);
+        self.write_oldest(thread, buffer);
+        self.announce_write(thread, buffer);
+    }
+
+    /// Moves the oldest store of a buffer to memory.
+    fn write_oldest(&mut self, thread: usize, buffer: usize) {
+        if let Some(store) = self.buffers.pop(thread, buffer) {
+            self.memory.insert(store.address, store.value);
+            self.trace.written(store.event, store.address);
+            self.wake_waiting(thread, store.address, store.value);
         }
     }
 
+    fn count(&mut self, process: usize) {
+        if self.counts.len() <= process {
+            self.counts.resize(process + 1, 0);
+        }
+        self.counts[process] += 1;
+    }
+
     /// Makes a thread the next one.
-    fn take(&mut self, choice: Choice, outcomes: usize) {
-        let pending =
-            self.thread_mut(choice.process).pending.take().expect("the thread has announced its next step");
+    fn take(&mut self, thread: usize, outcome: usize, outcomes: usize) {
+        let pending = self.thread_mut(thread).pending.take().expect("the thread has announced its next step");
+        let process = self.session.process(Actor::Thread(thread));
         if let Some(recording) = self.recording.as_mut().filter(|_| !self.idling) {
             let open =
                 pending.footprint.touches.iter().find_map(|touch| match self.objects.get(&touch.address) {
@@ -421,18 +567,28 @@ impl State {
                     }
                     _ => None,
                 });
-            let ends = State::end_address(choice.process);
+            let ends = State::end_address(thread);
             let open = open.or_else(|| {
                 let end = pending.footprint.touches.iter().any(|touch| touch.address == ends);
                 end.then_some((ends, false))
             });
-            recording.step(choice, outcomes, open);
+            recording.step(Choice { process, outcome }, outcomes, open);
         }
         if !self.idling {
-            self.schedule.0.push(choice);
+            self.schedule.0.push(Turn::Step { thread, outcome });
+            self.count(process);
+            self.last = Some(process);
+            self.last_thread = Some(process);
         }
-        self.running = Some(choice.process);
-        debug_assert!(self.others_have_announced(choice.process), "only the running thread has no next step");
+        self.buffers.drained(thread, pending.drain);
+        if self.buffers.exist() && !pending.traces_itself {
+            let touches = pending.footprint.touches.iter();
+            let touched: Vec<(u64, bool)> =
+                touches.map(|touch| (touch.address, touch.mode == Mode::Write)).collect();
+            self.trace.access(thread, pending.instruction, &touched);
+        }
+        self.running = Some(thread);
+        debug_assert!(self.others_have_announced(thread), "only the running thread has no next step");
     }
 
     /// Invariant 2: every thread but this one has announced its next step, or has ended.
@@ -444,14 +600,22 @@ impl State {
 
     /// The outcome chosen for the current step.
     pub fn outcome(&self) -> usize {
-        if self.idling { 0 } else { self.schedule.0.last().map_or(0, |choice| choice.outcome) }
+        match self.schedule.0.last() {
+            Some(Turn::Step { outcome, .. }) if !self.idling => *outcome,
+            _ => 0,
+        }
     }
 
-    /// Ends the execution.
+    /// Ends the execution. What is still in buffers reaches memory.
     pub fn finish(&mut self, end: End) {
         if self.end.is_none() {
             self.end = Some(end);
             self.running = None;
+            loop {
+                let next = self.buffers.oldest().find(|(.., ready)| *ready);
+                let Some((thread, buffer)) = next.map(|(thread, buffer, ..)| (thread, buffer)) else { break };
+                self.write_oldest(thread, buffer);
+            }
         }
     }
 
@@ -465,8 +629,12 @@ impl State {
     /// depend on earlier executions.
     pub fn reported_schedule(&self) -> Schedule {
         let number = |thread| self.order.iter().position(|&started| started == thread).unwrap_or(thread);
-        let choice = |choice: &Choice| Choice { process: number(choice.process), outcome: choice.outcome };
-        Schedule(self.schedule.0.iter().map(choice).collect())
+        Schedule(self.schedule.0.iter().map(|turn| turn.of(number(turn.thread()))).collect())
+    }
+
+    /// The threads that have not ended, and the call sites of their next steps.
+    pub fn unfinished(&self) -> Vec<(String, CallSite)> {
+        self.call_sites(|thread| !thread.ended)
     }
 
     /// Names of threads, and the call sites of their next steps.
@@ -502,9 +670,6 @@ impl State {
 
     /// A thread has read memory, or given a hint that it waits.
     pub fn look(&mut self, thread: usize, instruction: Instruction, seen: Option<(u64, u64)>) {
-        if let Some((address, value)) = seen {
-            self.memory.insert(address, value);
-        }
         let look = Look { instruction, seen };
         let probation = self.probation;
         let me = self.thread_mut(thread);
@@ -524,9 +689,56 @@ impl State {
         let looked = round.iter().filter(|look| look.seen.is_some()).map(|look| look.instruction);
         self.session.waits.extend(looked);
         self.thread_mut(thread).round = Some(round);
+        let process = self.session.process(Actor::Thread(thread));
         if let Some(recording) = &mut self.recording {
-            recording.ends(thread);
+            recording.ends(process);
         }
+    }
+
+    /// A thread has looked at an object that is not in memory.
+    pub fn look_at_object(&mut self, thread: usize, instruction: Instruction, seen: (u64, u64)) {
+        self.memory.insert(seen.0, seen.1);
+        self.look(thread, instruction, Some(seen));
+    }
+
+    /// What a thread sees at an address, and the event of its own pending store if it sees that. `initial` is
+    /// what is there if nothing was written.
+    pub fn read(&mut self, thread: usize, address: u64, initial: u64) -> (u64, Option<usize>) {
+        match self.buffers.forwarded(thread, address) {
+            Some((value, event)) => (value, Some(event)),
+            None => (*self.memory.entry(address).or_insert(initial), None),
+        }
+    }
+
+    /// What is at an address, as seen by a thread, without a step.
+    pub fn peek(&self, thread: usize, address: u64) -> Option<u64> {
+        let own = self.buffers.forwarded(thread, address).map(|(value, _)| value);
+        own.or_else(|| self.memory.get(&address).copied())
+    }
+
+    /// A thread has exclusive access to the object at an address. Its value is taken out, if it was used
+    /// before.
+    pub fn take_exclusive(&mut self, address: u64) -> Option<u64> {
+        let written = self.memory.remove(&address);
+        self.buffers.take_exclusive(address).or(written)
+    }
+
+    /// Writes without a step, once the execution is over.
+    pub fn poke(&mut self, address: u64, value: u64) {
+        self.memory.insert(address, value);
+    }
+
+    /// A thread stores to its buffer.
+    pub fn buffer(&mut self, thread: usize, bytes: Bytes, value: u64, instruction: Instruction) {
+        let process = self.session.process(Actor::Thread(thread));
+        let made_by = self.counts.get(process).copied().unwrap_or(0);
+        let event = self.trace.store(thread, instruction);
+        let place = (bytes.address, bytes.size);
+        let (buffer, was_empty) = self.buffers.push(thread, place, value, event, made_by);
+        if was_empty {
+            self.announce_write(thread, buffer);
+        }
+        self.progress(thread);
     }
 
     /// A thread has done something other than look.
@@ -556,6 +768,11 @@ impl State {
     pub fn wrote(&mut self, thread: usize, address: u64, value: u64) {
         self.progress(thread);
         self.memory.insert(address, value);
+        self.wake_waiting(thread, address, value);
+    }
+
+    /// A value of a thread has reached memory.
+    fn wake_waiting(&mut self, thread: usize, address: u64, value: u64) {
         if self.recording.is_some() {
             return;
         }

@@ -1,9 +1,15 @@
-//! Which thread is next.
+//! Which thread is next, and when stores reach memory.
 //!
 //! *Source* of PCT: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with
 //! probabilistic guarantees of finding bugs", ASPLOS 2010. The thread with the highest priority runs.
-//! Priorities are random, and at `depth - 1` random steps the running thread gets the lowest one.
+//! Priorities are random, and at `depth - 1` random steps the running thread gets the lowest one. Here store
+//! buffers have priorities, too.
+//!
+//! *Lazy stores.* Most errors with store buffers need stores that stay in a buffer for long. So in two thirds
+//! of the random schedules, a store reaches memory only now and then while threads can run. It does so
+//! eventually, as on a machine: otherwise a thread that waits for it would never end.
 
+use super::schedule::Turn;
 use palisade_dpor::{Choice, Footprint, Sleeper};
 use rustc_hash::FxHashMap;
 
@@ -35,26 +41,66 @@ impl Random {
     }
 }
 
-/// A thread that can be next.
-pub struct Candidate<'a> {
-    pub thread: usize,
+/// A thread or a buffer that can be next.
+pub struct Candidate {
+    /// Its number in the search.
+    pub process: usize,
+    /// Its turn, with the first outcome.
+    pub turn: Turn,
     /// The number of outcomes of its step.
     pub outcomes: usize,
-    pub footprint: &'a Footprint,
+    pub footprint: Footprint,
+}
+
+impl Candidate {
+    fn is_buffer(&self) -> bool {
+        matches!(self.turn, Turn::Write { .. })
+    }
+
+    fn with(&self, outcome: usize) -> Turn {
+        match self.turn {
+            Turn::Step { thread, .. } => Turn::Step { thread, outcome },
+            write @ Turn::Write { .. } => write,
+        }
+    }
+}
+
+/// Where an execution is.
+#[derive(Clone, Copy)]
+pub struct Position<'a> {
+    /// The process that took the last step, and the thread that took the last step of a thread.
+    pub last: Option<usize>,
+    pub last_thread: Option<usize>,
+    /// The number of steps so far.
+    pub step: usize,
+    /// By process, how many steps it has taken.
+    pub counts: &'a [usize],
 }
 
 /// How decisions are made.
 #[derive(Clone, Debug)]
 pub enum Strategy {
     /// Each thread with the same probability.
-    Random(Random),
+    Random(Random, Laziness),
     /// By priority.
     Pct(Pct),
-    /// By the requests of a search.
+    /// By the requests of a search, or a given schedule.
     Follow(Follow),
 }
 
-/// Priorities of threads.
+/// When stores reach memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Laziness {
+    /// A buffer is as likely to be next as a thread.
+    Even,
+    /// One step in this many.
+    OneIn(usize),
+}
+
+/// The rarest that stores reach memory while threads can run.
+const RARELY: usize = 64;
+
+/// Priorities of threads and buffers.
 #[derive(Clone, Debug)]
 pub struct Pct {
     random: Random,
@@ -63,25 +109,55 @@ pub struct Pct {
     changes: Vec<usize>,
 }
 
+/// What a strategy has to do first.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// The choices of a search. If one is not possible, the execution ends there.
+    Choices(Vec<Choice>),
+    /// A schedule. Turns that are not possible are skipped.
+    Turns(Vec<Turn>),
+}
+
 /// Makes the given choices first. Then continues with the thread of the last step, unless it is asleep.
 #[derive(Clone, Debug)]
 pub struct Follow {
-    pub choices: Vec<Choice>,
-    pub asleep: Vec<Sleeper>,
-    /// Whether choices that are not possible are skipped; otherwise the execution ends there.
-    pub lenient: bool,
+    wanted: Wanted,
+    asleep: Vec<Sleeper>,
+    /// Whether stores reach memory as soon as they can, after the given choices.
+    eager: bool,
+    /// Whether stores reach memory as soon as they can, also between the given choices.
+    always_eager: bool,
     at: usize,
 }
 
 impl Follow {
-    pub fn new(choices: Vec<Choice>, asleep: Vec<Sleeper>, lenient: bool) -> Follow {
-        Follow { choices, asleep, lenient, at: 0 }
+    /// Follows a search.
+    pub fn search(choices: Vec<Choice>, asleep: Vec<Sleeper>, eager: bool) -> Follow {
+        Follow { wanted: Wanted::Choices(choices), asleep, eager, always_eager: false, at: 0 }
+    }
+
+    /// Follows a schedule.
+    pub fn schedule(turns: Vec<Turn>) -> Follow {
+        let wanted = Wanted::Turns(turns);
+        Follow { wanted, asleep: Vec::new(), eager: true, always_eager: false, at: 0 }
+    }
+
+    /// Follows a schedule without store buffers, on a machine that has them.
+    pub fn without_buffers(turns: Vec<Turn>) -> Follow {
+        Follow { always_eager: true, ..Follow::schedule(turns) }
     }
 }
 
 impl Strategy {
-    pub fn random(seed: u64) -> Strategy {
-        Strategy::Random(Random::new(seed))
+    /// Random decisions. `buffered` says whether there are store buffers.
+    pub fn random(seed: u64, buffered: bool) -> Strategy {
+        let mut random = Random::new(seed);
+        let laziness = match buffered.then(|| random.below(3)) {
+            Some(0) => Laziness::OneIn(RARELY),
+            Some(1) => Laziness::OneIn(8),
+            _ => Laziness::Even,
+        };
+        Strategy::Random(random, laziness)
     }
 
     /// Priorities, for executions of about this many steps.
@@ -91,61 +167,91 @@ impl Strategy {
         Strategy::Pct(Pct { random, priorities: FxHashMap::default(), changes })
     }
 
-    /// The next step, with index `step`, after one of thread `last`. `None` if the execution should end here.
-    pub fn choose(
-        &mut self,
-        candidates: &[Candidate<'_>],
-        last: Option<usize>,
-        step: usize,
-    ) -> Option<Choice> {
+    /// The next step. `None` if the execution should end here.
+    pub fn choose(&mut self, candidates: &[Candidate], position: Position<'_>) -> Option<Turn> {
         match self {
-            Strategy::Random(random) => {
-                let chosen = &candidates[random.below(candidates.len())];
-                Some(Choice { process: chosen.thread, outcome: random.below(chosen.outcomes) })
+            Strategy::Random(random, laziness) => {
+                let chosen = random.pick(candidates, *laziness);
+                Some(chosen.with(random.below(chosen.outcomes)))
             }
-            Strategy::Pct(pct) => Some(pct.choose(candidates, last, step)),
-            Strategy::Follow(follow) => follow.choose(candidates, last),
+            Strategy::Pct(pct) => Some(pct.choose(candidates, position)),
+            Strategy::Follow(follow) => follow.choose(candidates, position),
+        }
+    }
+}
+
+impl Random {
+    fn pick<'c>(&mut self, candidates: &'c [Candidate], laziness: Laziness) -> &'c Candidate {
+        // Threads come first.
+        let threads = candidates.iter().take_while(|candidate| !candidate.is_buffer()).count();
+        let (threads, buffers) = candidates.split_at(threads);
+        match laziness {
+            Laziness::OneIn(many) if !threads.is_empty() && !buffers.is_empty() => {
+                let among = if self.below(many) == 0 { buffers } else { threads };
+                &among[self.below(among.len())]
+            }
+            _ => &candidates[self.below(candidates.len())],
         }
     }
 }
 
 impl Pct {
-    fn choose(&mut self, candidates: &[Candidate<'_>], last: Option<usize>, step: usize) -> Choice {
+    fn choose(&mut self, candidates: &[Candidate], position: Position<'_>) -> Turn {
         for candidate in candidates {
             let random = &mut self.random;
-            self.priorities.entry(candidate.thread).or_insert_with(|| (1 << 32) + (random.next() >> 1));
+            self.priorities.entry(candidate.process).or_insert_with(|| (1 << 32) + (random.next() >> 1));
         }
-        if let (Some(at), Some(last)) = (self.changes.iter().position(|change| *change == step), last) {
+        let change = self.changes.iter().position(|change| *change == position.step);
+        if let (Some(at), Some(last)) = (change, position.last) {
             self.priorities.insert(last, at as u64);
         }
-        let first = candidates.iter().max_by_key(|candidate| self.priorities[&candidate.thread]);
-        let chosen = first.expect("there is a candidate");
-        Choice { process: chosen.thread, outcome: self.random.below(chosen.outcomes) }
+        let has_buffers = candidates.iter().any(Candidate::is_buffer);
+        let chosen = if has_buffers && self.random.below(RARELY) == 0 {
+            candidates.iter().rfind(|candidate| candidate.is_buffer())
+        } else {
+            candidates.iter().max_by_key(|candidate| self.priorities[&candidate.process])
+        };
+        let chosen = chosen.expect("there is a candidate");
+        chosen.with(self.random.below(chosen.outcomes))
     }
 }
 
 impl Follow {
-    fn choose(&mut self, candidates: &[Candidate<'_>], last: Option<usize>) -> Option<Choice> {
-        while let Some(&choice) = self.choices.get(self.at) {
-            self.at += 1;
-            let possible = candidates
-                .iter()
-                .any(|candidate| candidate.thread == choice.process && choice.outcome < candidate.outcomes);
-            if possible {
-                return Some(choice);
+    fn choose(&mut self, candidates: &[Candidate], position: Position<'_>) -> Option<Turn> {
+        let buffer = || candidates.iter().find(|candidate| candidate.is_buffer());
+        if let Some(buffer) = buffer().filter(|_| self.always_eager) {
+            return Some(buffer.turn);
+        }
+        let possible = |candidate: &Candidate, outcome: usize| {
+            (outcome < candidate.outcomes).then(|| candidate.with(outcome))
+        };
+        match &self.wanted {
+            Wanted::Choices(choices) => {
+                if let Some(&Choice { process, outcome }) = choices.get(self.at) {
+                    self.at += 1;
+                    let chosen = candidates.iter().find(|candidate| candidate.process == process)?;
+                    return possible(chosen, outcome);
+                }
             }
-            if !self.lenient {
-                return None;
+            Wanted::Turns(turns) => {
+                while let Some(&turn) = turns.get(self.at) {
+                    self.at += 1;
+                    let outcome = if let Turn::Step { outcome, .. } = turn { outcome } else { 0 };
+                    let chosen = candidates.iter().find(|candidate| candidate.with(outcome) == turn);
+                    if let Some(turn) = chosen.and_then(|candidate| possible(candidate, outcome)) {
+                        return Some(turn);
+                    }
+                }
             }
         }
-        let is_awake = |candidate: &&Candidate<'_>| {
-            !self.asleep.iter().any(|sleeper| sleeper.process == candidate.thread)
-        };
+        let is_awake =
+            |candidate: &&Candidate| !self.asleep.iter().any(|sleeper| sleeper.process == candidate.process);
         let awake = || candidates.iter().filter(is_awake);
-        let same = || awake().find(|candidate| Some(candidate.thread) == last);
-        let chosen = same().or_else(|| awake().next())?;
-        let (thread, footprint) = (chosen.thread, chosen.footprint.clone());
-        self.asleep.retain(|sleeper| !sleeper.footprint.conflicts(&footprint));
-        Some(Choice { process: thread, outcome: 0 })
+        let written = awake().find(|candidate| self.eager && candidate.is_buffer());
+        let same = || awake().find(|candidate| Some(candidate.process) == position.last_thread);
+        let chosen = written.or_else(same).or_else(|| awake().next())?;
+        let taken = |process: usize| position.counts.get(process).copied().unwrap_or(0);
+        self.asleep.retain(|sleeper| !sleeper.is_woken_by(chosen.process, &chosen.footprint, taken));
+        Some(chosen.turn)
     }
 }

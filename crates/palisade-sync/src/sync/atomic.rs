@@ -1,72 +1,24 @@
 //! Like [`std::sync::atomic`]: atomics whose every operation is a separate step in a run.
 //!
-//! [`palisade_monitor::actions`] defines the events of an operation for the monitors, by its memory order.
-//! The run itself is sequentially consistent. A weak compare-and-swap fails only if the values differ.
+//! In a run, the values are those of the run's memory and store buffers; see `cell.rs`. The atomic of the
+//! standard library keeps the initial value. A weak compare-and-swap fails only if the values differ.
 
+use super::cell::{self, Cell};
 use crate::object::Object;
 use crate::runtime::{Here, here};
-use palisade_dpor::{Footprint, Mode};
-use palisade_monitor::{Bytes, Operation, actions};
+use palisade_monitor::Bytes;
 use std::fmt::{self, Debug, Formatter};
 use std::panic::Location;
-use std::sync::atomic::{AtomicU64 as Epoch, Ordering as Real};
+use std::sync::atomic::Ordering as Real;
 pub use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Like [`std::sync::atomic::fence`].
 #[track_caller]
 pub fn fence(order: Ordering) {
     if let Some(here) = here() {
-        for action in actions(Operation::Fence, order) {
-            here.note(Location::caller(), "fence", action);
-        }
+        cell::fence(&here, (Location::caller(), "fence"), order);
     }
     std::sync::atomic::fence(order);
-}
-
-/// The effect of an operation.
-enum Effect {
-    Loaded(u64),
-    Stored(u64),
-    Modified { before: u64, after: u64 },
-    Failed(u64),
-}
-
-/// A step on an atomic.
-fn access<R>(
-    here: &Here,
-    (location, operation): (&'static Location<'static>, &'static str),
-    bytes: Bytes,
-    mode: Mode,
-    orders: [Ordering; 2],
-    perform: impl Fn() -> (R, Effect),
-) -> R {
-    let footprint = Footprint::one(bytes.address, u64::from(bytes.size), mode);
-    let done =
-        here.step((location, operation), footprint, crate::runtime::state::Wait::No, |state, instruction| {
-            let (result, effect) = perform();
-            let (operation, order) = match effect {
-                Effect::Loaded(_) => (Operation::Load(bytes), orders[0]),
-                Effect::Stored(_) => (Operation::Store(bytes), orders[0]),
-                Effect::Modified { .. } => (Operation::Modify(bytes), orders[0]),
-                Effect::Failed(_) => (Operation::Fail(bytes), orders[1]),
-            };
-            for action in actions(operation, order) {
-                state.event(here.thread, instruction, action);
-            }
-            match effect {
-                Effect::Loaded(value) | Effect::Failed(value) => {
-                    state.look(here.thread, instruction, Some((bytes.address, value)));
-                }
-                Effect::Modified { before, after } if before == after => {
-                    state.look(here.thread, instruction, Some((bytes.address, after)));
-                }
-                Effect::Stored(value) | Effect::Modified { after: value, .. } => {
-                    state.wrote(here.thread, bytes.address, value);
-                }
-            }
-            result
-        });
-    done.unwrap_or_else(|| perform().0)
 }
 
 /// Loads must not be `Release` or `AcqRel`, stores not `Acquire` or `AcqRel`. Like the standard library,
@@ -88,46 +40,57 @@ fn check_store(order: Ordering) {
 }
 
 macro_rules! atomic {
-    ($name:ident $(<$generic:ident>)?, $std:path, $value:ty, $bits:expr) => {
+    ($name:ident $(<$generic:ident>)?, $std:path, $value:ty, $bits:expr, $value_of:expr) => {
         #[doc = concat!("Like [`std::sync::atomic::", stringify!($name), "`].")]
         pub struct $name $(<$generic>)? {
             inner: $std,
             object: Object,
-            /// The initial value, and the last execution in which a static was used.
+            /// The initial value, with which a static begins every execution.
             initial: $value,
-            epoch: Epoch,
         }
 
         impl $(<$generic>)? $name $(<$generic>)? {
             /// A new atomic. For statics, use [`const_new`](Self::const_new).
             pub fn new(value: $value) -> Self {
-                Self { inner: <$std>::new(value), object: Object::new(), initial: value, epoch: Epoch::new(0) }
+                Self { inner: <$std>::new(value), object: Object::new(), initial: value }
             }
 
             /// A new atomic for a constant or a static. It is reset to this value at the start of every
             /// execution.
             pub const fn const_new(value: $value) -> Self {
-                Self { inner: <$std>::new(value), object: Object::fixed(), initial: value, epoch: Epoch::new(0) }
+                Self { inner: <$std>::new(value), object: Object::fixed(), initial: value }
             }
 
             /// The value, to which the caller has exclusive access.
             pub fn get_mut(&mut self) -> &mut $value {
+                self.settle();
                 self.inner.get_mut()
             }
 
             /// The value.
-            pub fn into_inner(self) -> $value {
+            pub fn into_inner(mut self) -> $value {
+                self.settle();
                 self.inner.into_inner()
             }
 
-            #[track_caller]
-            fn bytes(&self, here: &Here) -> Bytes {
-                let address = self.object.address(here);
-                if self.object.is_static() && self.epoch.swap(here.run.epoch, Real::Relaxed) != here.run.epoch {
-                    self.inner.store(self.initial, Real::SeqCst);
+            /// Takes the value out of the run. The caller has exclusive access.
+            fn settle(&mut self) {
+                let Some(here) = here() else { return };
+                let Some(address) = self.object.current_address(&here) else { return };
+                if let Some(bits) = here.run.state().take_exclusive(address) {
+                    *self.inner.get_mut() = $value_of(bits);
                 }
+            }
+
+            /// The atomic in a run.
+            #[track_caller]
+            fn cell(&self, here: &Here) -> Cell {
+                let address = self.object.address(here);
                 let size = std::mem::size_of::<$value>() as u32;
-                Bytes::new(address, size).expect("atomics are small and far below the maximum address")
+                let bytes = Bytes::new(address, size).expect("atomics are small and far below the maximum address");
+                let is_static = self.object.is_static();
+                let initial = if is_static { self.initial } else { self.inner.load(Real::SeqCst) };
+                Cell { bytes, initial: $bits(initial) }
             }
 
             /// Loads the value.
@@ -135,11 +98,7 @@ macro_rules! atomic {
             pub fn load(&self, order: Ordering) -> $value {
                 let Some(here) = here() else { return self.inner.load(order) };
                 check_load(order);
-                let bytes = self.bytes(&here);
-                access(&here, (Location::caller(), "load"), bytes, Mode::Read, [order; 2], || {
-                    let value = self.inner.load(Real::SeqCst);
-                    (value, Effect::Loaded($bits(value)))
-                })
+                $value_of(self.cell(&here).load(&here, (Location::caller(), "load"), order))
             }
 
             /// Stores a value.
@@ -147,33 +106,26 @@ macro_rules! atomic {
             pub fn store(&self, value: $value, order: Ordering) {
                 let Some(here) = here() else { return self.inner.store(value, order) };
                 check_store(order);
-                let bytes = self.bytes(&here);
-                access(&here, (Location::caller(), "store"), bytes, Mode::Write, [order; 2], || {
-                    self.inner.store(value, Real::SeqCst);
-                    ((), Effect::Stored($bits(value)))
-                })
+                self.cell(&here).store(&here, (Location::caller(), "store"), $bits(value), order);
             }
 
             /// Stores a value and returns the previous one.
             #[track_caller]
             pub fn swap(&self, value: $value, order: Ordering) -> $value {
                 let Some(here) = here() else { return self.inner.swap(value, order) };
-                self.modify(&here, (Location::caller(), "swap"), order, |inner| (inner.swap(value, Real::SeqCst), value))
+                self.modify(&here, (Location::caller(), "swap"), order, |_| value)
             }
 
             #[track_caller]
             fn modify(
                 &self,
                 here: &Here,
-                place: (&'static Location<'static>, &'static str),
+                place: cell::Place,
                 order: Ordering,
-                perform: impl Fn(&$std) -> ($value, $value),
+                after: impl Fn($value) -> $value,
             ) -> $value {
-                let bytes = self.bytes(here);
-                access(here, place, bytes, Mode::Write, [order; 2], || {
-                    let (before, after) = perform(&self.inner);
-                    (before, Effect::Modified { before: $bits(before), after: $bits(after) })
-                })
+                let modify = |before: u64| Some($bits(after($value_of(before))));
+                $value_of(self.cell(here).modify(here, place, [order; 2], modify).0)
             }
 
             /// Stores a value if the current one is as expected.
@@ -189,16 +141,10 @@ macro_rules! atomic {
                     return self.inner.compare_exchange(current, new, success, failure);
                 };
                 check_load(failure);
-                let bytes = self.bytes(&here);
                 let place = (Location::caller(), "compare_exchange");
-                access(&here, place, bytes, Mode::Write, [success, failure], || {
-                    let result = self.inner.compare_exchange(current, new, Real::SeqCst, Real::SeqCst);
-                    let effect = match result {
-                        Ok(before) => Effect::Modified { before: $bits(before), after: $bits(new) },
-                        Err(value) => Effect::Failed($bits(value)),
-                    };
-                    (result, effect)
-                })
+                let exchange = |before: u64| (before == $bits(current)).then(|| $bits(new));
+                let (before, stored) = self.cell(&here).modify(&here, place, [success, failure], exchange);
+                if stored { Ok($value_of(before)) } else { Err($value_of(before)) }
             }
 
             /// Like [`compare_exchange`](Self::compare_exchange).
@@ -240,7 +186,14 @@ macro_rules! atomic {
 
         impl $(<$generic>)? Debug for $name $(<$generic>)? {
             fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-                Debug::fmt(&self.inner, f)
+                let current = here().and_then(|here| {
+                    let address = self.object.current_address(&here)?;
+                    here.run.state().peek(here.thread, address)
+                });
+                match current {
+                    Some(bits) => Debug::fmt(&$value_of(bits), f),
+                    None => Debug::fmt(&self.inner, f),
+                }
             }
         }
     };
@@ -253,10 +206,9 @@ macro_rules! fetch {
             #[track_caller]
             pub fn $method(&self, value: $value, order: Ordering) -> $value {
                 let Some(here) = here() else { return self.inner.$method(value, order) };
-                self.modify(&here, (Location::caller(), stringify!($method)), order, |inner| {
-                    let $before = inner.$method(value, Real::SeqCst);
-                    let $by = value;
-                    ($before, $after)
+                self.modify(&here, (Location::caller(), stringify!($method)), order, |before| {
+                    let ($before, $by) = (before, value);
+                    $after
                 })
             }
         )*
@@ -266,7 +218,7 @@ macro_rules! fetch {
 macro_rules! integer {
     ($($name:ident $value:ty;)*) => {
         $(
-            atomic!($name, std::sync::atomic::$name, $value, |value: $value| value as u64);
+            atomic!($name, std::sync::atomic::$name, $value, |value: $value| value as u64, |bits: u64| bits as $value);
 
             impl $name {
                 fetch! { $value,
@@ -303,7 +255,8 @@ integer! {
     AtomicIsize isize;
 }
 
-atomic!(AtomicBool, std::sync::atomic::AtomicBool, bool, |value: bool| u64::from(value));
+atomic!(AtomicBool, std::sync::atomic::AtomicBool, bool, |value: bool| u64::from(value), |bits: u64| bits
+    != 0);
 
 impl AtomicBool {
     fetch! { bool,
@@ -326,7 +279,13 @@ impl Default for AtomicBool {
     }
 }
 
-atomic!(AtomicPtr<T>, std::sync::atomic::AtomicPtr<T>, *mut T, |value: *mut T| value.addr() as u64);
+atomic!(
+    AtomicPtr<T>,
+    std::sync::atomic::AtomicPtr<T>,
+    *mut T,
+    |value: *mut T| value.expose_provenance() as u64,
+    |bits: u64| std::ptr::with_exposed_provenance_mut::<T>(bits as usize)
+);
 
 impl<T> Default for AtomicPtr<T> {
     fn default() -> Self {

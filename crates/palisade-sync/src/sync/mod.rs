@@ -2,6 +2,7 @@
 
 pub mod atomic;
 mod barrier;
+mod cell;
 mod condvar;
 pub mod mpsc;
 mod mutex;

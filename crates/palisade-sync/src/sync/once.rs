@@ -62,11 +62,11 @@ impl Once {
         let Some(here) = here() else { return self.inner.is_completed() };
         let address = self.object.address(&here);
         let footprint = touching(&[(address, 1, Mode::Read)], false);
-        let done = here.step((Location::caller(), "is_completed"), footprint, Wait::No, |state, by| {
+        let done = here.glance((Location::caller(), "is_completed"), footprint, Wait::No, |state, by| {
             let done = matches!(state.objects.get(&address), Some(Shared::Once(Progress::Done)));
             let bytes = Bytes::new(address, 1).expect("addresses of objects are far below the maximum");
             state.event(here.thread, by, Action::Access(Access::Load, bytes));
-            state.look(here.thread, by, Some((address, u64::from(done))));
+            state.look_at_object(here.thread, by, (address, u64::from(done)));
             done
         });
         done.unwrap_or(false)

@@ -7,7 +7,7 @@ use palisade_sync::{Checker, Coverage, Exhaustive, Failure, Model, Outcome, hint
 use std::time::Duration;
 
 fn exhaustive() -> Checker {
-    Checker::new().strategy(Exhaustive).schedules(u64::MAX)
+    Checker::new().strategy(Exhaustive).schedules(u64::MAX).model(Model::Sc)
 }
 
 /// Checks the number of partial orders, where there are too many schedules to try them all.
@@ -362,7 +362,8 @@ fn bounds_are_reported() {
     check(Checker::new().schedules(4), "the first 4 executions");
     check(Checker::new().steps(5), "executions of up to 5 steps");
     let preemptions = Checker::new().schedules(u64::MAX).preemptions(0);
-    check(preemptions, "schedules with at most 0 preemptions");
+    check(preemptions.clone(), "schedules with at most 0 preemptions and delayed stores");
+    check(preemptions.model(Model::Sc), "schedules with at most 0 preemptions");
     // A loop in which something changes all the time.
     let outcome = exhaustive().steps(12).check(|| {
         let (x, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -395,7 +396,10 @@ fn models() {
         });
     };
     for (model, violations) in [(Model::Sc, 0), (Model::Tso, 0), (Model::Pso, 1)] {
-        let outcome = exhaustive().model(model).check(code);
+        let outcome = exhaustive().model(model).robust().check(code);
         assert_eq!(outcome.violations.len(), violations, "{outcome}");
+        let outcome = exhaustive().model(model).check(code);
+        assert_eq!(outcome.relaxed.is_some(), violations > 0, "{outcome}");
+        assert!(outcome.violations.is_empty() && outcome.is_fine(), "{outcome}");
     }
 }

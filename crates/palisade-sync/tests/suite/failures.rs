@@ -133,7 +133,7 @@ fn too_many_steps() {
         }
     };
     let outcome = Checker::new().steps(500).check(code);
-    assert!(matches!(outcome.failed.map(|failed| failed.failure), Some(Failure::Long(500))));
+    assert!(matches!(outcome.failed.map(|failed| failed.failure), Some(Failure::Long { steps: 500, .. })));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn statics_are_reset_for_every_execution() {
 #[test]
 fn seeds_repeat_schedules() {
     let schedules = |seed: u64, strategy: Schedules| -> Vec<String> {
-        let checker = Checker::new().seed(seed).schedules(40).strategy(strategy);
+        let checker = Checker::new().robust().seed(seed).schedules(40).strategy(strategy);
         let outcome = checker.check(|| {
             let cells = Arc::new([(); 2].map(|()| AtomicUsize::new(0)));
             let handles = [0, 1].map(|me| {
@@ -222,9 +222,10 @@ fn the_report() {
             handles.into_iter().for_each(|handle| drop(handle.join()));
         }
     };
-    palisade_sync::test(code(SeqCst));
-    let report = catch_unwind(AssertUnwindSafe(|| palisade_sync::test(code(AcqRel))))
-        .expect_err("there is a violation");
+    let checker = Checker::new().robust();
+    checker.run(code(SeqCst));
+    let report =
+        catch_unwind(AssertUnwindSafe(|| checker.run(code(AcqRel)))).expect_err("there is a violation");
     let report = report.downcast_ref::<String>().expect("the panic contains the report");
     for part in [
         "palisade: 1 violation of sequential consistency under TSO (1000 schedules)",

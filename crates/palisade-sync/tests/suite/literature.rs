@@ -10,7 +10,7 @@ fn all() -> impl Iterator<Item = (&'static str, Program)> {
 
 /// The number of random executions in which the monitors find a violation.
 fn violating(program: Program, variant: Variant, model: Model, interlocked: Interlocked) -> u64 {
-    let checker = Checker::new().schedules(120).model(model).interlocked(interlocked);
+    let checker = Checker::new().robust().schedules(120).model(model).interlocked(interlocked);
     let outcome = checker.check(move || program(variant));
     assert!(outcome.failed.is_none(), "{variant:?}: {outcome}");
     outcome.violating
@@ -50,7 +50,7 @@ fn all_partial_orders() {
     let check = |name: &str, ops: usize, expected: u64| {
         let (_, program) = all().find(|(other, _)| *other == name).expect("the program is in the list");
         for fenced in [false, true] {
-            let checker = Checker::new().strategy(Exhaustive).schedules(u64::MAX).model(Model::Pso);
+            let checker = Checker::new().robust().strategy(Exhaustive).schedules(u64::MAX).model(Model::Pso);
             let outcome = checker
                 .interlocked(Interlocked::OwnAddress)
                 .check(move || program(Variant { threads: 2, ops, fenced }));

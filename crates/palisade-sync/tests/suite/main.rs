@@ -5,3 +5,4 @@ mod algorithms;
 mod exhaustive;
 mod failures;
 mod literature;
+mod outcomes;
