@@ -49,6 +49,7 @@ pub fn run(folder: &Folder) -> Result<()> {
         ];
         let variant = Variant { threads: 2, ops: 2, fenced: false };
         let checker = Checker::new()
+            .robust()
             .strategy(Exhaustive)
             .schedules(MAX_EXECUTIONS)
             .interlocked(Interlocked::OwnAddress);

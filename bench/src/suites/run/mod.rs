@@ -145,7 +145,7 @@ fn rust(schedules: u64) -> Result<()> {
     for (index, (name, program)) in algorithms::SEVEN.into_iter().chain(algorithms::MORE).enumerate() {
         measuring(&format!("{name} in Rust"))?;
         let variant = algorithms::Variant { threads: if index == 0 { 2 } else { 3 }, ops: 4, fenced: false };
-        let checker = Checker::new().schedules(schedules).interlocked(Interlocked::OwnAddress);
+        let checker = Checker::new().robust().schedules(schedules).interlocked(Interlocked::OwnAddress);
         let start = std::time::Instant::now();
         let [tso, pso] = [Model::Tso, Model::Pso]
             .map(|model| checker.clone().model(model).check(move || program(variant)));

@@ -2,6 +2,7 @@
 
 #[allow(dead_code, reason = "shared with the measurements")]
 mod algorithms;
+mod bugs;
 mod exhaustive;
 mod failures;
 mod literature;
