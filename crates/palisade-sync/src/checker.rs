@@ -371,8 +371,11 @@ impl Runner<'_> {
         if stopped {
             bounds.push(format!("the first {} executions", tally.executions));
         }
-        if cut > 0 {
+        if tally.cut > 0 {
             bounds.push(format!("executions of up to {} steps", limits.steps));
+        }
+        if cut > tally.cut {
+            bounds.push("executions up to where they fail".to_owned());
         }
         if broken {
             bounds.push("executions before the same schedule led to different steps".to_owned());

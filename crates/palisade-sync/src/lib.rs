@@ -1,10 +1,10 @@
 //! Atomics, fences, threads and locks with the interface of Rust's standard library. Tests that use them run
-//! under many schedules, and are monitored for executions that machines with store buffers would break.
+//! under many schedules, on a machine with store buffers.
 //!
 //! ```
 //! use palisade_sync::sync::Arc;
 //! use palisade_sync::sync::atomic::{AtomicBool, Ordering};
-//! use palisade_sync::thread;
+//! use palisade_sync::{Checker, Exhaustive, Machines, thread};
 //!
 //! /// Two threads that each announce that they want to enter, and check whether the other one does.
 //! fn both(order: Ordering) -> impl Fn() + Send + Sync + 'static {
@@ -21,20 +21,21 @@
 //!     }
 //! }
 //!
-//! // Under sequential consistency one sees the other, and no schedule fails.
-//! // On x86 both loads can overtake the stores:
-//! let outcome = palisade_sync::Checker::new().check(both(Ordering::Release));
-//! assert_eq!(outcome.violations.len(), 2);
-//! // With the strongest order they cannot. `palisade_sync::test` panics if there is anything to report.
+//! // On x86 both loads can overtake the stores. Without store buffers, no execution fails.
+//! let outcome = Checker::new().strategy(Exhaustive).check(both(Ordering::Release));
+//! assert_eq!(outcome.failed.unwrap().machines, Some(Machines::OnlyBuffered));
+//! // With the strongest order they cannot. `palisade_sync::test` panics if something fails.
 //! palisade_sync::test(both(Ordering::SeqCst));
 //! ```
 //!
 //! - [`test`] and [`Checker`] run a closure under random schedules, by PCT, or once per partial order
-//!   ([`Exhaustive`]), which is a proof for a test that terminates.
+//!   ([`Exhaustive`]), which is a proof for a test that terminates. Stores wait in buffers as under TSO (x86) or
+//!   PSO ([`Checker::model`]).
 //! - The closure has to use [`sync`], [`thread`] and [`hint`] instead of the standard library's modules.
 //!   Outside a run they behave like the standard library's.
-//! - [`Outcome`] reports violations of sequential consistency by source line, panics, deadlocks
-//!   and threads that never end, each with the schedule that leads there.
+//! - [`Outcome`] reports panics, deadlocks and threads that never end, each with the schedule that leads there,
+//!   and with the machines on which it is possible.
+//! - [`Checker::robust`] asks whether store buffers can be noticed at all.
 //!
 //! Threads do not run in parallel during a run. What they do without the types of this crate is not seen.
 
@@ -54,10 +55,10 @@ pub use palisade_memory::{Interlocked, Model};
 pub use runtime::schedule::{Schedule, Turn};
 pub use runtime::session::CallSite;
 
-/// Runs a test under 1000 random schedules, monitored for TSO.
+/// Runs a test under 1000 random schedules, with the store buffers of TSO.
 ///
 /// # Panics
-/// If there is anything to report, with the report. See [`Checker::run`].
+/// If something fails, with the report. See [`Checker::run`].
 #[track_caller]
 pub fn test(code: impl Fn() + Send + Sync + 'static) {
     Checker::new().run(code);

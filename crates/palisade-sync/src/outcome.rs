@@ -197,12 +197,19 @@ impl Display for Outcome {
             Model::Pso => "PSO",
         };
         let runs = match &self.coverage {
-            Coverage::Sampled => format!("{} schedules", self.executions),
-            Coverage::Complete => format!("{} executions, one for every partial order", self.executions),
-            Coverage::Bounded(bounds) => format!("{} executions, limited to: {bounds}", self.executions),
+            Coverage::Sampled => counted(self.executions, "schedule"),
+            Coverage::Complete => {
+                format!("{}, one for every partial order", counted(self.executions, "execution"))
+            }
+            Coverage::Bounded(bounds) => {
+                format!("{}, limited to: {bounds}", counted(self.executions, "execution"))
+            }
         };
         match self.violations.len() {
-            0 if self.failed.is_some() => writeln!(f, "palisade: a failure after {runs}")?,
+            0 if self.failed.is_some() => {
+                let what = if self.coverage == Coverage::Sampled { "schedule" } else { "execution" };
+                writeln!(f, "palisade: a failure after {}", counted(self.executions, what))?;
+            }
             0 => writeln!(f, "palisade: nothing to report under {model} ({runs})")?,
             1 => writeln!(f, "palisade: 1 violation of sequential consistency under {model} ({runs})")?,
             n => writeln!(f, "palisade: {n} violations of sequential consistency under {model} ({runs})")?,
@@ -218,7 +225,8 @@ impl Display for Outcome {
                 Some(Machines::Buffered { without: 0 }) => writeln!(f, "  with store buffers ({model})")?,
                 Some(Machines::Buffered { without }) => writeln!(
                     f,
-                    "  with store buffers ({model}): {without} executions without them did not fail like this"
+                    "  with store buffers ({model}): {} without them did not fail like this",
+                    counted(without, "execution")
                 )?,
                 None => {}
             }
@@ -239,10 +247,12 @@ impl Display for Outcome {
         }
         if let Some(relaxed) = &self.relaxed {
             let verb = if relaxed.executions == 1 { "is" } else { "are" };
+            let harmless = if self.failed.is_none() { "; nothing fails" } else { "" };
             writeln!(
                 f,
-                "\n{} of {} executions {verb} not sequentially consistent (not a failure), for example:",
-                relaxed.executions, self.executions
+                "\n{} of {} {verb} not sequentially consistent{harmless}; for example:",
+                relaxed.executions,
+                counted(self.executions, "execution")
             )?;
             let rows = [
                 (&relaxed.store, "this store reached memory"),
@@ -259,6 +269,10 @@ impl Display for Outcome {
         }
         Ok(())
     }
+}
+
+fn counted(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// How to repeat a schedule.

@@ -19,7 +19,7 @@ pub struct Tally<'a> {
     pub executions: u64,
     steps: u64,
     events: u64,
-    cut: u64,
+    pub cut: u64,
     violating: u64,
     pub partial_orders: u64,
     violations: FxHashMap<Violation, (u64, u64, Schedule, Option<u64>)>,

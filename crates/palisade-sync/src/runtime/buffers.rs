@@ -158,7 +158,7 @@ impl Buffers {
     /// The newest pending store of a thread to an address: its value and its event.
     pub fn forwarded(&self, thread: usize, address: u64) -> Option<(u64, usize)> {
         let pending = self.thread(thread)?.buffers.iter().flat_map(|buffer| &buffer.pending);
-        let newest = pending.filter(|store| store.address == address && !store.is_void).last();
+        let newest = pending.filter(|store| store.address == address && !store.is_void).next_back();
         newest.map(|store| (store.value, store.event))
     }
 
