@@ -10,12 +10,21 @@ fn exhaustive() -> Checker {
     Checker::new().strategy(Exhaustive).schedules(u64::MAX).model(Model::Sc)
 }
 
-/// Checks the number of partial orders, where there are too many schedules to try them all.
-fn count(name: &str, code: impl Fn() + Send + Sync + 'static, expected: u64) -> Outcome {
-    let outcome = exhaustive().check(code);
+/// Checks the number of partial orders, where there are too many schedules to try them all. Store buffers add
+/// none here.
+fn count(name: &str, code: impl Fn() + Send + Sync + Clone + 'static, expected: u64) -> Outcome {
+    for model in [Model::Tso, Model::Pso] {
+        count_under(model, name, code.clone(), expected);
+    }
+    count_under(Model::Sc, name, code, expected)
+}
+
+fn count_under(model: Model, name: &str, code: impl Fn() + Send + Sync + 'static, expected: u64) -> Outcome {
+    let outcome = exhaustive().model(model).check(code);
     assert!(outcome.failed.is_none(), "{name}: {outcome}");
     assert_eq!(outcome.coverage, Coverage::Complete, "{name}");
-    assert_eq!(outcome.executions, expected, "{name}: {outcome}");
+    assert_eq!(outcome.executions, expected, "{name}, {model:?}: {outcome}");
+    assert!(outcome.relaxed.is_none(), "{name}, {model:?}: {outcome}");
     outcome
 }
 
@@ -49,7 +58,10 @@ fn atomics() {
             cells[1 - me].load(Relaxed);
         });
     };
-    check("store buffering", buffering, 3);
+    for (model, expected) in [(Model::Sc, 3), (Model::Tso, 4), (Model::Pso, 4)] {
+        let outcome = exhaustive().model(model).check(buffering);
+        assert_eq!((outcome.executions, outcome.is_fine()), (expected, true), "{outcome}");
+    }
     let writers = || {
         let x = AtomicUsize::new(0);
         threads(3, move |me| x.store(me, Relaxed));
@@ -402,4 +414,88 @@ fn models() {
         assert_eq!(outcome.relaxed.is_some(), violations > 0, "{outcome}");
         assert!(outcome.violations.is_empty() && outcome.is_fine(), "{outcome}");
     }
+}
+
+/// Stores that are pending while a thread uses synchronisation objects: the search sees the same partial orders
+/// as all schedules.
+#[test]
+fn store_buffers_and_synchronisation() {
+    struct Shared {
+        x: AtomicUsize,
+        y: AtomicUsize,
+        lock: Mutex<usize>,
+        rwlock: RwLock<usize>,
+        once: Once,
+    }
+    let check = |name: &str, code: fn(usize, &Shared)| {
+        for model in [Model::Tso, Model::Pso] {
+            let run = move || {
+                let shared = Arc::new(Shared {
+                    x: AtomicUsize::new(0),
+                    y: AtomicUsize::new(0),
+                    lock: Mutex::new(0),
+                    rwlock: RwLock::new(0),
+                    once: Once::new(),
+                });
+                let other = shared.clone();
+                let thread = thread::spawn(move || code(0, &other));
+                code(1, &shared);
+                thread.join().unwrap();
+            };
+            let outcome = exhaustive().model(model).check(run);
+            assert!(outcome.is_fine() && outcome.coverage == Coverage::Complete, "{name}: {outcome}");
+            let all = exhaustive().model(model).preemptions(usize::MAX).check(run);
+            assert_eq!(all.coverage, Coverage::Complete, "{name}");
+            assert_eq!(outcome.partial_orders, all.partial_orders, "{name}, {model:?}");
+        }
+    };
+    check("a store before a lock", |me, shared| {
+        if me == 0 {
+            shared.x.store(1, Relaxed);
+            *shared.lock.lock().unwrap() += shared.y.load(Relaxed);
+        } else {
+            shared.y.store(1, Relaxed);
+            drop(shared.lock.try_lock());
+            shared.x.load(Relaxed);
+        }
+    });
+    check("a store inside a lock", |me, shared| {
+        let guard = shared.lock.lock().unwrap();
+        let (mine, theirs) = if me == 0 { (&shared.x, &shared.y) } else { (&shared.y, &shared.x) };
+        mine.store(1, Relaxed);
+        theirs.load(Relaxed);
+        drop(guard);
+    });
+    check("readers and a writer", |me, shared| {
+        if me == 0 {
+            shared.x.store(1, Relaxed);
+            drop(shared.rwlock.read());
+            shared.y.load(Relaxed);
+        } else {
+            *shared.rwlock.write().unwrap() += 1;
+            shared.y.store(1, Relaxed);
+            shared.x.load(Relaxed);
+        }
+    });
+    check("once", |me, shared| {
+        if me == 0 {
+            shared.x.store(1, Relaxed);
+            shared.once.is_completed();
+            shared.y.load(Relaxed);
+        } else {
+            shared.y.store(1, Relaxed);
+            shared.once.call_once(|| assert!(shared.x.load(Relaxed) < 2));
+        }
+    });
+    check("a thread that is started and waited for", |me, shared| {
+        if me == 0 {
+            shared.x.store(1, Relaxed);
+            shared.y.load(Relaxed);
+        } else {
+            shared.y.store(1, Relaxed);
+            thread::spawn(|| ()).join().unwrap();
+            shared.x.load(Relaxed);
+            shared.x.store(2, Relaxed);
+        }
+    });
 }

@@ -9,7 +9,7 @@ use palisade_memory::Machine;
 use palisade_program::{Instantiation, lower};
 use palisade_sync::sync::Arc;
 use palisade_sync::sync::atomic::{AtomicUsize, Ordering::*, fence};
-use palisade_sync::{Checker, Coverage, Exhaustive, Interlocked, Model, Pct, Schedules, thread};
+use palisade_sync::{Checker, Coverage, Exhaustive, Interlocked, Model, Outcome, Pct, Schedules, thread};
 use palisade_syntax::{Language, parse};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -139,8 +139,8 @@ fn run(code: &[Op], cells: &[AtomicUsize]) -> Vec<i64> {
     registers.into_iter().map(|value| value as i64).collect()
 }
 
-/// The outcomes of a check of the program.
-fn outcomes(program: &[Vec<Op>], checker: &Checker, what: &str) -> BTreeSet<Vec<i64>> {
+/// The outcomes of a check of the program, and its report.
+fn outcomes(program: &[Vec<Op>], checker: &Checker, what: &str) -> (BTreeSet<Vec<i64>>, Outcome) {
     let seen: Arc<Mutex<BTreeSet<Vec<i64>>>> = Arc::default();
     let (program, into) = (program.to_vec(), seen.clone());
     let outcome = checker.check(move || {
@@ -160,7 +160,7 @@ fn outcomes(program: &[Vec<Op>], checker: &Checker, what: &str) -> BTreeSet<Vec<
     assert!(outcome.is_fine(), "{what}: {outcome}");
     let complete = matches!(outcome.coverage, Coverage::Complete | Coverage::Sampled);
     assert!(complete, "{what}: {outcome}");
-    std::mem::take(&mut *seen.lock().unwrap())
+    (std::mem::take(&mut *seen.lock().unwrap()), outcome)
 }
 
 fn check(model: Model, interlocked: Interlocked) {
@@ -177,9 +177,9 @@ fn check(model: Model, interlocked: Interlocked) {
         // Registers behind a branch that is not taken do not exist in Rust; no operation there sets one.
         let checker = Checker::new().model(model).interlocked(interlocked);
         let exhaustive = checker.clone().strategy(Exhaustive).schedules(u64::MAX);
-        assert_eq!(outcomes(&program, &exhaustive, &what), expected, "{what}");
+        assert_eq!(outcomes(&program, &exhaustive, &what).0, expected, "{what}");
         for strategy in [Schedules::Random, Pct { depth: 3 }] {
-            let sampled = outcomes(&program, &checker.clone().strategy(strategy).schedules(30), &what);
+            let (sampled, _) = outcomes(&program, &checker.clone().strategy(strategy).schedules(30), &what);
             assert!(sampled.is_subset(&expected), "{what}: {strategy:?}");
         }
     }
@@ -203,4 +203,32 @@ fn differential_pso() {
 #[test]
 fn differential_pso_own_address() {
     check(Model::Pso, Interlocked::OwnAddress);
+}
+
+/// Every partial order is run once. So the executions that are found to be sequentially consistent are as many
+/// as there are without store buffers.
+#[test]
+fn differential_sequential_consistency() {
+    let (mut relaxed, mut consistent) = (0, 0);
+    let seeds = seeds(400);
+    for seed in &seeds {
+        let mut program = random_program(seed);
+        // The search orders compare-and-swaps that fail, although they only read.
+        program
+            .iter_mut()
+            .for_each(|code| code.retain(|op| !matches!(op, Op::Cas(..) | Op::Copy(_) | Op::Unless)));
+        let run = |model: Model| {
+            let checker = Checker::new().strategy(Exhaustive).schedules(u64::MAX).model(model);
+            outcomes(&program, &checker, &format!("seed {seed}, {model:?}: {program:?}")).1
+        };
+        let sc = run(Model::Sc).executions;
+        for model in [Model::Tso, Model::Pso] {
+            let outcome = run(model);
+            let late = outcome.relaxed.as_ref().map_or(0, |relaxed| relaxed.executions);
+            assert_eq!(outcome.executions - late, sc, "seed {seed}, {model:?}: {program:?}\n{outcome}");
+            relaxed += late;
+            consistent += sc;
+        }
+    }
+    assert!(!seeds.suffice() || (relaxed > 100 && consistent > 1000), "{relaxed} {consistent}");
 }
