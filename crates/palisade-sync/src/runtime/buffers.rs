@@ -157,8 +157,8 @@ impl Buffers {
 
     /// The newest pending store of a thread to an address: its value and its event.
     pub fn forwarded(&self, thread: usize, address: u64) -> Option<(u64, usize)> {
-        let pending = self.thread(thread)?.buffers.iter().flat_map(|buffer| &buffer.pending);
-        let newest = pending.filter(|store| store.address == address && !store.is_void).next_back();
+        let mut pending = self.thread(thread)?.buffers.iter().flat_map(|buffer| &buffer.pending);
+        let newest = pending.rfind(|store| store.address == address && !store.is_void);
         newest.map(|store| (store.value, store.event))
     }
 
@@ -208,6 +208,11 @@ impl Buffers {
                 Some((thread, index, store, self.have_written(thread, &store.after)))
             })
         })
+    }
+
+    /// The oldest store of a buffer.
+    pub fn front(&self, thread: usize, index: usize) -> Option<&Store> {
+        self.threads[thread].buffers[index].pending.front()
     }
 
     /// The key of a buffer, by which it is known in all executions.

@@ -6,6 +6,8 @@
 //! [`here`] returns the current thread's place in a run, if it belongs to one.
 
 pub mod buffers;
+mod decide;
+mod memory;
 pub mod schedule;
 pub mod session;
 pub mod spin;

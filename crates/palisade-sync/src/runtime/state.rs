@@ -6,19 +6,16 @@
 //! 3. There is a decision before every step that touches what other threads can touch. Only the running
 //!    thread records events; this is checked at every event.
 
-use super::buffers::{Buffers, Drain, Store, Written};
+use super::buffers::{Buffers, Drain};
 use super::schedule::{Schedule, Turn};
 use super::session::{Actor, CallSite, Session};
 use super::spin::{Look, Looks};
-use super::strategy::{Candidate, Position, Strategy};
+use super::strategy::Strategy;
 use super::trace::Trace;
-use palisade_dpor::{Choice, Footprint, Mode, Recording, StepId, Touch};
-use palisade_monitor::{Action, Bytes, Event, Instruction, Process};
+use palisade_dpor::{Footprint, Mode, Recording, Touch};
+use palisade_monitor::{Action, Event, Instruction, Process};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Condvar};
-
-/// How often threads in waiting loops may continue when no other thread can.
-const MAX_IDLE_STEPS: u32 = 2000;
 
 /// What a thread will do next.
 #[derive(Clone, Debug)]
@@ -103,9 +100,9 @@ pub struct Thread {
     pub last: Option<Instruction>,
     children: u32,
     objects: u64,
-    looks: Looks,
+    pub(super) looks: Looks,
     /// The round of its waiting loop, if it is in one.
-    round: Option<Vec<Look>>,
+    pub(super) round: Option<Vec<Look>>,
     pub turn: Arc<Condvar>,
 }
 
@@ -162,31 +159,31 @@ pub struct State {
     pub threads: Vec<Option<Thread>>,
     pub objects: FxHashMap<u64, Object>,
     /// The content of memory, as far as it was seen. Objects that are not listed have their initial values.
-    memory: FxHashMap<u64, u64>,
+    pub(super) memory: FxHashMap<u64, u64>,
     /// Stores that have not reached memory.
     pub buffers: Buffers,
     /// What threads have read and written, if there are buffers.
     pub trace: Trace,
     pub running: Option<usize>,
     /// Absent only during a decision.
-    strategy: Option<Strategy>,
+    pub(super) strategy: Option<Strategy>,
     /// For searches: a waiting loop ends its thread.
     pub recording: Option<Recording>,
     /// Whether no other thread can continue, so that threads in waiting loops are tried.
-    probation: bool,
+    pub(super) probation: bool,
     /// Whether the current step is one of a thread in a waiting loop, taken because no other thread can
     /// continue. Such threads take turns, so schedules need not list these steps.
-    idling: bool,
-    idle: u32,
+    pub(super) idling: bool,
+    pub(super) idle: u32,
     pub schedule: Schedule,
     /// The process that took the last step, and the one of the last step of a thread.
-    last: Option<usize>,
-    last_thread: Option<usize>,
+    pub(super) last: Option<usize>,
+    pub(super) last_thread: Option<usize>,
     /// By process, how many steps it has taken.
-    counts: Vec<usize>,
+    pub(super) counts: Vec<usize>,
     /// Threads in the order in which they were started.
     order: Vec<usize>,
-    max_steps: usize,
+    pub(super) max_steps: usize,
     pub events: Vec<Event>,
     pub session: Session,
     pub end: Option<End>,
@@ -326,49 +323,12 @@ impl State {
         self.thread_mut(thread).pending = Some(pending);
     }
 
-    /// A step of a buffer of a thread, as the search knows it.
-    fn step_id(&mut self, thread: usize, (buffer, number): Written) -> StepId {
-        let key = self.buffers.key(thread, buffer);
-        StepId::new(self.session.process(Actor::Buffer(thread, key)), number)
-    }
-
-    /// What a load of a thread touches.
-    pub fn reading(&mut self, thread: usize, bytes: Bytes) -> Footprint {
-        let own = self.buffers.own(thread, bytes.address).map(|step| self.step_id(thread, step));
-        let touch = Touch { address: bytes.address, size: u64::from(bytes.size), mode: Mode::Read, own };
-        Footprint { touches: [touch].into_iter().collect(), ..Footprint::nothing() }
-    }
-
-    /// The oldest store of a buffer will reach memory.
-    fn announce_write(&mut self, thread: usize, buffer: usize) {
-        if self.recording.is_none() {
-            return;
-        }
-        let oldest = self.buffers.oldest().find(|(of, index, ..)| (*of, *index) == (thread, buffer));
-        let Some(store) = oldest.map(|(_, _, store, _)| store.clone()) else { return };
-        let footprint = self.writing(thread, &store);
-        let key = self.buffers.key(thread, buffer);
-        let process = self.session.process(Actor::Buffer(thread, key));
-        let of = self.session.process(Actor::Thread(thread));
-        if let Some(recording) = &mut self.recording {
-            recording.buffers_for(process, of);
-            recording.will(process, footprint);
-        }
-    }
-
-    /// What a buffer touches when a store reaches memory.
-    fn writing(&mut self, thread: usize, store: &Store) -> Footprint {
-        let by = StepId::new(self.session.process(Actor::Thread(thread)), store.made_by);
-        let after: Vec<StepId> = store.after.iter().map(|&step| self.step_id(thread, step)).collect();
-        Footprint::one(store.address, u64::from(store.size), Mode::Write).after([by].into_iter().chain(after))
-    }
-
     /// Whether a lock is free.
     pub fn is_free(&self, address: u64) -> bool {
         !matches!(self.objects.get(&address), Some(Object::Lock { readers, writer }) if *writer || *readers > 0)
     }
 
-    fn is_ready(&self, thread: usize, wait: Wait) -> bool {
+    pub(super) fn is_ready(&self, thread: usize, wait: Wait) -> bool {
         let object = |address: u64| self.objects.get(&address);
         match wait {
             Wait::No => true,
@@ -399,7 +359,7 @@ impl State {
     }
 
     /// How many outcomes the next step of a thread has.
-    fn outcomes(&self, pending: &Pending) -> usize {
+    pub(super) fn outcomes(&self, pending: &Pending) -> usize {
         let Outcomes::PerWaiter(condvar) = pending.outcomes else { return 1 };
         match self.objects.get(&condvar) {
             Some(Object::Condvar { waiters }) => {
@@ -409,190 +369,8 @@ impl State {
         }
     }
 
-    /// Decides what is next. Stores may reach memory. Afterwards a thread is running, or the execution has
-    /// ended.
-    pub fn decide(&mut self) {
-        self.running = None;
-        while self.end.is_none() {
-            match self.choose() {
-                Some((Turn::Step { thread, outcome }, outcomes)) => {
-                    return self.take(thread, outcome, outcomes);
-                }
-                Some((Turn::Write { thread, buffer }, _)) => self.write(thread, buffer),
-                None => return,
-            }
-        }
-    }
-
-    /// Chooses the next turn, with the number of outcomes that it has. `None` if the execution has ended.
-    fn choose(&mut self) -> Option<(Turn, usize)> {
-        let mut ready: Vec<usize> = Vec::new();
-        let mut in_loops: Vec<usize> = Vec::new();
-        let mut others = false;
-        self.idling = false;
-        for number in 0..self.threads.len() {
-            let Some(thread) = &self.threads[number] else { continue };
-            let Some(pending) = thread.pending.as_ref().filter(|_| !thread.ended) else { continue };
-            if thread.round.is_some() {
-                in_loops.push(number);
-                continue;
-            }
-            let drained = self.buffers.undrained(number, pending.drain);
-            let is_ready = self.is_ready(number, pending.wait) && self.buffers.have_written(number, &drained);
-            let process = self.session.process(Actor::Thread(number));
-            if let Some(recording) = &mut self.recording {
-                recording.waits(process, !is_ready);
-            }
-            if is_ready {
-                ready.push(number);
-            } else {
-                others = true;
-            }
-        }
-        let writes: Vec<(usize, usize, bool)> =
-            self.buffers.oldest().map(|(thread, buffer, _, ready)| (thread, buffer, ready)).collect();
-        for &(thread, buffer, is_ready) in &writes {
-            if let Some(recording) = &mut self.recording {
-                let key = self.buffers.key(thread, buffer);
-                recording.waits(self.session.process(Actor::Buffer(thread, key)), !is_ready);
-            }
-        }
-        if ready.is_empty() && writes.is_empty() {
-            if in_loops.is_empty() {
-                let end = if others { self.deadlock() } else { End::Complete };
-                self.finish(end);
-                return None;
-            }
-            if self.recording.is_some() && !self.probation {
-                let changed = in_loops.iter().any(|&number| !self.round_is_unchanged(number));
-                if changed {
-                    self.finish(End::Waited);
-                    return None;
-                }
-                self.probation = true;
-            }
-            self.idle += 1;
-            if self.idle > MAX_IDLE_STEPS {
-                let failure = Failure::Spin(self.call_sites(|thread| thread.round.is_some()));
-                self.finish(End::Failed(failure));
-                return None;
-            }
-            self.idling = true;
-        }
-        if self.schedule.0.len() >= self.max_steps {
-            self.finish(End::Cut);
-            return None;
-        }
-        if self.idling {
-            let next = in_loops[self.idle as usize % in_loops.len()];
-            return Some((Turn::Step { thread: next, outcome: 0 }, 1));
-        }
-        let mut candidates: Vec<Candidate> = Vec::with_capacity(ready.len() + writes.len());
-        for thread in ready {
-            let process = self.session.process(Actor::Thread(thread));
-            let pending =
-                self.thread(thread).pending.as_ref().expect("the thread has announced its next step");
-            let (outcomes, footprint) = (self.outcomes(pending), pending.footprint.clone());
-            let turn = Turn::Step { thread, outcome: 0 };
-            candidates.push(Candidate { process, turn, outcomes, footprint });
-        }
-        for (thread, buffer, _) in writes.into_iter().filter(|(.., ready)| *ready) {
-            let process = self.session.process(Actor::Buffer(thread, self.buffers.key(thread, buffer)));
-            let oldest = self.buffers.oldest().find(|(of, index, ..)| (*of, *index) == (thread, buffer));
-            let store = oldest.map(|(_, _, store, _)| store.clone()).expect("the buffer is not empty");
-            let footprint = self.writing(thread, &store);
-            let turn = Turn::Write { thread, buffer };
-            candidates.push(Candidate { process, turn, outcomes: 1, footprint });
-        }
-        let mut strategy = self.strategy.take().expect("the strategy is present between decisions");
-        let position = Position {
-            last: self.last,
-            last_thread: self.last_thread,
-            step: self.schedule.0.len(),
-            counts: &self.counts,
-        };
-        let chosen = strategy.choose(&candidates, position);
-        self.strategy = Some(strategy);
-        let Some(turn) = chosen else {
-            self.finish(End::Stopped);
-            return None;
-        };
-        let of_thread =
-            |candidate: &&Candidate| candidate.turn == Turn::Step { thread: turn.thread(), outcome: 0 };
-        let stepped = candidates.iter().find(of_thread).filter(|_| matches!(turn, Turn::Step { .. }));
-        let outcomes = stepped.map_or(1, |candidate| candidate.outcomes);
-        Some((turn, outcomes))
-    }
-
-    /// The oldest store of a buffer reaches memory.
-    fn write(&mut self, thread: usize, buffer: usize) {
-        let key = self.buffers.key(thread, buffer);
-        let process = self.session.process(Actor::Buffer(thread, key));
-        if let Some(recording) = &mut self.recording {
-            recording.step(Choice { process, outcome: 0 }, 1, None);
-        }
-        self.schedule.0.push(Turn::Write { thread, buffer });
-        self.count(process);
-        self.last = Some(process);
-        self.write_oldest(thread, buffer);
-        self.announce_write(thread, buffer);
-    }
-
-    /// Moves the oldest store of a buffer to memory.
-    fn write_oldest(&mut self, thread: usize, buffer: usize) {
-        if let Some(store) = self.buffers.pop(thread, buffer) {
-            self.memory.insert(store.address, store.value);
-            self.trace.written(store.event, store.address);
-            self.wake_waiting(thread, store.address, store.value);
-        }
-    }
-
-    fn count(&mut self, process: usize) {
-        if self.counts.len() <= process {
-            self.counts.resize(process + 1, 0);
-        }
-        self.counts[process] += 1;
-    }
-
-    /// Makes a thread the next one.
-    fn take(&mut self, thread: usize, outcome: usize, outcomes: usize) {
-        let pending = self.thread_mut(thread).pending.take().expect("the thread has announced its next step");
-        let process = self.session.process(Actor::Thread(thread));
-        if let Some(recording) = self.recording.as_mut().filter(|_| !self.idling) {
-            let open =
-                pending.footprint.touches.iter().find_map(|touch| match self.objects.get(&touch.address) {
-                    Some(Object::Lock { readers: 0, writer }) => Some((touch.address, !writer)),
-                    None if matches!(pending.wait, Wait::Free(lock) if lock == touch.address) => {
-                        Some((touch.address, true))
-                    }
-                    _ => None,
-                });
-            let ends = State::end_address(thread);
-            let open = open.or_else(|| {
-                let end = pending.footprint.touches.iter().any(|touch| touch.address == ends);
-                end.then_some((ends, false))
-            });
-            recording.step(Choice { process, outcome }, outcomes, open);
-        }
-        if !self.idling {
-            self.schedule.0.push(Turn::Step { thread, outcome });
-            self.count(process);
-            self.last = Some(process);
-            self.last_thread = Some(process);
-        }
-        self.buffers.drained(thread, pending.drain);
-        if self.buffers.exist() && !pending.traces_itself {
-            let touches = pending.footprint.touches.iter();
-            let touched: Vec<(u64, bool)> =
-                touches.map(|touch| (touch.address, touch.mode == Mode::Write)).collect();
-            self.trace.access(thread, pending.instruction, &touched);
-        }
-        self.running = Some(thread);
-        debug_assert!(self.others_have_announced(thread), "only the running thread has no next step");
-    }
-
     /// Invariant 2: every thread but this one has announced its next step, or has ended.
-    fn others_have_announced(&self, running: usize) -> bool {
+    pub(super) fn others_have_announced(&self, running: usize) -> bool {
         let mut others =
             self.threads.iter().enumerate().filter_map(|(number, thread)| Some((number, thread.as_ref()?)));
         others.all(|(number, thread)| number == running || thread.ended || thread.pending.is_some())
@@ -619,7 +397,7 @@ impl State {
         }
     }
 
-    fn deadlock(&self) -> End {
+    pub(super) fn deadlock(&self) -> End {
         let waiting = self.call_sites(|thread| thread.pending.is_some() && !thread.ended);
         let over = self.thread(0).ended;
         End::Failed(if over { Failure::Leak(waiting) } else { Failure::Deadlock(waiting) })
@@ -638,7 +416,7 @@ impl State {
     }
 
     /// Names of threads, and the call sites of their next steps.
-    fn call_sites(&self, which: impl Fn(&Thread) -> bool) -> Vec<(String, CallSite)> {
+    pub(super) fn call_sites(&self, which: impl Fn(&Thread) -> bool) -> Vec<(String, CallSite)> {
         let threads = self.threads.iter().enumerate();
         let threads = threads.filter_map(|(number, thread)| Some((number, thread.as_ref()?)));
         threads
@@ -662,7 +440,7 @@ impl State {
     }
 
     /// Whether memory still holds what a thread saw in its round.
-    fn round_is_unchanged(&self, thread: usize) -> bool {
+    pub(super) fn round_is_unchanged(&self, thread: usize) -> bool {
         let round = self.thread(thread).round.as_deref().unwrap_or_default();
         let mut seen = round.iter().filter_map(|look| look.seen);
         seen.all(|(address, value)| self.memory.get(&address).is_none_or(|now| *now == value))
@@ -701,46 +479,6 @@ impl State {
         self.look(thread, instruction, Some(seen));
     }
 
-    /// What a thread sees at an address, and the event of its own pending store if it sees that. `initial` is
-    /// what is there if nothing was written.
-    pub fn read(&mut self, thread: usize, address: u64, initial: u64) -> (u64, Option<usize>) {
-        match self.buffers.forwarded(thread, address) {
-            Some((value, event)) => (value, Some(event)),
-            None => (*self.memory.entry(address).or_insert(initial), None),
-        }
-    }
-
-    /// What is at an address, as seen by a thread, without a step.
-    pub fn peek(&self, thread: usize, address: u64) -> Option<u64> {
-        let own = self.buffers.forwarded(thread, address).map(|(value, _)| value);
-        own.or_else(|| self.memory.get(&address).copied())
-    }
-
-    /// A thread has exclusive access to the object at an address. Its value is taken out, if it was used
-    /// before.
-    pub fn take_exclusive(&mut self, address: u64) -> Option<u64> {
-        let written = self.memory.remove(&address);
-        self.buffers.take_exclusive(address).or(written)
-    }
-
-    /// Writes without a step, once the execution is over.
-    pub fn poke(&mut self, address: u64, value: u64) {
-        self.memory.insert(address, value);
-    }
-
-    /// A thread stores to its buffer.
-    pub fn buffer(&mut self, thread: usize, bytes: Bytes, value: u64, instruction: Instruction) {
-        let process = self.session.process(Actor::Thread(thread));
-        let made_by = self.counts.get(process).copied().unwrap_or(0);
-        let event = self.trace.store(thread, instruction);
-        let place = (bytes.address, bytes.size);
-        let (buffer, was_empty) = self.buffers.push(thread, place, value, event, made_by);
-        if was_empty {
-            self.announce_write(thread, buffer);
-        }
-        self.progress(thread);
-    }
-
     /// A thread has done something other than look.
     pub fn progress(&mut self, thread: usize) {
         self.idle = 0;
@@ -761,29 +499,6 @@ impl State {
             self.session.waits.remove(&instruction);
         }
         self.finish(End::NotAWait);
-    }
-
-    /// A thread has written a value. Threads that wait for a change there continue, unless a search has ended
-    /// them.
-    pub fn wrote(&mut self, thread: usize, address: u64, value: u64) {
-        self.progress(thread);
-        self.memory.insert(address, value);
-        self.wake_waiting(thread, address, value);
-    }
-
-    /// A value of a thread has reached memory.
-    fn wake_waiting(&mut self, thread: usize, address: u64, value: u64) {
-        if self.recording.is_some() {
-            return;
-        }
-        for (number, other) in self.threads.iter_mut().enumerate() {
-            let Some(other) = other.as_mut().filter(|_| number != thread) else { continue };
-            let looked = |look: &Look| look.seen.is_some_and(|(at, seen)| at == address && seen != value);
-            if other.round.as_ref().is_some_and(|round| round.iter().any(looked)) {
-                other.round = None;
-                other.looks.forget();
-            }
-        }
     }
 }
 

@@ -63,6 +63,11 @@ impl Candidate {
             write @ Turn::Write { .. } => write,
         }
     }
+
+    /// Its turn with an outcome, if there is such an outcome.
+    fn checked(&self, outcome: usize) -> Option<Turn> {
+        (outcome < self.outcomes).then(|| self.with(outcome))
+    }
 }
 
 /// Where an execution is.
@@ -167,36 +172,41 @@ impl Strategy {
         Strategy::Pct(Pct { random, priorities: FxHashMap::default(), changes })
     }
 
-    /// The next step. `None` if the execution should end here.
-    pub fn choose(&mut self, candidates: &[Candidate], position: Position<'_>) -> Option<Turn> {
-        match self {
+    /// The next step, as the index of a candidate and its turn. Threads come before buffers. `None` if the
+    /// execution should end here.
+    pub fn choose(&mut self, candidates: &[Candidate], position: Position<'_>) -> Option<(usize, Turn)> {
+        let (random, chosen) = match self {
             Strategy::Random(random, laziness) => {
                 let chosen = random.pick(candidates, *laziness);
-                Some(chosen.with(random.below(chosen.outcomes)))
+                (random, chosen)
             }
-            Strategy::Pct(pct) => Some(pct.choose(candidates, position)),
-            Strategy::Follow(follow) => follow.choose(candidates, position),
-        }
+            Strategy::Pct(pct) => {
+                let chosen = pct.pick(candidates, position);
+                (&mut pct.random, chosen)
+            }
+            Strategy::Follow(follow) => return follow.choose(candidates, position),
+        };
+        let outcome = random.below(candidates[chosen].outcomes);
+        Some((chosen, candidates[chosen].with(outcome)))
     }
 }
 
 impl Random {
-    fn pick<'c>(&mut self, candidates: &'c [Candidate], laziness: Laziness) -> &'c Candidate {
-        // Threads come first.
+    fn pick(&mut self, candidates: &[Candidate], laziness: Laziness) -> usize {
+        let all = candidates.len();
         let threads = candidates.iter().take_while(|candidate| !candidate.is_buffer()).count();
-        let (threads, buffers) = candidates.split_at(threads);
         match laziness {
-            Laziness::OneIn(many) if !threads.is_empty() && !buffers.is_empty() => {
-                let among = if self.below(many) == 0 { buffers } else { threads };
-                &among[self.below(among.len())]
-            }
-            _ => &candidates[self.below(candidates.len())],
+            Laziness::OneIn(many) if threads > 0 && threads < all => match self.below(many) {
+                0 => threads + self.below(all - threads),
+                _ => self.below(threads),
+            },
+            _ => self.below(all),
         }
     }
 }
 
 impl Pct {
-    fn choose(&mut self, candidates: &[Candidate], position: Position<'_>) -> Turn {
+    fn pick(&mut self, candidates: &[Candidate], position: Position<'_>) -> usize {
         for candidate in candidates {
             let random = &mut self.random;
             self.priorities.entry(candidate.process).or_insert_with(|| (1 << 32) + (random.next() >> 1));
@@ -205,53 +215,50 @@ impl Pct {
         if let (Some(at), Some(last)) = (change, position.last) {
             self.priorities.insert(last, at as u64);
         }
-        let has_buffers = candidates.iter().any(Candidate::is_buffer);
-        let chosen = if has_buffers && self.random.below(RARELY) == 0 {
-            candidates.iter().rfind(|candidate| candidate.is_buffer())
-        } else {
-            candidates.iter().max_by_key(|candidate| self.priorities[&candidate.process])
-        };
-        let chosen = chosen.expect("there is a candidate");
-        chosen.with(self.random.below(chosen.outcomes))
+        if let Some(buffer) = candidates.iter().position(Candidate::is_buffer)
+            && self.random.below(RARELY) == 0
+        {
+            return buffer + self.random.below(candidates.len() - buffer);
+        }
+        let priority = |index: &usize| self.priorities[&candidates[*index].process];
+        (0..candidates.len()).max_by_key(priority).expect("there is a candidate")
     }
 }
 
 impl Follow {
-    fn choose(&mut self, candidates: &[Candidate], position: Position<'_>) -> Option<Turn> {
-        let buffer = || candidates.iter().find(|candidate| candidate.is_buffer());
-        if let Some(buffer) = buffer().filter(|_| self.always_eager) {
-            return Some(buffer.turn);
+    fn choose(&mut self, candidates: &[Candidate], position: Position<'_>) -> Option<(usize, Turn)> {
+        let buffer = candidates.iter().position(Candidate::is_buffer);
+        if let Some(buffer) = buffer.filter(|_| self.always_eager) {
+            return Some((buffer, candidates[buffer].turn));
         }
-        let possible = |candidate: &Candidate, outcome: usize| {
-            (outcome < candidate.outcomes).then(|| candidate.with(outcome))
-        };
         match &self.wanted {
             Wanted::Choices(choices) => {
                 if let Some(&Choice { process, outcome }) = choices.get(self.at) {
                     self.at += 1;
-                    let chosen = candidates.iter().find(|candidate| candidate.process == process)?;
-                    return possible(chosen, outcome);
+                    let chosen = candidates.iter().position(|candidate| candidate.process == process)?;
+                    return Some((chosen, candidates[chosen].checked(outcome)?));
                 }
             }
             Wanted::Turns(turns) => {
                 while let Some(&turn) = turns.get(self.at) {
                     self.at += 1;
                     let outcome = if let Turn::Step { outcome, .. } = turn { outcome } else { 0 };
-                    let chosen = candidates.iter().find(|candidate| candidate.with(outcome) == turn);
-                    if let Some(turn) = chosen.and_then(|candidate| possible(candidate, outcome)) {
-                        return Some(turn);
+                    let is_it = |candidate: &Candidate| candidate.checked(outcome) == Some(turn);
+                    if let Some(chosen) = candidates.iter().position(is_it) {
+                        return Some((chosen, turn));
                     }
                 }
             }
         }
         let is_awake =
-            |candidate: &&Candidate| !self.asleep.iter().any(|sleeper| sleeper.process == candidate.process);
-        let awake = || candidates.iter().filter(is_awake);
-        let written = awake().find(|candidate| self.eager && candidate.is_buffer());
-        let same = || awake().find(|candidate| Some(candidate.process) == position.last_thread);
-        let chosen = written.or_else(same).or_else(|| awake().next())?;
+            |index: &usize| !self.asleep.iter().any(|sleeper| sleeper.process == candidates[*index].process);
+        let awake = || (0..candidates.len()).filter(is_awake);
+        let written = awake().find(|&index| self.eager && candidates[index].is_buffer());
+        let same = || awake().find(|&index| Some(candidates[index].process) == position.last_thread);
+        let index = written.or_else(same).or_else(|| awake().next())?;
+        let chosen = &candidates[index];
         let taken = |process: usize| position.counts.get(process).copied().unwrap_or(0);
         self.asleep.retain(|sleeper| !sleeper.is_woken_by(chosen.process, &chosen.footprint, taken));
-        Some(chosen.turn)
+        Some((index, chosen.turn))
     }
 }
