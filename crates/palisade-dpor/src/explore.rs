@@ -11,7 +11,8 @@
 //! *Guarantee.* Without limits, every trace is seen exactly once, and no execution is abandoned because it
 //! could only lead to traces already seen. The paper proves this for steps with one outcome that do not wait.
 //! For other steps, `tests/suite/counts.rs` and `buffers.rs` compare with all interleavings, and
-//! [`Summary::broken_off`] counts abandoned executions. If an execution was cut at the limit of its length, traces may be missing.
+//! [`Summary::broken_off`] counts abandoned executions. If an execution was cut at the limit of its length,
+//! traces may be missing.
 //!
 //! *Differences from the paper.*
 //! 1. Steps have outcomes; see `wakeup.rs`.
@@ -36,8 +37,8 @@
 //! writes to each address. They determine what happens before what: *L* and *W* conflict if *W* comes after
 //! *u*, and *W* is before *L* if it is what *L* reads or comes before that. Conversely, all writes of an
 //! address are ordered, and *L* reads the last *W* after *u* that happens before it, or else the own store.
-//! The paper's theorems need a relation with certain properties (its Definition 3.3). Two of them are not
-//! obvious here:
+//! The paper's theorems hold for every relation with certain properties (valid happens-before relations). Two
+//! of them are not obvious here:
 //! - Every order of the steps that respects the relation is an execution with the same relation. *L* keeps
 //!   reading the same store, because the writes of its address keep their order, and those that conflict with
 //!   it stay on their side.
@@ -323,6 +324,9 @@ impl<S: Subject> Search<'_, S> {
                 continue;
             }
             for &race in &step.races {
+                if self.subject.is_stopped() {
+                    return;
+                }
                 let late = Late { process: step.process, footprint: &step.footprint, position };
                 try_before(&self.history, &mut self.nodes[race], race, late);
             }

@@ -87,6 +87,11 @@ impl Footprint {
         Footprint { after: steps.into_iter().collect(), ..self }
     }
 
+    /// Whether it may write memory.
+    pub(crate) fn writes(&self) -> bool {
+        self.touches.iter().any(|touch| touch.mode == Mode::Write)
+    }
+
     /// Whether the order of the two steps can matter. With store buffers this also depends on how far they
     /// have got; see [`Sleeper::is_woken_by`](crate::Sleeper::is_woken_by).
     pub fn conflicts(&self, other: &Footprint) -> bool {

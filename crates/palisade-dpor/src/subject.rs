@@ -101,6 +101,7 @@ pub enum Next {
     Nothing,
     /// A step.
     Ready(Footprint),
-    /// A step for which it has to wait; the footprint has [`waits`](Footprint::waits) set.
+    /// A step for which it has to wait; the footprint has [`waits`](Footprint::waits) set, or names the steps
+    /// that it waits for ([`after`](Footprint::after)).
     Waiting(Footprint),
 }

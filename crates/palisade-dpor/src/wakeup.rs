@@ -42,7 +42,7 @@ impl Item<'_> {
 pub struct Branch {
     pub process: usize,
     pub footprint: Footprint,
-    /// What happens before its step; empty until that is known.
+    /// What happens before its step, if it writes; empty until that is known.
     pub clock: Arc<[u32]>,
     /// What to try after it, by outcome.
     next: Vec<(usize, Vec<Branch>)>,
@@ -261,7 +261,9 @@ fn chain(sequence: Vec<Item<'_>>) -> Option<Branch> {
             Some(outcome) => (vec![(outcome, tail)], None),
             None => (Vec::new(), Some(tail)),
         };
-        let (footprint, clock) = (item.footprint.clone(), item.clock.clone());
+        // Only writes are asked what they know; see `footprint.rs`.
+        let clock = if item.footprint.writes() { item.clock.clone() } else { Arc::default() };
+        let footprint = item.footprint.clone();
         tree = Some(Branch { process: item.process, footprint, clock, next, others });
     }
     tree
