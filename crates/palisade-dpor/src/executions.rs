@@ -37,6 +37,8 @@
 //!    about to take a step after the last step of the buffer, and is not ready before. A load names its own
 //!    newest store since then, by byte ([`Touch::own`](crate::Touch::own)), even if that store has reached
 //!    memory in the meantime: what a load touches must not depend on how far the buffer has got.
+//!    Under PSO there is a buffer for every thread and address. Every clock has an entry per process, so this
+//!    costs memory if there are many.
 
 use crate::explore::{Execution, Limits, Summary, drop_elsewhere, explore};
 use crate::footprint::Footprint;

@@ -67,7 +67,7 @@ pub struct Footprint {
     pub waits: bool,
     /// Steps of other processes without which this step does not exist or cannot be taken: the store that a
     /// buffer writes to memory, or the steps that empty a buffer before a fence. They always happen before
-    /// this step, and no other order is tried.
+    /// this step, and no other order is tried. A step with number 0 stands for none.
     pub after: SmallVec<[StepId; 1]>,
 }
 

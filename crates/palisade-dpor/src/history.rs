@@ -107,7 +107,7 @@ impl History {
         let born =
             || self.born.iter().find(|(child, _)| *child == late.process).map(|&(_, position)| position);
         let mut clock = last.or_else(born).map_or_else(Vec::new, |at| self.steps[at].clock.to_vec());
-        for &step in &late.footprint.after {
+        for &step in late.footprint.after.iter().filter(|step| step.number > 0) {
             let at = self.position_of(step).expect("a step is ready only after the steps that it names");
             join(&mut clock, &self.steps[at].clock);
         }

@@ -260,8 +260,11 @@ impl Checker {
             // The same execution on a machine with buffers, in which stores reach memory at once.
             let strategy = Strategy::Follow(Follow::without_buffers(found.schedule.0));
             let ran = execute(code, strategy, Session::default(), self.setting(self.buffered()));
-            if matches!(&ran.end, End::Failed(failure) if failure.is_like(&failed.failure)) {
+            if let End::Failed(failure) = ran.end
+                && failure.is_at_the_same_places(&failed.failure)
+            {
                 failed.schedule = ran.state.reported_schedule();
+                failed.failure = failure;
                 failed.seed = None;
             }
         } else if coverage == Coverage::Complete {

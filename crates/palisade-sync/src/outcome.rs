@@ -7,6 +7,7 @@ use crate::runtime::schedule::Schedule;
 use crate::runtime::session::CallSite;
 pub use crate::runtime::state::Failure;
 use palisade_memory::Model;
+use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 
@@ -89,7 +90,8 @@ pub struct Reordering {
 /// On which machines a failure is possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Machines {
-    /// On any machine: there is a sequentially consistent execution that fails like this.
+    /// On any machine: there is a sequentially consistent execution that fails like this, that is, at the same
+    /// places of the source.
     Any,
     /// Only on machines with store buffers: all sequentially consistent executions were run, and none of them
     /// fails like this.
@@ -122,6 +124,20 @@ impl Outcome {
 }
 
 impl Failure {
+    /// Whether it is a failure at the same places of the source, perhaps of other threads or with other values.
+    pub(crate) fn is_at_the_same_places(&self, other: &Failure) -> bool {
+        let places = |threads: &[(String, CallSite)]| -> BTreeSet<CallSite> {
+            threads.iter().map(|(_, place)| *place).collect()
+        };
+        match (self, other) {
+            (Failure::Panic { place: Some(a), .. }, Failure::Panic { place: Some(b), .. }) => a == b,
+            (Failure::Deadlock(a), Failure::Deadlock(b))
+            | (Failure::Spin(a), Failure::Spin(b))
+            | (Failure::Leak(a), Failure::Leak(b)) => places(a) == places(b),
+            _ => self.is_like(other),
+        }
+    }
+
     /// Whether it is the same failure, perhaps of other threads.
     pub(crate) fn is_like(&self, other: &Failure) -> bool {
         match (self, other) {

@@ -69,7 +69,7 @@ impl Tally<'_> {
             }
             _ => return true,
         };
-        if self.like.as_ref().is_some_and(|like| !failure.is_like(like)) {
+        if self.like.as_ref().is_some_and(|like| !failure.is_at_the_same_places(like)) {
             return true;
         }
         let machines = match (&failure, late) {
