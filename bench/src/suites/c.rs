@@ -15,10 +15,11 @@
 
 use crate::measure::{machine, output, timed};
 use crate::table::{Table, judged, thousands};
+use crate::verdict::SafetyVerdict;
 use crate::watch::{measuring, say};
 use anyhow::{Context, Result, anyhow};
 use palisade::{Model, Source};
-use palisade_corpus::{Question, Safety, c_expectations, c_texts};
+use palisade_corpus::{Question, c_expectations, c_texts};
 use palisade_harness::cache::{TempDir, temporary_folder};
 use serde_json::Value;
 use std::process::Command;
@@ -95,7 +96,7 @@ pub fn run(seconds: u64) -> Result<()> {
 
 /// What `check` says about a program.
 struct Answer {
-    verdict: String,
+    verdict: SafetyVerdict,
     seconds: f64,
     states: Option<u64>,
 }
@@ -123,7 +124,8 @@ fn check(
     let printed = String::from_utf8_lossy(&done.stdout);
     let record: Value = serde_json::from_str(&printed)
         .map_err(|_| anyhow!("{file}: {}", String::from_utf8_lossy(&done.stderr)))?;
-    let verdict = record["verdict"].as_str().context("an answer has a verdict")?.to_owned();
+    let word = record["verdict"].as_str().context("an answer has a verdict")?;
+    let verdict = SafetyVerdict::parse(word).with_context(|| format!("an answer with the verdict {word}"))?;
     Ok(Answer { verdict, seconds, states: record["stats"]["states"].as_u64() })
 }
 
@@ -157,8 +159,13 @@ fn growth(folder: &TempDir, seconds: u64) -> Result<()> {
                 measuring(&format!("{} with {threads} threads under {}", program.file, model.name()))?;
                 let answer = check(folder, program.file, model, &[], &[&macros], seconds)?;
                 let in_time = model != Model::Tso || aim.is_none_or(|aim| answer.seconds <= aim);
-                fine &= (answer.verdict == "safe" || aim.is_none()) && answer.verdict != "unsafe" && in_time;
-                cells.push(answer.verdict);
+                fine &= in_time
+                    && match answer.verdict {
+                        SafetyVerdict::Safe => true,
+                        SafetyVerdict::Unknown => aim.is_none(),
+                        SafetyVerdict::Unsafe => false,
+                    };
+                cells.push(answer.verdict.name().to_owned());
                 cells.push(format!("{:.2}", answer.seconds));
                 cells.push(answer.states.map(thousands).unwrap_or_default());
             }
@@ -189,25 +196,25 @@ fn corpus(folder: &TempDir, seconds: u64) -> Result<()> {
         let options: &[&str] = if expected.question == Question::Safety { &["--no-deadlock"] } else { &[] };
         let verdicts = [expected.verdicts.sc, expected.verdicts.tso, expected.verdicts.pso];
         for (model, verdict) in Model::ALL.into_iter().zip(verdicts) {
-            let word = if verdict == Some(Safety::Safe) { "safe" } else { "unsafe" };
+            let Some(verdict) = verdict.map(SafetyVerdict::from) else { continue };
             measuring(&format!("{} {:?} under {}", expected.file, expected.flags, model.name()))?;
             let answer = check(folder, expected.file, model, options, &expected.flags, seconds)?;
             total += answer.seconds;
-            match answer.verdict.as_str() {
-                found if found == word => right += 1,
-                "unknown" => unknown += 1,
+            match answer.verdict {
+                found if found == verdict => right += 1,
+                SafetyVerdict::Unknown => unknown += 1,
                 _ => wrong += 1,
             }
-            if answer.verdict != word || answer.seconds > WORTH_A_ROW {
+            if answer.verdict != verdict || answer.seconds > WORTH_A_ROW {
                 table.row(vec![
                     expected.file.to_owned(),
                     expected.flags.join(" "),
                     model.name().to_owned(),
-                    word.to_owned(),
-                    answer.verdict.clone(),
+                    verdict.name().to_owned(),
+                    answer.verdict.name().to_owned(),
                     format!("{:.2}", answer.seconds),
                     answer.states.map(thousands).unwrap_or_default(),
-                    judged(answer.verdict == word),
+                    judged(answer.verdict == verdict),
                 ]);
             }
         }

@@ -19,14 +19,14 @@ use palisade_program::written::{BinaryOp, Rmw};
 /// An operand of the constraints.
 #[derive(Clone)]
 struct Slot {
-    place: Place,
+    place: OperandPlace,
     /// The register that the constraint names, such as `ax`.
     bound: Option<String>,
 }
 
 /// Where an operand is.
 #[derive(Clone)]
-enum Place {
+enum OperandPlace {
     /// In memory, at this address.
     Memory(Expr),
     /// In a register of this width. It may have no value yet.
@@ -97,16 +97,16 @@ impl Generator<'_, '_> {
             Type::Struct { fields, .. } => fields.to_vec(),
             _ => vec![instruction.ty],
         };
-        let outputs: Vec<Place> = slots
+        let outputs: Vec<OperandPlace> = slots
             .into_iter()
             .map(|slot| slot.place)
-            .filter(|place| matches!(place, Place::Register { .. } | Place::Flag(_)))
+            .filter(|place| matches!(place, OperandPlace::Register { .. } | OperandPlace::Flag(_)))
             .collect();
         for (place, ty) in outputs.into_iter().zip(types) {
             let width = self.type_width(ty)?;
             values.push(match place {
-                Place::Register { register, given: true, .. } => Val::Scalar(Expr::Reg(register)),
-                Place::Flag(name) => match flags.as_ref().and_then(|flags| condition(&name, flags)) {
+                OperandPlace::Register { register, given: true, .. } => Val::Scalar(Expr::Reg(register)),
+                OperandPlace::Flag(name) => match flags.as_ref().and_then(|flags| condition(&name, flags)) {
                     Some(flag) => Val::Scalar(self.wrap(width, flag)),
                     None => return Err(unknown(self)),
                 },
@@ -148,8 +148,8 @@ impl Generator<'_, '_> {
                 let Some(ty) = results.next() else { return Ok(None) };
                 let width = self.type_width(ty)?;
                 match bound.as_deref().and_then(|name| name.strip_prefix("@cc")) {
-                    Some(flag) => Place::Flag(flag.to_owned()),
-                    None => Place::Register { register: self.temporary(width), width, given: false },
+                    Some(flag) => OperandPlace::Flag(flag.to_owned()),
+                    None => OperandPlace::Register { register: self.temporary(width), width, given: false },
                 }
             } else {
                 let Some(ArgumentValue::Operand(operand)) = arguments.next().map(|next| &next.value) else {
@@ -157,10 +157,10 @@ impl Generator<'_, '_> {
                 };
                 let value = self.scalar(*operand)?;
                 if text.starts_with('*') {
-                    Place::Memory(value)
+                    OperandPlace::Memory(value)
                 } else if let Some(tied) = tied(text, bound.as_deref(), &slots) {
                     // The register of an output holds this value first.
-                    let Some(Slot { place: Place::Register { register, given, .. }, .. }) =
+                    let Some(Slot { place: OperandPlace::Register { register, given, .. }, .. }) =
                         slots.get_mut(tied)
                     else {
                         return Ok(None);
@@ -171,11 +171,13 @@ impl Generator<'_, '_> {
                     self.step(kind);
                     // What is changed later is read through the output.
                     match place {
-                        Place::Register { register, width, .. } => Place::Value(Expr::Reg(register), width),
+                        OperandPlace::Register { register, width, .. } => {
+                            OperandPlace::Value(Expr::Reg(register), width)
+                        }
                         _ => return Ok(None),
                     }
                 } else {
-                    Place::Value(value, self.operand_width(*operand)?)
+                    OperandPlace::Value(value, self.operand_width(*operand)?)
                 }
             };
             slots.push(Slot { place, bound });
@@ -341,8 +343,10 @@ impl Generator<'_, '_> {
         let (value, wide) = match part {
             Part::Constant(value) => (Expr::Int(*value), 64),
             Part::Slot(_) | Part::At(_) | Part::Accumulator(_) => match slot(part, slots).map(|s| &s.place) {
-                Some(Place::Register { register, width, given: true }) => (Expr::Reg(*register), *width),
-                Some(Place::Value(value, width)) => (value.clone(), *width),
+                Some(OperandPlace::Register { register, width, given: true }) => {
+                    (Expr::Reg(*register), *width)
+                }
+                Some(OperandPlace::Value(value, width)) => (value.clone(), *width),
                 _ => return Ok(None),
             },
         };
@@ -368,7 +372,7 @@ impl Generator<'_, '_> {
             // An instruction must not change an input that is not an output too.
             Part::Accumulator(_) => {
                 let output =
-                    |slot: &Slot| is_accumulator(slot) && matches!(slot.place, Place::Register { .. });
+                    |slot: &Slot| is_accumulator(slot) && matches!(slot.place, OperandPlace::Register { .. });
                 match slots.iter().position(output) {
                     Some(index) => index,
                     None => return Ok(None),
@@ -377,7 +381,8 @@ impl Generator<'_, '_> {
             Part::Slot(index) => *index,
             _ => return Ok(None),
         };
-        let Some(Slot { place: Place::Register { register, width, given }, .. }) = slots.get_mut(index)
+        let Some(Slot { place: OperandPlace::Register { register, width, given }, .. }) =
+            slots.get_mut(index)
         else {
             return Ok(None);
         };
@@ -397,7 +402,9 @@ impl Generator<'_, '_> {
 /// The output that an input shares its register with: by its number, or because both name the register.
 fn tied(constraint: &str, bound: Option<&str>, slots: &[Slot]) -> Option<usize> {
     let same = |slot: &Slot| {
-        bound.is_some() && slot.bound.as_deref() == bound && matches!(slot.place, Place::Register { .. })
+        bound.is_some()
+            && slot.bound.as_deref() == bound
+            && matches!(slot.place, OperandPlace::Register { .. })
     };
     constraint.parse().ok().or_else(|| slots.iter().position(same))
 }
@@ -418,9 +425,11 @@ fn slot<'s>(part: &Part, slots: &'s [Slot]) -> Option<&'s Slot> {
 /// The address of an operand in memory.
 fn address(part: &Part, slots: &[Slot]) -> Option<Expr> {
     match (part, &slot(part, slots)?.place) {
-        (Part::Slot(_), Place::Memory(pointer)) => Some(pointer.clone()),
-        (Part::At(_), Place::Value(pointer, 64)) => Some(pointer.clone()),
-        (Part::At(_), Place::Register { register, width: 64, given: true }) => Some(Expr::Reg(*register)),
+        (Part::Slot(_), OperandPlace::Memory(pointer)) => Some(pointer.clone()),
+        (Part::At(_), OperandPlace::Value(pointer, 64)) => Some(pointer.clone()),
+        (Part::At(_), OperandPlace::Register { register, width: 64, given: true }) => {
+            Some(Expr::Reg(*register))
+        }
         _ => None,
     }
 }
@@ -429,7 +438,7 @@ fn address(part: &Part, slots: &[Slot]) -> Option<Expr> {
 fn part_size(part: &Part, slots: &[Slot]) -> Option<u32> {
     match (part, slot(part, slots).map(|slot| &slot.place)) {
         (Part::Accumulator(size), _) => Some(*size),
-        (Part::Slot(_), Some(Place::Register { width, .. } | Place::Value(_, width))) => {
+        (Part::Slot(_), Some(OperandPlace::Register { width, .. } | OperandPlace::Value(_, width))) => {
             matches!(width, 8 | 16 | 32 | 64).then(|| width.trailing_zeros() - 3)
         }
         _ => None,

@@ -44,14 +44,15 @@ impl CoverageNote {
     /// The note as JSON.
     pub(crate) fn json(&self, source: &Source) -> Value {
         let list = |spans: &[Span]| -> Vec<Value> {
-            let place = |place: Place| {
-                let mut value = json!({ "line": place.line, "column": place.column, "text": place.text });
-                if let Some(file) = place.file {
+            let record = |position: StatementPosition| {
+                let mut value =
+                    json!({ "line": position.line, "column": position.column, "text": position.text });
+                if let Some(file) = position.file {
                     value["file"] = file.into();
                 }
                 value
             };
-            places(source, spans).into_iter().map(place).collect()
+            positions(source, spans).into_iter().map(record).collect()
         };
         let mut value = json!({
             "complete": self.open.is_empty(),
@@ -79,7 +80,7 @@ fn counted(some: usize, all: usize) -> (String, &'static str) {
     (format!("{some} of {all} statement{plural}"), if some == 1 { "is" } else { "are" })
 }
 
-struct Place {
+struct StatementPosition {
     /// The file, if it is not the main one.
     file: Option<String>,
     in_words: String,
@@ -88,8 +89,8 @@ struct Place {
     text: String,
 }
 
-/// The places of statements, in the order of the text.
-fn places(source: &Source, spans: &[Span]) -> Vec<Place> {
+/// The positions of statements, in the order of the text.
+fn positions(source: &Source, spans: &[Span]) -> Vec<StatementPosition> {
     let mut spans: Vec<Span> = spans.to_vec();
     spans.sort_by_key(|span| (span.start, span.end));
     spans.dedup();
@@ -98,12 +99,12 @@ fn places(source: &Source, spans: &[Span]) -> Vec<Place> {
         let text = quote(source.slice(*span).lines().next().unwrap_or_default());
         let file = source.other_file(*span).map(str::to_owned);
         let in_words = source.line_in_words(*span)?;
-        Some(Place { file, in_words, line: position.line, column: position.column, text })
+        Some(StatementPosition { file, in_words, line: position.line, column: position.column, text })
     };
     spans.iter().filter_map(place).collect()
 }
 
 fn list(source: &Source, spans: &[Span]) -> String {
-    let places = places(source, spans);
-    places.iter().map(|place| format!("  {}: {}\n", place.in_words, place.text)).collect()
+    let positions = positions(source, spans);
+    positions.iter().map(|position| format!("  {}: {}\n", position.in_words, position.text)).collect()
 }

@@ -37,7 +37,7 @@ const OPTIONS: [&str; 9] = [
 /// How often we check whether to stop.
 const LOOK: Duration = Duration::from_millis(20);
 /// More output than this is not a program that we could read.
-const MOST_OUTPUT: u64 = 256 << 20;
+const MAX_OUTPUT: u64 = 256 << 20;
 
 /// A compiler that is clang.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -177,7 +177,7 @@ impl Running {
 fn read(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
-        pipe.take(MOST_OUTPUT).read_to_end(&mut bytes)?;
+        pipe.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
 }

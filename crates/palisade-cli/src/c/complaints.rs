@@ -14,12 +14,12 @@ pub fn refused(printed: &str, name: &str, source: &Source) -> Refused {
         std::env::current_dir().map_or_else(|_| String::new(), |folder| folder.display().to_string());
     for complaint in printed.lines().filter_map(Complaint::parse) {
         let span = complaint.span(&mut source, &folder);
-        match complaint.kind {
-            Kind::Error => {
+        match complaint.severity {
+            Severity::Error => {
                 let error = Diagnostic::error("c-error", complaint.message);
                 errors.push(if span.is_none() { error } else { error.at(span, "") });
             }
-            Kind::Note => {
+            Severity::Note => {
                 if let Some(last) = errors.pop() {
                     errors.push(if span.is_none() { last } else { last.at(span, complaint.message) });
                 }
@@ -36,28 +36,32 @@ pub fn refused(printed: &str, name: &str, source: &Source) -> Refused {
 /// A line of the form `lock.c:3:5: error: what is wrong`.
 struct Complaint<'a> {
     place: Option<(&'a str, u32, u32)>,
-    kind: Kind,
+    severity: Severity,
     message: &'a str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum Severity {
     Error,
     Note,
 }
 
 impl<'a> Complaint<'a> {
     fn parse(line: &'a str) -> Option<Complaint<'a>> {
-        let kinds = [(": fatal error: ", Kind::Error), (": error: ", Kind::Error), (": note: ", Kind::Note)];
-        let (at, mark, kind) = kinds
+        let marks = [
+            (": fatal error: ", Severity::Error),
+            (": error: ", Severity::Error),
+            (": note: ", Severity::Note),
+        ];
+        let (at, mark, severity) = marks
             .iter()
-            .filter_map(|(mark, kind)| Some((line.find(mark)?, mark, *kind)))
-            .min_by_key(|k| k.0)?;
+            .filter_map(|(mark, severity)| Some((line.find(mark)?, mark, *severity)))
+            .min_by_key(|found| found.0)?;
         let message = &line[at + mark.len()..];
         let mut parts = line[..at].rsplitn(3, ':');
         let (column, number, file) = (parts.next(), parts.next(), parts.next());
         let place = file.zip(number.and_then(|n| n.parse().ok())).zip(column.and_then(|n| n.parse().ok()));
-        Some(Complaint { place: place.map(|((file, line), column)| (file, line, column)), kind, message })
+        Some(Complaint { place: place.map(|((file, line), column)| (file, line, column)), severity, message })
     }
 
     /// Where it is. The file is added to the source if it is the user's.

@@ -64,7 +64,7 @@ type KindId = u32;
 
 /// The kinds of values.
 #[derive(Clone, Debug, Default)]
-struct Kind {
+struct ValueKind {
     /// The values that move, each with its family and the position of its thread.
     members: FxHashMap<Value, (u32, u8)>,
     /// The first position of the block, and one value per position.
@@ -81,7 +81,7 @@ pub(crate) struct Symmetry {
     roles: Vec<RoleId>,
     codes: Vec<CodeId>,
     positions: FxHashMap<RoleId, u8>,
-    kinds: Vec<Kind>,
+    kinds: Vec<ValueKind>,
     /// By location and register. Registers that are dead have any kind.
     registers: IdVec<CodeId, Vec<Vec<KindId>>>,
     cells: IdVec<CellId, KindId>,
@@ -163,7 +163,7 @@ impl Symmetry {
         let position = |family: usize, index: usize| (ranges[family].start + index) as u8;
         let (families, numbers) = sorts.families();
         let kind = |families: Vec<Family<Value>>| {
-            let mut kind = Kind::default();
+            let mut kind = ValueKind::default();
             for Family { block, items } in families {
                 let number = kind.families.len() as u32;
                 let members = items.iter().enumerate();

@@ -45,7 +45,7 @@ pub(super) struct Family<T> {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Kind {
+struct GuessedKind {
     families: Vec<Family<Value>>,
     fixed: BTreeSet<Value>,
 }
@@ -75,7 +75,7 @@ impl Operator {
 }
 
 /// How a kind of values leads to cells.
-enum Place {
+enum CellAccess {
     Element { base: CellId, len: u32 },
     Pointer,
 }
@@ -85,14 +85,14 @@ pub(super) struct Sorts<'a> {
     system: &'a System,
     pointers: &'a Pointers,
     parents: Vec<Var>,
-    kinds: Vec<Kind>,
+    kinds: Vec<GuessedKind>,
     /// Of each body: the kind of the first register at the first location, and how many registers there are.
     registers: Vec<(Var, Var)>,
     liveness: &'a Liveness,
     /// By the expression of the first thread of the body.
     nodes: FxHashMap<*const Expr, Var>,
     operations: Vec<Operation<'a>>,
-    places: Vec<(Place, Var)>,
+    accesses: Vec<(CellAccess, Var)>,
     cell_families: Vec<Family<CellId>>,
     family_of: FxHashMap<CellId, usize>,
     fixed_cells: FxHashSet<CellId>,
@@ -136,7 +136,7 @@ impl<'a> Sorts<'a> {
             liveness,
             nodes: FxHashMap::default(),
             operations: Vec::new(),
-            places: Vec::new(),
+            accesses: Vec::new(),
             cell_families: Vec::new(),
             family_of: FxHashMap::default(),
             fixed_cells: FxHashSet::default(),
@@ -210,7 +210,7 @@ impl<'a> Sorts<'a> {
     fn fresh(&mut self) -> Var {
         let var = self.kinds.len() as Var;
         self.parents.push(var);
-        self.kinds.push(Kind::default());
+        self.kinds.push(GuessedKind::default());
         var
     }
 
@@ -227,7 +227,7 @@ impl<'a> Sorts<'a> {
             return Ok(false);
         }
         self.parents[b as usize] = a;
-        let Kind { families, fixed } = std::mem::take(&mut self.kinds[b as usize]);
+        let GuessedKind { families, fixed } = std::mem::take(&mut self.kinds[b as usize]);
         for value in fixed {
             self.fix(a, value)?;
         }
@@ -420,7 +420,7 @@ impl<'a> Sorts<'a> {
                 let bases: Vec<CellId> = addresses.iter().map(|address| base(address)).collect();
                 let value = self.expr(body, index, &pick(&addresses, |address| inner(address)))?;
                 if bases.iter().all(|other| other == array) {
-                    self.places.push((Place::Element { base: *array, len: *len }, value));
+                    self.accesses.push((CellAccess::Element { base: *array, len: *len }, value));
                 } else {
                     for offset in 0..*len {
                         let cells: Vec<CellId> = bases.iter().map(|array| CellId(array.0 + offset)).collect();
@@ -430,7 +430,7 @@ impl<'a> Sorts<'a> {
             }
             Address::Pointer(_) => {
                 let value = self.expr(body, index, &pick(&addresses, |address| inner(address)))?;
-                self.places.push((Place::Pointer, value));
+                self.accesses.push((CellAccess::Pointer, value));
             }
         }
         let mut all = Vec::new();
@@ -494,14 +494,14 @@ impl<'a> Sorts<'a> {
                 changed |= self.vary(self.operations[index].result, block, values)?;
             }
         }
-        for index in 0..self.places.len() {
-            let (place, var) = &self.places[index];
+        for index in 0..self.accesses.len() {
+            let (place, var) = &self.accesses[index];
             let families = self.kinds[self.find(*var) as usize].families.clone();
             let cell = |value: Value| match place {
-                Place::Element { base, len } => {
+                CellAccess::Element { base, len } => {
                     u32::try_from(value).ok().filter(|i| i < len).map(|i| CellId(base.0 + i))
                 }
-                Place::Pointer => self.system.cell_at(value),
+                CellAccess::Pointer => self.system.cell_at(value),
             };
             let mut found = Vec::new();
             for Family { block, items } in families {

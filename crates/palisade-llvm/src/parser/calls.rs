@@ -14,7 +14,7 @@ type Parsed = (Op, TypeId);
 
 /// A place in the text to which the parser can go back.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Checkpoint<'a> {
     lexer: Lexer<'a>,
     current: Lexed<'a>,
     last_end: u32,
@@ -52,7 +52,7 @@ impl<'a> Parser<'a> {
     fn call_parts(&mut self, locals: &mut Locals) -> Parse<(Call, TypeId)> {
         self.call_words()?;
         let written = self.ty()?;
-        let callee_place = self.place();
+        let callee_start = self.checkpoint();
         let assembly = self.skip_callee()?;
         let arguments_span = self.current.span;
         let (arguments, types) = self.arguments(locals)?;
@@ -78,11 +78,11 @@ impl<'a> Parser<'a> {
                 palisade_base::Diagnostic::error("type-mismatch", message).at(arguments_span, ""),
             ));
         }
-        let after = self.place();
+        let after = self.checkpoint();
         let callee = match assembly {
             Some(assembly) => Callee::Assembly(Box::new(assembly)),
             None => {
-                self.go_to(callee_place);
+                self.go_to(callee_start);
                 let pointer = self.pointer_to(ty)?;
                 let callee = self.operand(pointer, locals)?;
                 self.go_to(after);
@@ -96,14 +96,14 @@ impl<'a> Parser<'a> {
         Ok((call, result))
     }
 
-    fn place(&self) -> Place<'a> {
-        Place { lexer: self.lexer, current: self.current, last_end: self.last_end }
+    fn checkpoint(&self) -> Checkpoint<'a> {
+        Checkpoint { lexer: self.lexer, current: self.current, last_end: self.last_end }
     }
 
-    fn go_to(&mut self, place: Place<'a>) {
-        self.lexer = place.lexer;
-        self.current = place.current;
-        self.last_end = place.last_end;
+    fn go_to(&mut self, checkpoint: Checkpoint<'a>) {
+        self.lexer = checkpoint.lexer;
+        self.current = checkpoint.current;
+        self.last_end = checkpoint.last_end;
     }
 
     /// What stands between `call` and the type: promises about floats, the calling convention, attributes of

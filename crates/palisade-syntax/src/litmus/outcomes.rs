@@ -95,7 +95,7 @@ fn whole_arrays<'c, 'a>(condition: &'c Condition<'a>, visit: &mut impl FnMut(&'c
 
 /// The order in which herd7 prints locations.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum FinalLocation {
     Register(u32, String, u32),
     Variable(String, Option<u32>),
 }
@@ -115,13 +115,13 @@ impl ConditionContext<'_, '_> {
             Location::Variable { name, element: None, .. } => Some(name.text),
             _ => None,
         }));
-        let mut shown: Vec<(Place, Shown)> = Vec::new();
+        let mut shown: Vec<(FinalLocation, Shown)> = Vec::new();
         for location in locations(test) {
             match location {
                 Location::Register { thread, register, span } => {
                     let name = register_name(text, span);
                     let width = register.part.width().0;
-                    let place = Place::Register(thread, name.to_ascii_lowercase(), width);
+                    let place = FinalLocation::Register(thread, name.to_ascii_lowercase(), width);
                     shown.push((place, self.one(format!("{thread}:{name}"), location)));
                 }
                 Location::Variable { name, element, span } => {
@@ -139,7 +139,7 @@ impl ConditionContext<'_, '_> {
                             None => format!("[{}]", name.text),
                             Some(element) => format!("{}[{element}]", name.text),
                         };
-                        let place = Place::Variable(name.text.to_owned(), element);
+                        let place = FinalLocation::Variable(name.text.to_owned(), element);
                         shown.push((place, self.one(written, location)));
                     }
                 }

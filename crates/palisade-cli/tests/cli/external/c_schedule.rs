@@ -30,7 +30,7 @@ const LOOK_AHEAD: u64 = 40;
 
 /// How an access is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum AccessKind {
     Read,
     Write,
     Locked,
@@ -41,7 +41,7 @@ enum Kind {
 struct Event {
     thread: u16,
     line: u64,
-    kind: Kind,
+    kind: AccessKind,
     /// The variable, without what follows its name.
     variable: String,
     /// Whether nothing was written.
@@ -59,9 +59,9 @@ fn events(record: &Value) -> Vec<Event> {
     let event = |step: &Value| {
         let effect = &step["effect"];
         let kind = match effect["kind"].as_str()? {
-            "read" => Kind::Read,
-            "store" => Kind::Write,
-            "locked" => Kind::Locked,
+            "read" => AccessKind::Read,
+            "store" => AccessKind::Write,
+            "locked" => AccessKind::Locked,
             _ => return None,
         };
         let thread = number(step["process"].as_str()?, &names);
@@ -71,7 +71,7 @@ fn events(record: &Value) -> Vec<Event> {
             return None;
         }
         let variable = cell.split(['.', '[', '#', '+']).next()?.to_owned();
-        let only_reads = kind == Kind::Read || kind == Kind::Locked && effect["wrote"].is_null();
+        let only_reads = kind == AccessKind::Read || kind == AccessKind::Locked && effect["wrote"].is_null();
         Some(Event { thread, line: step["line"].as_u64()?, kind, variable, only_reads })
     };
     // Before there are other threads, `main` needs no schedule.
@@ -172,10 +172,10 @@ impl Compiled {
     /// Whether a thread is about to make an access.
     fn is_next(&mut self, record: &Record, event: &Event) -> bool {
         let kinds: &[RecordKind] = match event.kind {
-            Kind::Read => &[RecordKind::Load, RecordKind::LockedLoad, RecordKind::Locked],
-            Kind::Write => &[RecordKind::Store, RecordKind::Locked],
+            AccessKind::Read => &[RecordKind::Load, RecordKind::LockedLoad, RecordKind::Locked],
+            AccessKind::Write => &[RecordKind::Store, RecordKind::Locked],
             // Some locks are given back by a store.
-            Kind::Locked => &[RecordKind::Locked, RecordKind::LockedLoad, RecordKind::Store],
+            AccessKind::Locked => &[RecordKind::Locked, RecordKind::LockedLoad, RecordKind::Store],
         };
         let place = self.symbols.name(record.place);
         let line = place.split(':').nth(1).and_then(|line| line.parse().ok());
@@ -196,8 +196,8 @@ impl Compiled {
             let mut later = events[index + 1..].iter().filter(|other| other.thread == event.thread);
             let after = later.find(|other| *other != event);
             let written = after.filter(|after| {
-                event.kind == Kind::Read
-                    && after.kind != Kind::Read
+                event.kind == AccessKind::Read
+                    && after.kind != AccessKind::Read
                     && **after == Event { kind: after.kind, only_reads: after.only_reads, ..event.clone() }
             });
             loop {
