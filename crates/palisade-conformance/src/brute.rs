@@ -7,13 +7,15 @@
 //!
 //! *Cost.* A full [`State`] per state. It is meant for programs with up to a few hundred thousand states.
 
+use hashbrown::HashTable;
 use palisade_base::Id;
 use palisade_memory::{Machine, State, Step, Thread};
 use palisade_program::Value;
 use palisade_program::running::{CellId, RegId, System, ThreadId};
 use palisade_trace::Run;
-use rustc_hash::FxHashSet;
-use std::collections::{BTreeSet, VecDeque};
+use rustc_hash::FxBuildHasher;
+use std::collections::BTreeSet;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Limits of the search.
@@ -115,13 +117,16 @@ impl Search {
 
 fn search(machine: Machine<'_>, limits: Scope, stop: impl Fn(&State) -> bool) -> Search {
     let mut search = Search { states: Vec::new(), parents: Vec::new(), complete: true, stopped_at: None };
-    let mut known: FxHashSet<State> = FxHashSet::default();
-    let mut queue: VecDeque<usize> = VecDeque::new();
+    // The states by their hash. Each is kept once, in the list.
+    let mut known: HashTable<usize> = HashTable::new();
+    let hash = |state: &State| FxBuildHasher.hash_one(state);
+    let mut next = 0;
     let mut found: Vec<(State, Option<(usize, Step)>)> =
         machine.initial_states().map(|state| (state, None)).collect();
     loop {
         for (state, parent) in found.drain(..) {
-            if known.contains(&state) {
+            let hash_of_state = hash(&state);
+            if known.find(hash_of_state, |&other| search.states[other] == state).is_some() {
                 continue;
             }
             let too_long = |bound| state.threads.iter().any(|thread| thread.buffer.len() > bound);
@@ -134,8 +139,7 @@ fn search(machine: Machine<'_>, limits: Scope, stop: impl Fn(&State) -> bool) ->
                 return search;
             }
             let index = search.states.len();
-            known.insert(state.clone());
-            queue.push_back(index);
+            known.insert_unique(hash_of_state, index, |&other| hash(&search.states[other]));
             search.states.push(state);
             search.parents.push(parent);
             if stop(&search.states[index]) {
@@ -143,9 +147,11 @@ fn search(machine: Machine<'_>, limits: Scope, stop: impl Fn(&State) -> bool) ->
                 return search;
             }
         }
-        let Some(next) = queue.pop_front() else { return search };
-        let successors = machine.successors(&search.states[next]);
-        found.extend(successors.into_iter().map(|successor| (successor.state, Some((next, successor.step)))));
+        // The list is also the queue.
+        let Some(state) = search.states.get(next) else { return search };
+        let successors = machine.successors(state).into_iter();
+        found.extend(successors.map(|successor| (successor.state, Some((next, successor.step)))));
+        next += 1;
     }
 }
 

@@ -7,6 +7,9 @@
 //! 4. what SC breaks TSO breaks, and what TSO breaks PSO breaks;
 //! 5. adding a fence does not break a program; renaming, and reordering the processes, change nothing.
 //!
+//! Programs that are too large for the interpreter are compared by 2 to 5 only. There the engine stops after
+//! [`WORK_FACTOR`] times the work of the interpreter.
+//!
 //! A failure is shrunk and printed as `.pal` with its seed. `PALISADE_SEEDS=1000` sets the number of programs
 //! per profile; `PALISADE_SEED=7` tries only that one.
 
@@ -25,6 +28,9 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
+
+/// How much more than the brute-force interpreter an engine works on a program that is too large for it.
+const WORK_FACTOR: u64 = 3;
 
 /// How to test an engine.
 #[derive(Clone, Debug)]
@@ -119,6 +125,13 @@ pub fn check_classics(engine: &dyn Engine, config: SuiteConfig) {
     assert!(wrong.is_empty(), "{} is wrong on classics:\n{wrong}", engine.name());
 }
 
+/// Whether a program is small enough for the brute-force interpreter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Size {
+    Small,
+    Large,
+}
+
 /// How many verdicts of each kind there were.
 #[derive(Clone, Copy, Default, Debug)]
 struct Tally {
@@ -185,7 +198,7 @@ impl Subject<'_> {
         let reordered = transform::reordered(program, &mut random);
         let mut stronger: Option<(Model, Verdict)> = None;
         for &model in &self.config.models {
-            let Some(verdict) = self.compare(program, model, Interlocked::WholeBuffer, tally)? else {
+            let Some((verdict, size)) = self.compare(program, model, Interlocked::WholeBuffer, tally)? else {
                 continue;
             };
             let word = Safety::word(&verdict);
@@ -198,7 +211,8 @@ impl Subject<'_> {
             if model == Model::Pso {
                 self.compare(program, model, Interlocked::OwnAddress, tally)?;
             }
-            let ask = |program: &Program, jobs| self.ask(program, model, Interlocked::WholeBuffer, jobs);
+            let ask =
+                |program: &Program, jobs| self.ask(program, model, Interlocked::WholeBuffer, size, jobs);
             let again = ask(program, 2)?;
             if again != verdict && !is_unknown(&again) && !is_unknown(&verdict) {
                 let what =
@@ -224,24 +238,26 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Compares with brute force and checks the witness. `None` if the engine does not support such programs.
+    /// Compares with brute force and checks the witness. Returns the verdict and the size of the program, or `None`
+    /// if the engine does not support such programs.
     fn compare(
         &self,
         program: &Program,
         model: Model,
         interlocked: Interlocked,
         tally: &mut Tally,
-    ) -> Result<Option<Verdict>, Problem> {
+    ) -> Result<Option<(Verdict, Size)>, Problem> {
         if self.engine.suits(&self.task(program, model, interlocked).analysis()) == Suitability::No {
             return Ok(None);
         }
-        let verdict = self.ask(program, model, interlocked, 1)?;
         let system = lower(program, Instantiation { any: 2, every: None });
         let mut limits = self.config.limits;
         if self.profile.is_acyclic() {
             limits.buffer = None;
         }
         let answer = brute::check(Machine { system: &system, model, interlocked }, limits);
+        let size = if answer == Answer::Inconclusive { Size::Large } else { Size::Small };
+        let verdict = self.ask(program, model, interlocked, size, 1)?;
         match verdict {
             Verdict::Holds => tally.safe += 1,
             Verdict::Violated(_) => tally.broken += 1,
@@ -254,7 +270,7 @@ impl Subject<'_> {
         };
         self.agree(program, model, interlocked, &verdict, &answer)
             .map_err(|problem| Problem { text: format!("{place}: {}", problem.text), ..problem })?;
-        Ok(Some(verdict))
+        Ok(Some((verdict, size)))
     }
 
     fn agree(
@@ -308,7 +324,7 @@ impl Subject<'_> {
             return Ok(());
         }
         match self.compare(&classic.program, model, Interlocked::WholeBuffer, &mut Tally::default())? {
-            Some(verdict) if Safety::word(&verdict) != expected && !is_unknown(&verdict) => {
+            Some((verdict, _)) if Safety::word(&verdict) != expected && !is_unknown(&verdict) => {
                 let text = format!("{}: {}, expected {expected}", model.name(), Safety::word(&verdict));
                 Law::Classic.broken(text)
             }
@@ -326,9 +342,15 @@ impl Subject<'_> {
         program: &Program,
         model: Model,
         interlocked: Interlocked,
+        size: Size,
         jobs: usize,
     ) -> Result<Verdict, Problem> {
-        self.answer(&self.task(program, model, interlocked), jobs)
+        let limits = Limits::unlimited(jobs).with_timeout(self.config.timeout);
+        let limits = match size {
+            Size::Small => limits,
+            Size::Large => limits.with_work(WORK_FACTOR * self.config.limits.states as u64),
+        };
+        self.answer_within(&self.task(program, model, interlocked), &limits)
     }
 
     /// The engine's answer, with its panics caught.
