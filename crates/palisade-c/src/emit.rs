@@ -7,6 +7,7 @@ use crate::expr::{Expr, width_bounds};
 use crate::flat::{Access, BlockId, Code, End, RegId, Step, StepKind, Written};
 use crate::layout::{Cell, Layout};
 use crate::liveness::Liveness;
+use crate::statement_of_end::reads_wakes_alone;
 use crate::statements::{drop_labels, mentioned, strip, targets};
 use crate::threads::ThreadCode;
 use crate::{Aim, FREED, UNINITIALISED};
@@ -264,7 +265,7 @@ impl<'a> Emitter<'a> {
 
     /// The end of the program.
     fn over(&mut self, span: Span) -> Stmt {
-        if self.aim == Aim::Safety {
+        if !self.aim.asks_finish() {
             // What other threads could do after it, they could also do before it.
             return Stmt::new(StmtKind::Return(None), span);
         }
@@ -563,7 +564,7 @@ impl<'a> Emitter<'a> {
                 };
                 out.push(Stmt::new(StmtKind::Assert(condition, *check), span));
             }
-            StepKind::Assume(e) if self.aim == Aim::Progress => {
+            StepKind::Assume(e) if self.aim.asks_finish() => {
                 let condition = self.expr(&crate::expr::not(e.clone()));
                 let then = vec![self.over(span)];
                 out.push(Stmt::new(StmtKind::If { condition, then, otherwise: Vec::new() }, span));
@@ -578,6 +579,7 @@ impl<'a> Emitter<'a> {
                 let value = written::Expr::new(ExprKind::Any { lo: 0, hi }, Span::NONE);
                 out.push(self.assign(*to, value, span));
             }
+            StepKind::MayWakeAlone(to) => out.push(self.assign(*to, reads_wakes_alone(), span)),
             StepKind::Initialised(register, check) => {
                 let differs = binary(BinaryOp::Ne, read(self.register(*register)), int(UNINITIALISED));
                 out.push(Stmt::new(StmtKind::Assert(differs, *check), span));
@@ -655,7 +657,7 @@ impl<'a> Emitter<'a> {
             });
             return;
         };
-        if self.aim == Aim::Progress {
+        if self.aim.asks_finish() {
             self.exchange_without_section(old, at, expected, new, unwritten, span, out);
             if let Some(done) = done {
                 let same = binary(BinaryOp::Eq, read(self.register(old)), self.expr(expected));

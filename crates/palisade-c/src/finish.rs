@@ -7,15 +7,10 @@
 //! *How.* A thread can end if a path leads to its end on which it joins only threads that can end. This is the least
 //! such set of threads, so threads that join each other cannot end.
 
-use crate::emit::OVER;
 use crate::expr::Expr;
 use crate::flat::{BlockId, Code, End, Step, StepKind};
 use crate::memory::ThreadNumber;
 use crate::{Finish, Roots};
-use palisade_base::{Origin, Span};
-use palisade_program::written::{
-    self, BinaryOp, ExprKind, Name, Observation, Progress, ProgressKind, Stmt, Template,
-};
 use rustc_hash::FxHashSet;
 
 /// Which ends a thread has a way to.
@@ -89,36 +84,4 @@ fn ways(code: &Code, passes: &dyn Fn(&StepKind) -> bool) -> Ways {
         }
     }
     found
-}
-
-/// What must stay possible so that the program can finish.
-pub(crate) fn stays_possible(finish: &Finish, templates: &[Template]) -> Option<Progress> {
-    let kind = match finish {
-        Finish::Over => ProgressKind::Live(is_over(templates)),
-        Finish::AllEnded => ProgressKind::LiveEnd,
-        Finish::Never | Finish::NotFollowed(_) => return None,
-    };
-    Some(Progress { kind, origin: Origin::NONE })
-}
-
-/// The condition that a thread has ended the program. If none of them ever does, it is false.
-fn is_over(templates: &[Template]) -> written::Expr {
-    let expr = |kind| written::Expr::new(kind, Span::NONE);
-    let ends = templates.iter().filter(|template| has_label(&template.body, OVER));
-    let counts = ends.map(|template| {
-        let template = Name::generated(template.name.as_str());
-        let label = Name::generated(OVER);
-        expr(ExprKind::Observe(Observation::Count { template, label }))
-    });
-    let number = counts.reduce(|a, b| expr(ExprKind::Binary(BinaryOp::Add, Box::new(a), Box::new(b))));
-    let Some(number) = number else { return expr(ExprKind::Bool(false)) };
-    let none = Box::new(written::Expr::int(0));
-    expr(ExprKind::Binary(BinaryOp::Gt, Box::new(number), none))
-}
-
-fn has_label(block: &[Stmt], label: &str) -> bool {
-    block.iter().any(|stmt| {
-        stmt.labels.iter().any(|name| name.as_str() == label)
-            || stmt.kind.blocks().into_iter().any(|inner| has_label(inner, label))
-    })
 }

@@ -151,6 +151,8 @@ pub(crate) enum StepKind {
     },
     /// The number of a thread that may wait for conditions.
     AnyWaiting(RegId),
+    /// Whether waits for conditions may end without a signal in this run. Only under [`Aim::Both`](crate::Aim).
+    MayWakeAlone(RegId),
     /// The local object exists from here on, with contents that were never written.
     Enter(ObjectId),
     /// The function of the local object has returned: what is in it must not be used any more.
@@ -275,6 +277,7 @@ impl StepKind {
             | StepKind::AwaitThreads
             | StepKind::Any { .. }
             | StepKind::AnyWaiting(_)
+            | StepKind::MayWakeAlone(_)
             | StepKind::Enter(_)
             | StepKind::Leave(_)
             | StepKind::Initialised(..)
@@ -324,6 +327,7 @@ impl StepKind {
             | StepKind::AwaitThreads
             | StepKind::Any { .. }
             | StepKind::AnyWaiting(_)
+            | StepKind::MayWakeAlone(_)
             | StepKind::Enter(_)
             | StepKind::Leave(_)
             | StepKind::Initialised(..)
@@ -358,6 +362,7 @@ impl StepKind {
             | StepKind::Load { to, .. }
             | StepKind::Any { to, .. }
             | StepKind::AnyWaiting(to)
+            | StepKind::MayWakeAlone(to)
             | StepKind::Uninitialise(to) => visit(*to),
             StepKind::Locked { old, .. } => visit(*old),
             StepKind::Cas { old, done, .. } => old.iter().chain(done).copied().for_each(visit),

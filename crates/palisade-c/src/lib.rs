@@ -42,6 +42,7 @@ mod narrow;
 mod objects;
 mod promote;
 mod propagate;
+mod statement_of_end;
 mod statements;
 mod threads;
 mod tidy;
@@ -60,6 +61,7 @@ use palisade_llvm::Module;
 use palisade_llvm::calls::Callee;
 use palisade_llvm::values::{ConstantId, ConstantKind, Expression, Operand};
 use palisade_program::written::{Count, Init, InitValue, Name, Placement, Program, Shared, Template};
+use statement_of_end::{WakeUps, stays_possible, wakes_alone};
 use std::collections::BTreeSet;
 
 /// What a cell holds that was never written. Values that are stored are checked to be different.
@@ -98,7 +100,7 @@ impl Default for Options {
     }
 }
 
-/// What is asked about a program. The two translations differ where a wait may end by itself.
+/// What is asked about a program. The translations differ where a wait may end by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Aim {
     /// What can go wrong. Waits for condition variables may end without a signal.
@@ -109,13 +111,27 @@ pub enum Aim {
     /// ends the program stays at a label of its own, and is never stuck there. A failed assumption ends the
     /// program too, so that what follows is not judged.
     Progress,
+    /// Both at once. At the start of a run it is open whether waits for condition
+    /// variables may end without a signal, and then stays so for the whole run. Only in runs in which they may not,
+    /// the program must be able to finish. So the program is correct if and only if the other two are.
+    Both,
+}
+
+impl Aim {
+    /// Whether it is asked if the program can finish.
+    pub(crate) fn asks_finish(self) -> bool {
+        match self {
+            Aim::Safety => false,
+            Aim::Progress | Aim::Both => true,
+        }
+    }
 }
 
 /// What it means that a program finishes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Finish {
-    /// The program is over: `main` has returned, or a thread has called `exit`. Under [`Aim::Progress`] the
-    /// program states that this stays possible.
+    /// The program is over: `main` has returned, or a thread has called `exit`. Under [`Aim::Progress`] and
+    /// [`Aim::Both`] the program states that this stays possible.
     Over,
     /// There is no `main`: all threads have ended. Under [`Aim::Progress`] the program states that this stays
     /// possible.
@@ -259,8 +275,13 @@ pub fn translate(
     context.notes.insert(Note(note.to_owned()));
     let order: Vec<&threads::ThreadCode> = merged.iter().flat_map(|(threads, _)| threads).copied().collect();
     program.templates = merged.iter().map(|(_, template)| template.clone()).collect();
-    if options.aim == Aim::Progress {
-        program.progress.extend(finish::stays_possible(&finish, &program.templates));
+    if options.aim.asks_finish() {
+        let wake_ups =
+            if options.aim == Aim::Both && waiting > 0 { WakeUps::Open } else { WakeUps::BySignal };
+        program.progress.extend(stays_possible(&finish, wake_ups, &program.templates));
+        if wake_ups == WakeUps::Open {
+            program.shared.push(wakes_alone());
+        }
     }
     let functions = |thread: &threads::ThreadCode| {
         thread.functions.iter().map(|function| linked.name(*function).to_owned()).collect()

@@ -135,12 +135,12 @@ fn file(
     }
     if input.c.is_some() && options.goal == Goal::Safety {
         // Whether it can get stuck is asked about every C program, in a way of its own.
-        options.check.deadlocks = Deadlocks::IfStated;
         let stated = limits.within(|| palisade::c::state_finish(&mut input))?;
-        if let Some(why) = stated {
+        options.check.deadlocks = stated.unwrap_or_else(|why| {
             let message = format!("fences against lost wake-ups are not looked for: {why}");
             input.warnings.push(Diagnostic::warning("fences-for-safety", message));
-        }
+            Deadlocks::IfStated
+        });
     }
     let meter = Meter::new(output.detail == Detail::Quiet);
     let ask = AssertUnwindSafe(|| {

@@ -2,11 +2,12 @@
 //!
 //! The first word of a condition variable has one bit per thread that waits. A waiting thread sets its bit by a
 //! locked instruction, unlocks the mutex, waits until somebody clears the bit, and locks the mutex again. It may
-//! also go on without a signal, except where the question is whether the program can finish. As in glibc, a signal first loads the word, without a fence,
-//! and does nothing if nobody waits. Otherwise it clears the bit of any of the waiting threads.
+//! also go on without a signal, except where the question is whether the program can finish. As in glibc, a signal
+//! first loads the word, without a fence, and does nothing if nobody waits. Otherwise it clears the bit of any of the
+//! waiting threads.
 
 use crate::expr::Expr;
-use crate::flat::{Access, End, StepKind, Written};
+use crate::flat::{Access, BlockId, End, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use crate::{Aim, Wait};
 use palisade_llvm::values::Operand;
@@ -76,21 +77,39 @@ impl Generator<'_, '_> {
         self.unlock(mutex.clone());
         let result = self.temporary(32);
         let (woken, after) = (self.new_block(), self.new_block());
-        let mut ways = vec![woken];
-        let spurious = (self.context.options.aim == Aim::Safety).then(|| self.new_block());
+        let aim = self.context.options.aim;
+        let alone = (aim != Aim::Progress).then(|| self.new_block());
         let timeout = late.map(|_| self.new_block());
-        ways.extend(spurious);
-        ways.extend(timeout);
-        self.end(if ways.len() == 1 { End::Goto(woken) } else { End::Choose(ways) });
+        let ways: Vec<BlockId> = [Some(woken), alone, timeout].into_iter().flatten().collect();
+        if aim == Aim::Both {
+            let (may, any) = (self.temporary(1), self.new_block());
+            self.step(StepKind::MayWakeAlone(may));
+            self.end(End::Branch(Expr::Reg(may), any, woken));
+            self.go_on(any);
+        }
+        self.end(if alone.is_some() { End::Choose(ways) } else { End::Goto(woken) });
         self.go_on(woken);
-        self.waits_for(Wait::Condition);
-        let temporary = self.temporary(64);
-        let mine = self.binary(BinaryOp::BitAnd, Expr::Reg(temporary), Expr::Int(bit));
-        let condition = self.binary(BinaryOp::Eq, mine, Expr::Int(0));
-        self.step(StepKind::AwaitLoad { temporary, from: at.clone(), condition });
+        let word = self.temporary(64);
+        let mine = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Int(bit));
+        let cleared = self.binary(BinaryOp::Eq, mine, Expr::Int(0));
+        match timeout {
+            // A thread that waits for the signal can still run out of time.
+            Some(timeout) if aim.asks_finish() => {
+                let (by_signal, again) = (self.new_block(), self.new_block());
+                self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
+                self.end(End::Branch(cleared, by_signal, again));
+                self.go_on(again);
+                self.end(End::Choose(vec![woken, timeout]));
+                self.go_on(by_signal);
+            }
+            _ => {
+                self.waits_for(Wait::Condition);
+                self.step(StepKind::AwaitLoad { temporary: word, from: at.clone(), condition: cleared });
+            }
+        }
         self.step(StepKind::Assign(result, Expr::Int(0)));
         self.end(End::Goto(after));
-        for (block, value) in spurious.map(|block| (block, 0)).into_iter().chain(timeout.zip(late)) {
+        for (block, value) in alone.map(|block| (block, 0)).into_iter().chain(timeout.zip(late)) {
             self.go_on(block);
             let old = self.temporary(64);
             let operand = Expr::Int(!bit);
@@ -119,7 +138,7 @@ impl Generator<'_, '_> {
         self.step(StepKind::Assign(mask, bit));
         let set = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Reg(mask));
         let set = self.binary(BinaryOp::Ne, set, Expr::Int(0));
-        if self.context.options.aim == Aim::Safety {
+        if !self.context.options.aim.asks_finish() {
             self.step(StepKind::Assume(set));
         } else {
             // A thread that does not wait is not chosen for good: another one is.

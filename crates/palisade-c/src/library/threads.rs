@@ -4,7 +4,6 @@
 //! its creator and from how many the creator has started before. As in glibc, it is stored before the thread
 //! runs.
 
-use crate::Aim;
 use crate::expr::Expr;
 use crate::flat::{Access, End, StepKind};
 use crate::inline::{Generator, Refused};
@@ -66,7 +65,7 @@ impl Generator<'_, '_> {
                 let value = self.operand(operands, 0)?;
                 self.step(StepKind::Assign(self.result, value));
                 self.leave_all();
-                if self.is_main() && self.context.options.aim == Aim::Progress {
+                if self.is_main() && self.context.options.aim.asks_finish() {
                     // The program goes on until the last thread has ended.
                     self.step(StepKind::AwaitThreads);
                     self.end(End::Over);

@@ -1,11 +1,11 @@
 //! The functions with which programs talk to verifiers.
 
+use crate::Note;
 use crate::expr::{Expr, mask, width_bounds};
 use crate::flat::{End, StepKind};
 use crate::inline::{Generator, Refused};
 use crate::memory::unsupported;
 use crate::narrow::MAX_CHOICES;
-use crate::{Aim, Note};
 use palisade_llvm::instructions::Instruction;
 use palisade_llvm::values::Operand;
 use palisade_program::written::{BinaryOp, Check};
@@ -23,7 +23,7 @@ impl Generator<'_, '_> {
                 let condition = self.operand(operands, 0)?;
                 let condition = self.binary(BinaryOp::Ne, condition, Expr::Int(0));
                 self.step(StepKind::Assume(condition));
-                if self.context.options.aim == Aim::Progress {
+                if self.context.options.aim.asks_finish() {
                     let note = "where an assumption fails, the program counts as finished";
                     self.context.notes.insert(Note(note.to_owned()));
                 }

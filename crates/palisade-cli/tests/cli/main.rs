@@ -33,6 +33,7 @@ mod written;
 mod external {
     mod c;
     mod c_corpus;
+    mod c_fences;
     mod c_finish;
     mod c_random;
     mod c_schedule;

@@ -16,12 +16,12 @@
 //!   like every other run.
 //! - What was not decided is said beside the verdict: it is never a plain `safe`.
 
-use super::Input;
+use super::{Aim, Input};
 use crate::answer::Answer;
 use crate::check::{CheckOptions, EngineChoice};
 use crate::coverage::CoverageWanted;
 use crate::error::AskError;
-use crate::progress::answer_about;
+use crate::progress::{Deadlocks, answer_about};
 use palisade_c::Finish;
 use palisade_engine::{DeadlockFreedom, GoalsReachable, Limits, Reason, Verdict};
 use std::time::Instant;
@@ -98,17 +98,26 @@ pub(super) fn with_finish(
     Ok(answer)
 }
 
-/// Makes a C program state that it can always finish, so that fences are found that keep this possible. Returns
-/// why not, if that is not possible.
-pub fn state_finish(input: &mut Input) -> Option<&'static str> {
-    let c = input.c.as_ref().filter(|c| c.asks_finish())?;
-    if c.spurious {
-        return Some("it waits for condition variables, and these waits can end by themselves");
+/// Makes a C program state what is asked about its end, so that fences are found that keep it possible, and says
+/// whether deadlocks are asked about. Returns why not, if that is not possible.
+///
+/// The program that states it has the same bad runs as before ([`Aim::Both`]).
+pub fn state_finish(input: &mut Input) -> Result<Deadlocks, &'static str> {
+    if !input.c.as_ref().is_some_and(|c| c.asks_finish()) {
+        return Ok(Deadlocks::IfStated);
     }
-    let Some(Ok(other)) = input.for_progress() else { return Some("it was not translated for that") };
-    if let Some(Finish::NotFollowed(why)) = other.c.as_ref().map(|c| &c.finish) {
-        return Some(why);
-    }
+    let Some(Ok(other)) = input.translated_for(Aim::Both) else {
+        return Err("it was not translated for that");
+    };
+    let deadlocks = match other.c.as_ref().map(|c| (&c.finish, c.spurious)) {
+        Some((Finish::NotFollowed(why), _)) => return Err(why),
+        // A program that cannot get stuck before its end is asked about deadlocks, too.
+        Some((Finish::Over | Finish::AllEnded, _)) | None => Deadlocks::IfStated,
+        Some((Finish::Never, false)) => Deadlocks::Asked,
+        Some((Finish::Never, true)) => {
+            return Err("it never ends, and its waits for condition variables can end by themselves");
+        }
+    };
     *input = other;
-    None
+    Ok(deadlocks)
 }

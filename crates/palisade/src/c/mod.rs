@@ -207,7 +207,7 @@ impl Recipe {
             heap: room.heap,
             races: self.options.races && aim == Aim::Safety,
             within_limits: false,
-            finish: aim == Aim::Progress,
+            finish: aim != Aim::Safety,
             digest: digest(&translation.program),
         };
         let c = CProgram {
@@ -248,8 +248,13 @@ impl Input {
 
     /// The program with the same room, for the question whether it can finish.
     fn for_progress(&self) -> Option<Result<Input, Refused>> {
+        self.translated_for(Aim::Progress)
+    }
+
+    /// The program with the same room, for another question.
+    fn translated_for(&self, aim: Aim) -> Option<Result<Input, Refused>> {
         let c = self.c.as_ref()?;
-        let translated = c.recipe.translate(c.room, Aim::Progress);
+        let translated = c.recipe.translate(c.room, aim);
         Some(translated.map(|(program, c)| Input { program, c: Some(Box::new(c)), ..self.clone() }))
     }
 

@@ -1,0 +1,160 @@
+//! Fences for C programs: wake-ups that are lost, also with condition variables.
+//!
+//! The judge is `check`: with the fences in its text, a program is safe and can always finish, and without any one of
+//! them it is not.
+
+use crate::common::Scratch;
+use palisade_corpus::{CExpectation, Question, Safety, c_expectations, c_texts};
+use serde_json::Value;
+
+/// A fence after a line, counted from 1.
+type Fence = (u64, String);
+
+/// The text with fences.
+fn with_fences(text: &str, fences: &[Fence]) -> String {
+    let mut fenced = String::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        fenced += line;
+        fenced += "\n";
+        for (_, kind) in fences.iter().filter(|(after, _)| *after == number) {
+            fenced += match kind.as_str() {
+                "fence" => "__atomic_thread_fence(__ATOMIC_SEQ_CST);\n",
+                "sfence" => "__atomic_thread_fence(__ATOMIC_RELEASE);\n",
+                other => panic!("{other} is not a fence"),
+            };
+        }
+    }
+    fenced
+}
+
+/// The fences of the one set that is found, each once: a function can be part of several threads.
+fn fences(record: &Value) -> Vec<Fence> {
+    let sets = record["fence_sets"].as_array().expect("there are sets");
+    assert_eq!(sets.len(), 1, "{record}");
+    let mut fences: Vec<Fence> = Vec::new();
+    for fence in sets[0].as_array().expect("a set is a list") {
+        assert_eq!(fence["side"], "after", "{fence}");
+        let line = fence["line"].as_u64().expect("a fence has a line");
+        fences.push((line, fence["fence"].as_str().expect("a fence has a kind").to_owned()));
+    }
+    fences.sort();
+    fences.dedup();
+    fences
+}
+
+/// What `fences` and `check` say about a program that can get stuck under the model, but not under SC.
+fn repaired(expected: &CExpectation, model: &str) {
+    let texts = c_texts();
+    let (_, text) = texts.iter().find(|(file, _)| *file == expected.file).expect("it is in the corpus");
+    let name = format!("c_fences_{}_{}_{model}", expected.file.replace('/', "_"), expected.flags.join("_"));
+    let scratch = Scratch::new(&name).file("p.c", text);
+    let run = |command: &str, file: &str| {
+        let mut args = vec![command, file, "--model", model, "--format", "json", "--timeout", "60", "--"];
+        args.extend(&expected.flags);
+        let ran = scratch.run(&args);
+        let record: Value = serde_json::from_str(&ran.stdout).expect("an answer is JSON");
+        record
+    };
+    let answer = run("fences", "p.c");
+    assert_eq!(answer["verdict"], "safe", "{name}: {answer}");
+    let found = fences(&answer);
+    assert!(!found.is_empty(), "{name}: without fences it is not safe");
+    let check = |fences: &[Fence]| {
+        std::fs::write(scratch.path("fenced.c"), with_fences(text, fences)).expect("a text can be written");
+        run("check", "fenced.c")
+    };
+    let answer = check(&found);
+    assert_eq!(answer["verdict"], "safe", "{name} with {found:?}: {answer}");
+    assert!(answer.to_string().contains("`main` can always finish"), "{name}: {answer}");
+    for left_out in 0..found.len() {
+        let mut others = found.clone();
+        others.remove(left_out);
+        let answer = check(&others);
+        assert_eq!(answer["verdict"], "unsafe", "{name} with {others:?}: {answer}");
+    }
+}
+
+#[test]
+fn lost_wake_ups_of_the_corpus_are_repaired() {
+    let mut count = 0;
+    for expected in c_expectations().iter().filter(|expected| expected.question == Question::Progress) {
+        let verdicts = &expected.verdicts;
+        if verdicts.sc == Some(Safety::Safe) {
+            for (model, verdict) in [("tso", verdicts.tso), ("pso", verdicts.pso)] {
+                if verdict == Some(Safety::Unsafe) {
+                    repaired(expected, model);
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count >= 20, "{count}");
+}
+
+/// What `fences` says in its first line.
+#[track_caller]
+fn check(name: &str, code: &str, flags: &[&str], exit: i32, words: &str) {
+    let scratch = Scratch::new(&format!("c_fences_{name}")).file("p.c", code);
+    let mut args = vec!["fences", "p.c", "-q", "--"];
+    args.extend(flags);
+    let ran = scratch.run(&args).exits(exit);
+    let first = ran.stdout.lines().next().unwrap_or_default();
+    assert!(first.contains(words), "{name}: {words}\n{}{}", ran.stdout, ran.stderr);
+    assert_eq!(ran.stderr, "", "{name}");
+}
+
+/// A thread that sleeps until there is work, and one that wakes it only if it says that it sleeps.
+const SLEEPER: &str = "
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static atomic_int sleeps, work, woken;
+static void *sleeper(void *nothing)
+{
+    atomic_store_explicit(&sleeps, 1, memory_order_relaxed);
+    if (!atomic_load_explicit(&work, memory_order_relaxed)) {
+        pthread_mutex_lock(&mutex);
+        WAIT
+        pthread_mutex_unlock(&mutex);
+    }
+    return nothing;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, sleeper, 0);
+    atomic_store_explicit(&work, 1, memory_order_relaxed);
+    if (atomic_load_explicit(&sleeps, memory_order_relaxed)) {
+        pthread_mutex_lock(&mutex);
+        atomic_store_explicit(&woken, 1, memory_order_relaxed);
+        pthread_cond_signal(&condition);
+        pthread_mutex_unlock(&mutex);
+    }
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+#[test]
+fn waits_for_condition_variables() {
+    let wait = |statement: &str| SLEEPER.replace("WAIT", statement);
+    let until = "while (!atomic_load_explicit(&woken, memory_order_relaxed))";
+    let right = wait(&format!("{until} pthread_cond_wait(&condition, &mutex);"));
+    check("lost", &right, &[], 0, "safe  p.c: with 2 fences");
+    // A wait with a timeout ends in any case.
+    let timed = format!(
+        "struct timespec when = {{0, 0}};\n{until} if (pthread_cond_timedwait(&condition, &mutex, &when)) break;"
+    );
+    check("timed", &wait(&timed), &[], 0, "safe  p.c: no fences needed");
+    // One that starts again after a timeout can end only if it is woken.
+    let again = format!(
+        "struct timespec when = {{0, 0}};\n{until} pthread_cond_timedwait(&condition, &mutex, &when);"
+    );
+    check("timed_again", &wait(&again), &[], 0, "safe  p.c: with 2 fences");
+    // A wait can end without a signal. No fence helps if the program relies on the signal.
+    let once = "pthread_cond_wait(&condition, &mutex); assert(atomic_load(&woken));";
+    check("once", &wait(once), &[], 1, "unsafe  p.c");
+}
