@@ -12,7 +12,7 @@ use palisade_base::Source;
 use palisade_harness::divergence::Doing;
 use palisade_harness::execution::Unfollowed;
 use palisade_harness::schedule::Strategy;
-use palisade_harness::session::{Findings, First, NamedFailure, NamedReordering, Occurrences};
+use palisade_harness::session::{Findings, First, NamedReordering, Occurrences};
 use palisade_memory::Model;
 use palisade_monitor::{Seen, Violation};
 use serde_json::{Value, json};
@@ -248,7 +248,8 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
     for found in &finding.findings.failures {
         let message = one_line(&found.what.message);
         writeln!(text, "\n{} ({})", colour.paint("1", &message), times(found)).expect("writing to a string");
-        if let Some(machines) = machines(finding, found).filter(|_| !found.what.is_inconclusive) {
+        let only = found.what.is_excluded_without_buffers;
+        if let Some(machines) = machines(finding, found.possible, only).filter(|_| !found.what.is_inconclusive) {
             writeln!(text, "  {machines}").expect("writing to a string");
         }
         places(&mut text, finding, found.what.places.clone(), width);
@@ -260,6 +261,9 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
     for found in &finding.findings.races {
         writeln!(text, "\n{} ({})", colour.paint("1", "data race"), times(found))
             .expect("writing to a string");
+        if let Some(machines) = machines(finding, found.possible, false) {
+            writeln!(text, "  {machines}").expect("writing to a string");
+        }
         let access = |(name, writes): &(String, bool), other: &str| {
             (name.clone(), format!("{}{other}", if *writes { "writes" } else { "reads" }))
         };
@@ -344,11 +348,10 @@ fn reordered(reordering: &NamedReordering) -> Vec<(String, String)> {
     ]
 }
 
-/// On which machines a failure can happen, as far as is known.
-fn machines(finding: &RunFinding<'_>, found: &Occurrences<NamedFailure>) -> Option<String> {
+/// On which machines a failure or race can happen, as far as is known; `only` if it was shown to need store buffers.
+fn machines(finding: &RunFinding<'_>, possible: Option<Model>, only: bool) -> Option<String> {
     let RunQuestion::Failures(model) = finding.question else { return None };
-    let only = found.what.is_excluded_without_buffers;
-    let text = match found.possible {
+    let text = match possible {
         _ if model == Model::Sc => "on any machine",
         Some(Model::Sc) => "on any machine: it does not depend on store buffers",
         Some(Model::Tso) if only => "only with store buffers (TSO, PSO); it cannot happen without them",
@@ -445,6 +448,7 @@ fn run_json(finding: &RunFinding<'_>) -> String {
             let mut record = found_json(found);
             record["first"] = access(&found.what.first);
             record["second"] = access(&found.what.second);
+            record["possible_under"] = found.possible.map(Model::name).into();
             record
         })
         .collect();

@@ -289,6 +289,7 @@ The schedule is in kept: repeat it with `palisade run --replay kept`.
 races  ./t: 1 data race, 20 schedules, [..] events
 
 data race (in 20 schedules, first with --seed 0)
+  on any machine: it does not depend on store buffers
   t.c:[..]  [..]  writes
   t.c:[..]  [..]  writes the same memory, and nothing orders the two
 
