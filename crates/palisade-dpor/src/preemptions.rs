@@ -112,8 +112,9 @@ fn is_ready(recording: &Recording, position: usize, process: usize) -> bool {
     recording.pending(position, process).is_some_and(|pending| pending.ready)
 }
 
-/// Runs all schedules with at most the given number of preemptions and delayed stores. If the program did not repeat itself, the
-/// result says where. `visit` sees each schedule when it has ended; the last run was that one.
+/// Runs all schedules with at most the given number of preemptions and delayed stores. If the program did not
+/// repeat itself, the result says where. `visit` sees each schedule when it has ended; the last run was that
+/// one.
 pub fn explore_preemptions<E: Executions>(
     executions: &mut E,
     most: usize,
