@@ -3,7 +3,7 @@
 //! A step happens after
 //! 1. the earlier steps of its process, and the step that started the process;
 //! 2. the steps that its footprint [names](Footprint::after): it cannot be taken without them;
-//! 3. the earlier steps that [conflict](conflict) with it.
+//! 3. the earlier steps that conflict with it (`footprint.rs`).
 //!
 //! Two steps race if they conflict and nothing else orders them. Clocks represent what happens before a step.
 
