@@ -149,7 +149,7 @@ failed  ./t: assertion, 200 schedules, [..] events
 
 t.c:13: assertion `r[0] || r[1]` failed in main (in [..] schedules, first with --seed [..])
   with store buffers (TSO, PSO); not seen without them
-  t.c:13:5   assert(r[0] || r[1]);  here
+  t.c:13:5  assert(r[0] || r[1]);  here
   t.c:[..]  static void *[..]  this store was still in the store buffer
   t.c:[..]  static void *[..]  when this load read memory
 ...
