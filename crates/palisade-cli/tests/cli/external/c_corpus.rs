@@ -1,6 +1,6 @@
 //! The C programs of the corpus: no answer contradicts the table, and nearly all are known.
 
-use palisade_corpus::{CExpectation, Question, Safety, c_expectations};
+use palisade_corpus::{CExpectation, Question, Safety, Verdicts, c_expectations};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -67,8 +67,16 @@ fn check(part: usize, parts: usize, wanted: impl Fn(&CExpectation) -> bool, opti
     assert!(tally.known > 20 * tally.unknown, "{} known, {} unknown", tally.known, tally.unknown);
 }
 
+/// Whether a program is asked only whether something goes wrong. Whether it can finish is asked once it is safe, so a
+/// program that is safe and can finish is asked about both at once.
 fn is_safety(expected: &CExpectation) -> bool {
-    expected.question == Question::Safety
+    let is_asked_with_its_end = |other: &CExpectation| {
+        let Verdicts { sc, tso, pso } = other.verdicts;
+        is_progress(other)
+            && (other.file, &other.flags) == (expected.file, &expected.flags)
+            && [sc, tso, pso] == [Some(Safety::Safe); 3]
+    };
+    expected.question == Question::Safety && !c_expectations().iter().any(is_asked_with_its_end)
 }
 
 fn is_progress(expected: &CExpectation) -> bool {
