@@ -6,7 +6,8 @@
 //! is not needed once it has been judged.
 //!
 //! *Guarantee.*
-//! - Every state of a chain is judged. A bad one is stored, and so ends the chain.
+//! - Every state of a chain is judged. A bad one, or a stuck one if these are looked for, is stored, and so ends the
+//!   chain.
 //! - All possible steps of a state on a chain are taken. So leaving the state out changes nothing for the
 //!   reduction of [`crate::expand`]: a cycle with such a state has a state that is expanded fully.
 //! - A chain that returns to itself is finished, because all its states were judged.
@@ -27,6 +28,8 @@
 
 use crate::automaton::{Need, Target};
 use crate::expand::{Expander, Expansion, Locals, Outcome, Successors};
+use crate::progress;
+use crate::search::Goal;
 use palisade_automata::on_demand::{Access, LocalId};
 use palisade_search::{Wanted, hash};
 use smallvec::SmallVec;
@@ -178,7 +181,7 @@ impl Expander<'_, '_> {
             match self.next(state, needs)? {
                 // Every stored state is judged.
                 Next::Choice => return Ok(true),
-                _ if self.judge.is_bad(self.automaton, self.layout, state) => return Ok(true),
+                _ if self.ends_chain(state) => return Ok(true),
                 // A search for the ends of runs looks at states without successors.
                 Next::Nothing => return Ok(self.ends.is_some()),
                 Next::One { thread, access, target } => {
@@ -198,6 +201,19 @@ impl Expander<'_, '_> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether a state has to be stored, whatever follows it: the search looks for it, or nothing follows it.
+    fn ends_chain(&self, state: &[u64]) -> bool {
+        match self.goal {
+            Goal::Stuck => {
+                progress::is_over(self.automaton, self.layout, state)
+                    || progress::is_stuck(self.automaton, self.layout, state)
+            }
+            Goal::Bad | Goal::Steps | Goal::OutOfReach | Goal::Forever => {
+                self.judge.is_bad(self.automaton, self.layout, state)
+            }
+        }
     }
 
     /// The possible next states of a state.

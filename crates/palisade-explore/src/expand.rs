@@ -39,7 +39,7 @@ use crate::ends::{self, Ends};
 use crate::footprint::Footprint;
 use crate::judge::Judge;
 use crate::layout::Layout;
-use crate::search::Tally;
+use crate::search::{Goal, Tally};
 use palisade_automata::on_demand::{self, LocalId, OneWay};
 use palisade_search::Wanted;
 use smallvec::SmallVec;
@@ -74,6 +74,7 @@ pub(crate) struct Expander<'s, 'a> {
     pub automaton: &'s Automaton<'a>,
     pub layout: &'s Layout,
     pub judge: &'s Judge<'a>,
+    pub goal: Goal,
     /// Present if the search is for the ends of runs. States after a fault are then not expanded.
     pub ends: Option<&'s Ends<'s>>,
     pub reduce: bool,
@@ -118,11 +119,19 @@ impl<'s> Expander<'s, '_> {
     pub(crate) fn all_known(&self, locals: &Locals, needs: &mut Vec<Need>) -> bool {
         let before = needs.len();
         for &local in locals {
-            if self.automaton.moves(local, OneWay).is_none() {
-                needs.push(Need::Entry(on_demand::Need::Moves(local, OneWay)));
-            }
+            self.is_known(local, needs);
         }
         needs.len() == before
+    }
+
+    /// Whether the moves of a thread state are known. Requests them if not.
+    #[inline]
+    fn is_known(&self, local: LocalId, needs: &mut Vec<Need>) -> bool {
+        let known = self.automaton.moves(local, OneWay).is_some();
+        if !known {
+            needs.push(Need::Entry(on_demand::Need::Moves(local, OneWay)));
+        }
+        known
     }
 
     /// The moves of a thread state. They must be known.
@@ -138,14 +147,23 @@ impl<'s> Expander<'s, '_> {
         successors: &mut Successors,
         needs: &mut Vec<Need>,
     ) -> Expansion {
-        let locals: Locals = self.layout.threads.iter().map(|field| LocalId(field.get(state))).collect();
-        if !self.all_known(&locals, needs) {
+        // This is done for every state, so the thread states are looked at once.
+        let (mut locals, mut all_known, mut holder) = (Locals::new(), true, None);
+        for (thread, field) in self.layout.threads.iter().enumerate() {
+            let local = LocalId(field.get(state));
+            locals.push(local);
+            all_known &= self.is_known(local, needs);
+            if self.automaton.note(local).entered {
+                holder = holder.or(Some(thread));
+            }
+        }
+        if !all_known {
             return Expansion::Missing;
         }
         if self.ends.is_some() && ends::end_of(self.automaton, self.layout, state) == Some(ends::End::Fault) {
             return Expansion::All;
         }
-        if let Some(holder) = locals.iter().position(|&local| self.automaton.note(local).entered) {
+        if let Some(holder) = holder {
             return self.emit_threads(state, &locals, holder..holder + 1, successors, needs);
         }
         if self.reduce && wanted == Wanted::Part {

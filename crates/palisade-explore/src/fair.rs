@@ -267,7 +267,11 @@ impl<'g, 'a> Graph<'g, 'a> {
         let wants_more =
             |thread: usize| holder.is_none_or(|holder| holder == thread) && self.is_cut_off(state, thread);
         self.arrows(state).is_empty()
-            && !crate::progress::is_over(self.search, self.states[state as usize])
+            && !crate::progress::is_over(
+                self.search.automaton,
+                self.search.layout,
+                self.states[state as usize],
+            )
             && !self.threads().any(wants_more)
     }
 
@@ -607,7 +611,7 @@ fn arrows_from(
     state: &[u64],
     arrows: &mut Vec<Arrow>,
 ) {
-    if crate::progress::is_over(search, state) {
+    if crate::progress::is_over(search.automaton, search.layout, state) {
         return;
     }
     let local = |thread: usize| LocalId(search.layout.threads[thread].get(state));

@@ -49,6 +49,7 @@ impl<'a> Judge<'a> {
         let mut at_seen = false;
         let mut drained = true;
         let mut finished = true;
+        let mut may_race = 0;
         for field in &layout.threads {
             let info = automaton.note(LocalId(field.get(state)));
             faulted |= info.faulted;
@@ -56,12 +57,13 @@ impl<'a> Judge<'a> {
             at_seen |= info.at_seen;
             drained &= info.buffer_empty;
             finished &= info.finished;
+            may_race += u32::from(info.may_race);
         }
         if finished && !faulted {
             self.ended.store(true, Ordering::Relaxed);
         }
         faulted
-            || judged && self.is_race(automaton, layout, state)
+            || judged && may_race > 1 && self.is_race(automaton, layout, state)
             || self.rules.iter().any(|rule| {
                 let now = match rule.property.kind {
                     PropertyKind::Forbid => {

@@ -32,6 +32,8 @@
 //!    argument in [`crate::coverage`](mod@crate::coverage), the search takes all steps of w, with other steps in
 //!    between that are independent of the rest of w. So these can come after w. They lead from a stuck state to
 //!    a stuck state, which the search visits.
+//! 4. *Chains* ([`crate::chain`]), only for deadlocks and together with 3. Every state of a chain is judged, and a
+//!    stuck one is stored. For goals, all states and steps are needed.
 //!
 //! *Robust programs* without atomic sections are asked under SC instead. Their robustness is that of the
 //! program with retries. Without atomic sections, every pending store can reach memory at any time, and stuck
@@ -51,6 +53,8 @@
 //!
 //! *Cost.* For goals, two expansions per state, and one number per step.
 
+use crate::automaton::Automaton;
+use crate::layout::Layout;
 use crate::search::{End, Goal, Search};
 use crate::{Check, Explicit, Searches};
 use palisade_automata::Hold;
@@ -187,25 +191,24 @@ pub(crate) fn too_many_threads(goal: Goal) -> Reason {
 }
 
 /// Whether nothing happens after a packed state, because of a fault.
-pub(crate) fn is_over(search: &Search<'_, '_>, state: &[u64]) -> bool {
-    search.layout.threads.iter().any(|field| search.automaton.note(LocalId(field.get(state))).faulted)
+pub(crate) fn is_over(automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> bool {
+    layout.threads.iter().any(|field| automaton.note(LocalId(field.get(state))).faulted)
 }
 
 /// Whether a packed state is stuck. Most states are ruled out by what is noted about their threads.
-pub(crate) fn is_stuck(search: &Search<'_, '_>, state: &[u64]) -> bool {
-    let info = |field: &crate::layout::Field| *search.automaton.note(LocalId(field.get(state)));
-    let mut threads = search.layout.threads.iter().map(info);
-    let holder = search.layout.threads.iter().map(info).find(|info| info.entered);
+pub(crate) fn is_stuck(automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> bool {
+    let info = |field: &crate::layout::Field| automaton.note(LocalId(field.get(state)));
+    let mut threads = layout.threads.iter().map(info);
+    let holder = layout.threads.iter().map(info).find(|info| info.entered);
     let may_wait = match holder {
         Some(holder) => holder.may_wait,
         None => threads.all(|info| info.may_wait),
     };
-    may_wait && search.automaton.machine.machine.is_stuck(&unpacked(search, state))
+    may_wait && automaton.machine.machine.is_stuck(&unpacked(automaton, layout, state))
 }
 
 /// The state of the machine that a packed state stands for.
-fn unpacked(search: &Search<'_, '_>, state: &[u64]) -> State {
-    let (automaton, layout) = (&*search.automaton, search.layout);
+fn unpacked(automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> State {
     let system = automaton.machine.machine.system;
     let value = |cell| automaton.values.value(cell, layout.cells[cell].get(state));
     let memory: Vec<_> = system.cells.ids().map(value).collect();
@@ -248,11 +251,12 @@ fn judge_within(search: &Search<'_, '_>, visited: &Visited) -> End {
     for goal in &machine.system.goals {
         let satisfies = |state: &&[u64]| {
             palisade_base::limits::checkpoint();
-            machine.satisfies(&unpacked(search, state), goal)
+            machine.satisfies(&unpacked(search.automaton, search.layout, state), goal)
         };
         let mut leads: Vec<bool> = states.iter().map(satisfies).collect();
         before.close(&mut leads);
-        let over: Vec<bool> = states.iter().map(|state| is_over(search, state)).collect();
+        let over: Vec<bool> =
+            states.iter().map(|state| is_over(search.automaton, search.layout, state)).collect();
         if leads.iter().zip(&over).all(|(leads, over)| *leads || *over) {
             continue;
         }
@@ -284,7 +288,7 @@ impl Before {
         let expander = search.expander();
         for (index, state) in states.iter().enumerate() {
             palisade_base::limits::checkpoint();
-            if is_over(search, state) {
+            if is_over(search.automaton, search.layout, state) {
                 continue;
             }
             successors.words.clear();

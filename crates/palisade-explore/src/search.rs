@@ -175,16 +175,26 @@ impl Search<'_, '_> {
             automaton: self.automaton,
             layout: self.layout,
             judge: self.judge,
+            goal: self.goal,
             ends: self.ends,
             reduce: self.reduce,
             crowd: self.crowd,
-            follow: if self.follows_chains() { self.tally.payoff.follow() } else { Follow::No },
+            follow: self.follow(),
         }
     }
 
-    /// Whether states with one successor are left out. They are judged only as bad or not.
+    fn follow(&self) -> Follow {
+        match (self.follows_chains(), self.tally.payoff.follow()) {
+            (false, _) => Follow::No,
+            // Whether a state is stuck takes longer to see than whether it is bad, so no part is walked often.
+            (true, Follow::ToTheEnd) if self.goal == Goal::Stuck => Follow::ToWaypoints,
+            (true, follow) => follow,
+        }
+    }
+
+    /// Whether states with one successor are left out. They are judged, but not kept.
     fn follows_chains(&self) -> bool {
-        self.reduce && matches!(self.goal, Goal::Bad | Goal::Steps)
+        self.reduce && matches!(self.goal, Goal::Bad | Goal::Stuck | Goal::Steps)
     }
 
     pub fn bad(&self, visited: &Visited, id: StateId) -> End {
@@ -258,7 +268,7 @@ impl Expand for Search<'_, '_> {
         successors: &mut Successors<Tally>,
         needs: &mut Vec<Need>,
     ) -> Result<Expansion, Halt> {
-        if self.goal != Goal::Bad && progress::is_over(self, state) {
+        if self.goal != Goal::Bad && progress::is_over(self.automaton, self.layout, state) {
             return Ok(Expansion::All);
         }
         let before = successors.words.len();
@@ -285,7 +295,7 @@ impl Expand for Search<'_, '_> {
         }
         match self.goal {
             Goal::Bad => self.judge.is_bad(self.automaton, self.layout, state),
-            Goal::Stuck => progress::is_stuck(self, state),
+            Goal::Stuck => progress::is_stuck(self.automaton, self.layout, state),
             Goal::OutOfReach | Goal::Forever => false,
             Goal::Steps => {
                 // What matters is whether this is the end of a run.

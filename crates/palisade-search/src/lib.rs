@@ -105,8 +105,8 @@ impl<T> Successors<T> {
 
     /// The successors, each this many words long, with their weights.
     fn iter(&self, words: usize) -> impl Iterator<Item = (&[u64], u16)> {
-        let weights = self.weights.iter().copied().chain(std::iter::repeat(0));
-        self.words.chunks_exact(words).zip(weights)
+        let weight = |index: usize| self.weights.get(index).copied().unwrap_or(0);
+        self.words.chunks_exact(words).enumerate().map(move |(index, next)| (next, weight(index)))
     }
 }
 

@@ -139,7 +139,7 @@ impl Asking<'_> {
         let named = match engines::chosen::<Q>(engine) {
             Ok(named) => named,
             Err(AskError::NoSuchEngine { name, .. }) => {
-                let why = format!("engine `{name}` answers no questions{}; use explicit or auto", Q::PURPOSE);
+                let why = format!("engine `{name}` does not search{}; use explicit or auto", Q::PURPOSE);
                 return Ok(self.translated(PortfolioAnswer::<Q>::nothing(Reason::Unsupported(why))));
             }
             Err(error) => return Err(error),

@@ -172,7 +172,7 @@ fn json_says_where_the_cycle_begins() {
 fn other_engines_and_shortest_runs() {
     let scratch = Scratch::new("fair_engines").file("wake.pal", WAKE_UP);
     scratch.run(&["check", "-q", "wake.pal", "--engine", "dual"]).exits(3).prints(str![[r#"
-unknown  wake.pal: engine `dual` answers no questions for `terminates` and `leaves`; use explicit or auto
+unknown  wake.pal: engine `dual` does not search for `terminates` and `leaves`; use explicit or auto
 
 "#]]);
     scratch.run(&["check", "wake.pal", "--shortest"]).exits(1).prints(str![[r#"

@@ -123,7 +123,7 @@ fn other_engines_do_not_know() {
     let scratch = Scratch::new("progress_engines").file("wake.pal", WAKE_UP);
     scratch.run(&["check", "-q", "wake.pal", "--model", "sc", "--engine", "dual"]).exits(3).prints(str![[
         r#"
-unknown  wake.pal: engine `dual` answers no questions for what must stay reachable; use explicit or auto
+unknown  wake.pal: engine `dual` does not search for what must stay reachable; use explicit or auto
 
 "#
     ]]);
