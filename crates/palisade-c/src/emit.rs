@@ -4,7 +4,7 @@
 //! waits becomes an `await`, which engines recognise.
 
 use crate::expr::{Expr, width_bounds};
-use crate::flat::{Access, BlockId, Code, End, RegId, Step, StepKind, Written};
+use crate::flat::{Access, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
 use crate::layout::{Cell, Layout};
 use crate::liveness::Liveness;
 use crate::statement_of_end::reads_wakes_alone;
@@ -473,6 +473,23 @@ impl<'a> Emitter<'a> {
         differs(UNINITIALISED, Check::Initialised);
     }
 
+    /// Checks that an access that writes does not touch a constant.
+    fn check_writable(&self, access: &Access, span: Span, out: &mut Vec<Stmt>) {
+        let mut constants: Vec<ObjectId> =
+            self.layout.may_touch(access).filter(|cell| cell.constant).map(|cell| cell.object).collect();
+        constants.dedup();
+        for object in constants {
+            let condition = if access.pointer.is_constant() {
+                written::Expr::new(ExprKind::Bool(false), Span::NONE)
+            } else {
+                let (first, end) = self.layout.range(object);
+                let outside = |op, bound| binary(op, self.expr(&access.pointer), int(bound));
+                binary(BinaryOp::Or, outside(BinaryOp::Lt, first), outside(BinaryOp::Ge, end))
+            };
+            out.push(Stmt::new(StmtKind::Assert(condition, Check::Writable), span));
+        }
+    }
+
     fn step(&mut self, step: &Step, out: &mut Vec<Stmt>) {
         let span = step.span;
         match &step.kind {
@@ -501,10 +518,12 @@ impl<'a> Emitter<'a> {
                         out.push(Stmt::new(StmtKind::Assert(differs, Check::Value), span));
                     }
                 }
+                self.check_writable(to, span, out);
                 let value = self.assigned(value, 8 << to.size, !unwritten);
                 out.push(Stmt::new(StmtKind::Assign { place: self.place(to), value }, span));
             }
             StepKind::Locked { rmw, old, at, operand } => {
+                self.check_writable(at, span, out);
                 let unwritten = self.layout.may_be_unwritten(at);
                 let value = self.locked(*rmw, at, vec![self.assigned(operand, 8 << at.size, !unwritten)]);
                 if unwritten || self.read.contains(old) {
@@ -518,6 +537,7 @@ impl<'a> Emitter<'a> {
                 }
             }
             StepKind::Cas { old, done, at, expected, new } => {
+                self.check_writable(at, span, out);
                 let unwritten = self.layout.may_be_unwritten(at);
                 if old.is_none() && !unwritten {
                     let value = self.locked(Rmw::Cas, at, vec![self.expr(expected), self.expr(new)]);
@@ -530,6 +550,7 @@ impl<'a> Emitter<'a> {
                 self.compare_exchange(*old, *done, at, expected, new, unwritten, span, out);
             }
             StepKind::AwaitCas { at, expected, new } => {
+                self.check_writable(at, span, out);
                 self.check_place(at, span, out);
                 let value = self.locked(Rmw::Cas, at, vec![self.expr(expected), self.expr(new)]);
                 out.push(Stmt::new(StmtKind::Await(value), span));
@@ -611,6 +632,7 @@ impl<'a> Emitter<'a> {
             | StepKind::Free { .. }
             | StepKind::Start { .. }
             | StepKind::AwaitThreads
+            | StepKind::Detach { .. }
             | StepKind::Join { .. } => {
                 unreachable!("these were refused or replaced before")
             }

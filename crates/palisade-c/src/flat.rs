@@ -190,6 +190,10 @@ pub(crate) enum StepKind {
         thread: Expr,
         result: Option<RegId>,
     },
+    /// A thread is not to be joined.
+    Detach {
+        thread: Expr,
+    },
     /// Waits until all threads that were started have ended.
     AwaitThreads,
 }
@@ -268,7 +272,7 @@ impl StepKind {
                 visit(entry);
                 visit(argument);
             }
-            StepKind::Join { thread, .. } => visit(thread),
+            StepKind::Join { thread, .. } | StepKind::Detach { thread } => visit(thread),
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
             StepKind::Freeable(access) => visit(&access.pointer),
@@ -318,7 +322,7 @@ impl StepKind {
                 visit(entry);
                 visit(argument);
             }
-            StepKind::Join { thread, .. } => visit(thread),
+            StepKind::Join { thread, .. } | StepKind::Detach { thread } => visit(thread),
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
             StepKind::Freeable(access) => visit(&mut access.pointer),
@@ -384,6 +388,7 @@ impl StepKind {
             | StepKind::Unsupported(_)
             | StepKind::Freeable(_)
             | StepKind::AwaitThreads
+            | StepKind::Detach { .. }
             | StepKind::Start { .. } => {}
         }
     }

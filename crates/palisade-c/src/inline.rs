@@ -6,12 +6,12 @@
 //! What cannot be translated becomes a step of its own ([`StepKind::Unsupported`]), which is reported only if
 //! control can come there.
 
-use crate::Places;
 use crate::expr::{self, Expr};
 use crate::flat::{Access, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
 use crate::link::FunctionRef;
 use crate::memory::{Memory, MemoryObject, Refusal, ThreadNumber, Val, leaves, unsupported, width};
 use crate::objects::ObjectKind;
+use crate::{Places, scopes};
 use palisade_base::{Diagnostic, Id, Span};
 use palisade_llvm::Module;
 use palisade_llvm::flow::Flow;
@@ -20,7 +20,7 @@ use palisade_llvm::module::{BlockId as IrBlockId, Body, Function};
 use palisade_llvm::types::{Type, TypeId};
 use palisade_llvm::values::{Operand, ValueId};
 use palisade_program::written::{BinaryOp, Check};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How often one function may be active at the same time. Deeper recursion is refused.
 const MAX_RECURSION: usize = 6;
@@ -57,6 +57,8 @@ pub(crate) struct Context<'a> {
 /// What occurs in a program, so that what does not occur need not be checked.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Features {
+    /// Threads are detached.
+    pub(crate) detaches: bool,
     /// Mutexes are destroyed.
     pub(crate) destroys_mutexes: bool,
     /// Memory is freed.
@@ -84,6 +86,15 @@ impl Results {
     }
 }
 
+/// What a local is called, and what it is.
+#[derive(Clone, Default)]
+struct LocalName {
+    name: String,
+    ty: Option<palisade_llvm::debug::NodeId>,
+    /// Whether it belongs to a block inside of the function.
+    in_block: bool,
+}
+
 /// The copy of a function at one call.
 struct Frame<'a> {
     module: usize,
@@ -100,9 +111,11 @@ struct Frame<'a> {
     /// Where control goes after the function.
     after: BlockId,
     /// What locals are called.
-    names: FxHashMap<ValueId, (String, Option<palisade_llvm::debug::NodeId>)>,
-    /// The objects of its locals.
-    locals: Vec<ObjectId>,
+    names: FxHashMap<ValueId, LocalName>,
+    /// Locals for which the text marks where they begin and cease to exist.
+    marked: FxHashSet<ValueId>,
+    /// The objects of its locals, and whether their ends are marked.
+    locals: Vec<(ObjectId, bool)>,
 }
 
 /// The code of a thread while it is generated.
@@ -273,7 +286,7 @@ impl<'a, 'c> Generator<'a, 'c> {
 
     /// The type of a local variable in the source program.
     pub(crate) fn variable_type(&self, variable: ValueId) -> Option<palisade_llvm::debug::NodeId> {
-        self.frame().names.get(&variable).and_then(|(_, ty)| *ty)
+        self.frame().names.get(&variable).and_then(|local| local.ty)
     }
 
     /// The span of a place, or that of the innermost call in a file of the user.
@@ -356,7 +369,8 @@ impl<'a, 'c> Generator<'a, 'c> {
             if let Some(Operand::Local(value)) = record.place
                 && let Some(variable) = module.debug.variable(record.variable)
             {
-                names.entry(value).or_insert((variable.name.to_owned(), variable.ty));
+                let (name, ty, in_block) = (variable.name.to_owned(), variable.ty, variable.in_block);
+                names.entry(value).or_insert(LocalName { name, ty, in_block });
             }
         }
         let frame = Frame {
@@ -370,6 +384,7 @@ impl<'a, 'c> Generator<'a, 'c> {
             result: result.clone(),
             after,
             names,
+            marked: scopes::marked(module, body),
             locals: Vec::new(),
         };
         self.call_spans.push(self.span);
@@ -419,9 +434,11 @@ impl<'a, 'c> Generator<'a, 'c> {
         }
         let frame = self.frames.pop().expect("the function was entered");
         self.go_on(after);
-        // The program ends with `main`, and the variables of `main` with the program.
+        // The program ends with `main`, and the variables of `main` with the program. Where the text marks the end
+        // of a variable, it has ended there.
         if !(self.frames.is_empty() && self.is_main()) {
-            frame.locals.into_iter().for_each(|object| self.step(StepKind::Leave(object)));
+            let unmarked = frame.locals.into_iter().filter(|(_, marked)| !marked);
+            unmarked.for_each(|(object, _)| self.step(StepKind::Leave(object)));
         }
         self.span = self.call_spans.pop().unwrap_or(Span::NONE);
         Ok(result.value())
@@ -432,9 +449,14 @@ impl<'a, 'c> Generator<'a, 'c> {
     pub(crate) fn leave_all(&mut self) {
         if !self.is_main() {
             let frames = self.frames.iter().rev();
-            let locals: Vec<ObjectId> = frames.flat_map(|frame| frame.locals.clone()).collect();
-            locals.into_iter().for_each(|object| self.step(StepKind::Leave(object)));
+            let locals: Vec<(ObjectId, bool)> = frames.flat_map(|frame| frame.locals.clone()).collect();
+            locals.into_iter().for_each(|(object, _)| self.step(StepKind::Leave(object)));
         }
+    }
+
+    /// Whether this is `main` itself and not a function that it calls.
+    pub(crate) fn in_main_itself(&self) -> bool {
+        self.frames.len() == 1 && self.is_main()
     }
 
     fn copy_argument(&mut self, ty: Option<TypeId>, argument: Val) -> Result<Val, Refused> {
@@ -655,19 +677,23 @@ impl<'a, 'c> Generator<'a, 'c> {
             }));
         }
         let known = self.frame().names.get(&result).cloned();
-        let (name, debug) = known.unwrap_or_default();
+        let LocalName { name, ty: debug, in_block } = known.unwrap_or_default();
         let debug = debug.map(|ty| (self.module_index(), ty));
+        let kind = if in_block { ObjectKind::BlockLocal } else { ObjectKind::Local };
         let object = self.context.memory.add(MemoryObject {
             name,
-            kind: ObjectKind::Local,
+            kind,
             constant: false,
             size: size * count,
             leaves: all,
             debug,
             span: self.span,
         });
-        self.step(StepKind::Enter(object));
-        self.frame_mut().locals.push(object);
+        let marked = self.frame().marked.contains(&result);
+        if !marked {
+            self.step(StepKind::Enter(object));
+        }
+        self.frame_mut().locals.push((object, marked));
         self.set(result, Val::Scalar(Expr::Address(object, 0)));
         Ok(())
     }

@@ -36,7 +36,9 @@ pub(crate) struct Cell {
     pub(crate) wide: bool,
     /// Whether it may be freed.
     pub(crate) heap: bool,
-    /// Whether it belongs to a local variable whose address may be used after its function has returned.
+    /// Whether it is never written.
+    pub(crate) constant: bool,
+    /// Whether it belongs to a variable of one thread whose address may be used after the end of the variable.
     pub(crate) left: bool,
 }
 
@@ -44,6 +46,8 @@ pub(crate) struct Cell {
 pub(crate) struct Layout {
     /// The address of each object.
     addresses: Vec<Option<i64>>,
+    /// The size of each object.
+    sizes: Vec<i64>,
     pub(crate) cells: Vec<Cell>,
     index: FxHashMap<(ObjectId, i64, u32), usize>,
     /// The objects whose address is kept somewhere.
@@ -86,6 +90,7 @@ impl Layout {
         }
         let mut layout = Layout {
             addresses: vec![None; memory.objects.len()],
+            sizes: memory.objects.iter().map(|object| object.size).collect(),
             cells: Vec::new(),
             index: FxHashMap::default(),
             exposed: uses.exposed.clone(),
@@ -124,12 +129,12 @@ impl Layout {
                 }
                 layout.index.insert((id, leaf.offset, leaf.size), layout.cells.len());
                 layout.by_object.entry(id).or_default().push(layout.cells.len());
-                let wide = leaf.init.is_none();
                 let heap = object.kind == ObjectKind::Heap;
-                let (offset, size) = (leaf.offset, leaf.size);
-                let left =
-                    wide && (uses.left.contains(&id) && uses.exposed.contains(&id) || dangling.contains(&id));
-                layout.cells.push(Cell { name, object: id, offset, size, wide, heap, left });
+                let (offset, size, constant) = (leaf.offset, leaf.size, object.constant);
+                let left = object.kind.is_local()
+                    && (uses.left.contains(&id) && uses.exposed.contains(&id) || dangling.contains(&id));
+                let wide = leaf.init.is_none() || left;
+                layout.cells.push(Cell { name, object: id, offset, size, wide, heap, constant, left });
             }
         }
         let any_wide = layout.cells.iter().any(|cell| cell.wide);
@@ -149,6 +154,11 @@ impl Layout {
     /// The address of an object, if it has one.
     pub(crate) fn known_address(&self, object: ObjectId) -> Option<i64> {
         self.addresses.get(object.0 as usize).copied().flatten()
+    }
+
+    /// The addresses of an object: the first, and the end.
+    pub(crate) fn range(&self, object: ObjectId) -> (i64, i64) {
+        (self.address(object, 0), self.address(object, self.sizes[object.0 as usize]))
     }
 
     /// The cell of an access, if its address is a constant.
@@ -184,17 +194,9 @@ impl Layout {
         self.may_touch(access).any(|cell| cell.wide)
     }
 
-    /// Whether the address of a thread-local variable is kept somewhere. Only these variables of threads have
-    /// initial values.
-    pub(crate) fn exposes_thread_locals(&self, memory: &Memory<'_>) -> bool {
-        self.exposed.iter().map(|&object| memory.object(object)).any(|object| {
-            object.kind == ObjectKind::Local && object.leaves.iter().any(|leaf| leaf.init.is_some())
-        })
-    }
-
-    /// Whether the address of a local variable is kept somewhere.
-    pub(crate) fn exposes_locals(&self, memory: &Memory<'_>) -> bool {
-        self.exposed.iter().any(|&object| memory.object(object).kind == ObjectKind::Local)
+    /// Whether the address of a local variable of a block is kept somewhere.
+    pub(crate) fn exposes_block_locals(&self, memory: &Memory<'_>) -> bool {
+        self.exposed.iter().any(|&object| memory.object(object).kind == ObjectKind::BlockLocal)
     }
 
     /// The objects and functions, for explanations.

@@ -42,6 +42,7 @@ mod narrow;
 mod objects;
 mod promote;
 mod propagate;
+mod scopes;
 mod statement_of_end;
 mod statements;
 mod threads;
@@ -249,13 +250,9 @@ pub fn translate(
     if context.features.frees && context.notes.contains(&Note(heap::SUCCEED.to_owned())) {
         context.notes.insert(Note(heap::REUSE.to_owned()));
     }
-    if layout.exposes_locals(&context.memory) {
+    if !linked.modules.iter().all(scopes::marks_lifetimes) && layout.exposes_block_locals(&context.memory) {
         let note = "accesses to a local variable after its block has ended are reported only once its function has \
                     returned";
-        context.notes.insert(Note(note.to_owned()));
-    }
-    if layout.exposes_thread_locals(&context.memory) {
-        let note = "no thread-local variable is used after its thread has ended";
         context.notes.insert(Note(note.to_owned()));
     }
     let waiting = context.waiting.len();
@@ -438,6 +435,7 @@ fn features(linked: &Linked<'_>) -> inline::Features {
     };
     inline::Features {
         frees: mentions(&["free"]),
+        detaches: mentions(&["pthread_detach", "thrd_detach"]),
         destroys_mutexes: mentions(&["pthread_mutex_destroy", "mtx_destroy", "pthread_spin_destroy"]),
         recursive_mutexes: mentions(&["pthread_mutexattr_settype", "mtx_init"])
             || linked.modules.iter().any(has_unusual_mutex),

@@ -101,6 +101,14 @@ impl<'a> Memory<'a> {
         })
     }
 
+    /// The thread-local variables of a thread.
+    pub(crate) fn thread_locals(&self, thread: ThreadNumber) -> Vec<ObjectId> {
+        let own = self.globals.iter().filter(|((_, of), _)| *of == Some(thread));
+        let mut found: Vec<ObjectId> = own.map(|(_, object)| *object).collect();
+        found.sort_unstable();
+        found
+    }
+
     /// The address of a function.
     pub(crate) fn function_address(&mut self, function: Target) -> i64 {
         let index = self.functions.iter().position(|known| *known == function).unwrap_or_else(|| {
@@ -153,7 +161,7 @@ impl<'a> Memory<'a> {
         let symbol = &module.symbols[definition.symbol].name;
         let variable = definition.variables.first().and_then(|&node| module.debug.variable(node));
         let name = variable.as_ref().map_or(&**symbol, |variable| variable.name).to_owned();
-        let kind = if key.1.is_some() { ObjectKind::Local } else { ObjectKind::Global };
+        let kind = if key.1.is_some() { ObjectKind::ThreadLocal } else { ObjectKind::Global };
         let debug = variable.and_then(|variable| variable.ty).map(|ty| (global.module, ty));
         let size = module.layouts.size(definition.ty).ok_or("a variable without a size")?;
         let size = i64::try_from(size).map_err(|_| "a variable that is too large".to_owned())?;

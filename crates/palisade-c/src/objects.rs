@@ -50,12 +50,23 @@ impl Object {
 pub enum ObjectKind {
     /// A global variable.
     Global,
-    /// A variable of one thread: a local, or a thread-local.
+    /// A local variable of a function.
     Local,
+    /// A local variable of a block inside of a function.
+    BlockLocal,
+    /// A variable of one thread.
+    ThreadLocal,
     /// A heap object.
     Heap,
     /// A function.
     Function,
+}
+
+impl ObjectKind {
+    /// Whether it is a variable of one thread.
+    pub fn is_local(self) -> bool {
+        matches!(self, ObjectKind::Local | ObjectKind::BlockLocal | ObjectKind::ThreadLocal)
+    }
 }
 
 /// What is wrong with an access.

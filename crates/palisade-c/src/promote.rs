@@ -221,6 +221,9 @@ fn inspect(
         StepKind::Load { from, .. } => direct(from, kept),
         StepKind::Store { to, value } => {
             direct(to, kept);
+            // A write to a constant is an error, which is found in memory.
+            let constant = to.pointer.base().filter(|&object| memory.object(object).constant);
+            kept.extend(constant);
             value.for_each_object(&mut |object| _ = kept.insert(object));
         }
         StepKind::Enter(object) | StepKind::Leave(object) => _ = mentioned.insert(*object),

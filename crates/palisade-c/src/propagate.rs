@@ -336,8 +336,10 @@ fn copies(code: &Code, wanted: &FxHashSet<BlockId>) -> Option<(Vec<Block>, Vec<B
 
 /// Whether a loop with this step gains by being unrolled.
 fn worth(kind: &StepKind) -> bool {
-    let mut found =
-        matches!(kind, StepKind::Start { .. } | StepKind::Join { .. } | StepKind::Allocate { .. });
+    let mut found = matches!(
+        kind,
+        StepKind::Start { .. } | StepKind::Join { .. } | StepKind::Detach { .. } | StepKind::Allocate { .. }
+    );
     kind.for_each_access(&mut |access| {
         found |= !access.pointer.is_constant() && access.pointer.base().is_some();
     });

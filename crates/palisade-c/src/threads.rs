@@ -51,6 +51,7 @@ struct Cells {
     argument: ObjectId,
     ended: ObjectId,
     result: ObjectId,
+    detached: ObjectId,
 }
 
 /// All threads.
@@ -294,6 +295,7 @@ impl Threads<'_, '_> {
             argument: cell(self.context, "argument", 3),
             ended: cell(self.context, "ended", 2),
             result: cell(self.context, "result", 3),
+            detached: cell(self.context, "detached", 2),
         };
         self.slots.entry(number).or_default().cells = Some(cells);
         let mut generator = Generator::new(self.context, number);
@@ -333,6 +335,9 @@ impl Threads<'_, '_> {
             }
         }
         let code = generator.finish(|generator| {
+            for object in generator.context.memory.thread_locals(number) {
+                generator.step(StepKind::Leave(object));
+            }
             let value = Expr::Reg(generator.result);
             let to = Access { pointer: Expr::Address(cells.result, 0), size: 3, plain: false };
             generator.step(StepKind::Store { to, value });
@@ -371,7 +376,9 @@ impl Threads<'_, '_> {
             .slots
             .values()
             .filter_map(|slot| slot.cells)
-            .flat_map(|cells| [cells.started, cells.entry, cells.argument, cells.ended, cells.result])
+            .flat_map(|cells| {
+                [cells.started, cells.entry, cells.argument, cells.ended, cells.result, cells.detached]
+            })
             .collect();
         for (index, thread) in self.threads.iter_mut().enumerate() {
             let memory = &self.context.memory;
@@ -407,6 +414,7 @@ impl Threads<'_, '_> {
                         kind,
                         StepKind::Start { .. }
                             | StepKind::Join { .. }
+                            | StepKind::Detach { .. }
                             | StepKind::AwaitThreads
                             | StepKind::Free { .. }
                     )
@@ -532,7 +540,9 @@ impl Threads<'_, '_> {
             return;
         }
         let thread = match &step.kind {
-            StepKind::Start { thread, .. } | StepKind::Join { thread, .. } => thread.clone(),
+            StepKind::Start { thread, .. } | StepKind::Join { thread, .. } | StepKind::Detach { thread } => {
+                thread.clone()
+            }
             _ => unreachable!("only these are expanded"),
         };
         let mut numbers: Vec<ThreadNumber> =
@@ -559,9 +569,10 @@ impl Threads<'_, '_> {
                     match groups.joined_with.get(&number) {
                         Some((last, _)) if *last != number => Vec::new(),
                         Some((_, count)) => join_all(code, cells, *count),
-                        None => join(code, cells, result),
+                        None => join(code, cells, result, self.context.features.detaches),
                     }
                 }
+                StepKind::Detach { .. } => detach(code, cells),
                 _ => unreachable!("only these are expanded"),
             };
             let block = code.block_mut(yes);
@@ -672,7 +683,7 @@ fn entry_function(entry: FunctionRef) -> palisade_llvm::module::FunctionId {
 }
 
 /// Joins a thread: waits for its end, and marks it as joined. It must not have been before.
-fn join(code: &mut Code, cells: Cells, result: Option<crate::flat::RegId>) -> Vec<StepKind> {
+fn join(code: &mut Code, cells: Cells, result: Option<crate::flat::RegId>, detaches: bool) -> Vec<StepKind> {
     let (temporary, old) = (code.new_register("", 32), code.new_register("", 32));
     let ended = || Access { pointer: Expr::Address(cells.ended, 0), size: 2, plain: false };
     let condition = expr::binary(BinaryOp::Ne, Expr::Reg(temporary), Expr::Int(0), &code.registers);
@@ -682,11 +693,32 @@ fn join(code: &mut Code, cells: Cells, result: Option<crate::flat::RegId>) -> Ve
         StepKind::Locked { rmw: Rmw::Exchange, old, at: ended(), operand: Expr::Int(2) },
         StepKind::Assert(once, Check::Joinable),
     ];
+    if detaches {
+        let detached = code.new_register("", 32);
+        let from = Access { pointer: Expr::Address(cells.detached, 0), size: 2, plain: false };
+        let attached = expr::binary(BinaryOp::Eq, Expr::Reg(detached), Expr::Int(0), &code.registers);
+        steps.push(StepKind::Load { to: detached, from, written: Written::Needed });
+        steps.push(StepKind::Assert(attached, Check::Joinable));
+    }
     if let Some(to) = result {
         let from = Access { pointer: Expr::Address(cells.result, 0), size: 3, plain: false };
         steps.push(StepKind::Load { to, from, written: Written::Needed });
     }
     steps
+}
+
+/// Detaches a thread. It must have been neither joined nor detached before.
+fn detach(code: &mut Code, cells: Cells) -> Vec<StepKind> {
+    let (old, ended) = (code.new_register("", 32), code.new_register("", 32));
+    let access = |object| Access { pointer: Expr::Address(object, 0), size: 2, plain: false };
+    let first = expr::binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(0), &code.registers);
+    let unjoined = expr::binary(BinaryOp::Ne, Expr::Reg(ended), Expr::Int(2), &code.registers);
+    vec![
+        StepKind::Locked { rmw: Rmw::Exchange, old, at: access(cells.detached), operand: Expr::Int(1) },
+        StepKind::Assert(first, Check::Joinable),
+        StepKind::Load { to: ended, from: access(cells.ended), written: Written::Needed },
+        StepKind::Assert(unjoined, Check::Joinable),
+    ]
 }
 
 /// Joins threads that are joined together and only here: waits until all have ended.
@@ -726,7 +758,7 @@ fn simplify(code: &mut Code, context: &mut Context<'_>) {
         let mut changed = true;
         while changed {
             let memory = &context.memory;
-            let local = |object: ObjectId| memory.object(object).kind == ObjectKind::Local;
+            let local = |object: ObjectId| memory.object(object).kind.is_local();
             changed = promote(code, memory, &local);
             changed |= propagate::fold(code);
             changed |= tidy::tidy(code);

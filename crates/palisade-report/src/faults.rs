@@ -3,7 +3,7 @@
 use palisade_memory::{Action, Effect};
 use palisade_program::running::{Fault, Instr};
 use palisade_program::written::Check;
-use palisade_trace::{BadAccess, Evidence};
+use palisade_trace::{BadAccess, Ended, Evidence};
 
 /// The error at the end of a step. Where pointers are addresses of bytes, it says which object is meant.
 pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> String {
@@ -27,8 +27,13 @@ pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> Strin
     let cell = &evidence.machine.system.cells[cell];
     // Which variable is meant, and where it was allocated.
     if fault == Fault::CheckFailed(Check::NotFreed) && addresses.is_freed(value) {
-        if !addresses.is_allocated(cell.address) {
-            return format!("use of the local variable `{}` after its function has returned", cell.name);
+        if let Some(ended) = addresses.ended(cell.address) {
+            let (kind, ended) = match ended {
+                Ended::Function => ("local", "its function has returned"),
+                Ended::Block => ("local", "its block has ended"),
+                Ended::Thread => ("thread-local", "its thread has ended"),
+            };
+            return format!("use of the {kind} variable `{}` after {ended}", cell.name);
         }
         let line = evidence.source.line_in_words(cell.span).filter(|_| addresses.is_allocated(cell.address));
         let origin = line.map_or_else(String::new, |line| format!(" (allocated at {line})"));

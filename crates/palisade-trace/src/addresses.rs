@@ -20,6 +20,11 @@ pub trait Addresses: Debug + Send + Sync {
     /// Whether a cell that holds this value belongs to memory that was freed.
     fn is_freed(&self, value: Value) -> bool;
 
+    /// With what the variable ends to which the cell with an address belongs, if it exists only for a time.
+    fn ended(&self, _cell: Value) -> Option<Ended> {
+        None
+    }
+
     /// Whether a cell that holds this value was never written.
     fn is_uninitialised(&self, value: Value) -> bool;
 
@@ -33,6 +38,17 @@ pub trait Addresses: Debug + Send + Sync {
     fn is_made(&self, _cell: Value) -> bool {
         false
     }
+}
+
+/// How the lifetime of a variable ends.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Ended {
+    /// Its function returns.
+    Function,
+    /// Its block ends.
+    Block,
+    /// Its thread ends.
+    Thread,
 }
 
 /// What an access through a bad pointer was to do.

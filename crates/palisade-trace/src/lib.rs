@@ -30,7 +30,7 @@ mod triangle;
 mod undelayed;
 mod witness_file;
 
-pub use addresses::{Addresses, Awaited, BadAccess};
+pub use addresses::{Addresses, Awaited, BadAccess, Ended};
 pub use build_record::{BuildRecord, FunctionsRecord};
 pub use evidence::Evidence;
 pub use happens::{

@@ -9,7 +9,7 @@ use crate::memory::{Leaf, leaves};
 use palisade_llvm::instructions::{CastOp, Instruction, Op};
 use palisade_llvm::types::{Type, TypeId};
 use palisade_llvm::values::{ConstantKind, Expression, Operand};
-use palisade_program::written::BinaryOp;
+use palisade_program::written::{BinaryOp, Check};
 
 /// The largest size in bytes.
 const MAX_BYTES: i64 = 4096;
@@ -51,6 +51,9 @@ impl Generator<'_, '_> {
         for pointer in [&to, &second].into_iter().take(if copy { 2 } else { 1 }) {
             self.touch_outside(pointer, size);
         }
+        if is("llvm.memcpy.", "memcpy") {
+            self.check_disjoint(&to, &second, size);
+        }
         let shape = self.shape(operands, &to, if copy { Some(&second) } else { None }, size, copy);
         let shape = match shape {
             Some(Shape::Whole(shape)) => shape,
@@ -85,6 +88,21 @@ impl Generator<'_, '_> {
             }
         }
         Ok(Some(Some(to)))
+    }
+
+    /// Checks that what is copied does not overlap its copy. A struct may be assigned to itself, which the compiler
+    /// makes a copy as well, so the same address is allowed.
+    fn check_disjoint(&mut self, to: &Expr, from: &Expr, size: i64) {
+        let distance = match (to.base(), from.base()) {
+            (Some(a), Some(b)) if a != b => return,
+            _ => self.binary(BinaryOp::WordSub, to.clone(), from.clone()),
+        };
+        let register = self.temporary(64);
+        self.step(StepKind::Assign(register, distance));
+        let compare = |op, bound| self.binary(op, Expr::Reg(register), Expr::Int(bound));
+        let apart = self.binary(BinaryOp::Or, compare(BinaryOp::Ge, size), compare(BinaryOp::Le, -size));
+        let allowed = self.binary(BinaryOp::Or, compare(BinaryOp::Eq, 0), apart);
+        self.step(StepKind::Assert(allowed, Check::Disjoint));
     }
 
     /// Accesses the first of some bytes that is outside of the object, if there is one. That fails.

@@ -26,7 +26,8 @@ pub(crate) fn replaces(name: &str) -> bool {
     matches!(name, "__VERIFIER_assume" | "assume_abort_if_not") || name.starts_with("__VERIFIER_atomic")
 }
 
-/// What `llvm.ubsantrap` is given where a shift loses bits.
+/// What `llvm.ubsantrap` is given where an index is outside of an array, and where a shift loses bits.
+const OUTSIDE: i64 = 18;
 const SHIFTED_OUT: i64 = 20;
 
 /// Functions that only print, wait for a while, or give hints.
@@ -65,10 +66,6 @@ const NOTHING: &[&str] = &[
     "llvm.dbg.value",
     "llvm.dbg.label",
     "llvm.dbg.assign",
-    "llvm.lifetime.start.p0",
-    "llvm.lifetime.end.p0",
-    "llvm.lifetime.start.p0i8",
-    "llvm.lifetime.end.p0i8",
     "llvm.prefetch.p0",
     "llvm.prefetch.p0i8",
     "llvm.x86.sse2.pause",
@@ -91,6 +88,8 @@ impl<'a> Generator<'a, '_> {
     ) -> Result<(), Refused> {
         let value = if NOTHING.contains(&name) {
             Some(Expr::Int(0))
+        } else if self.lifetime(name, operands)?.is_some() {
+            None
         } else {
             self.library_value(instruction, name, operands)?
         };
@@ -119,8 +118,10 @@ impl<'a> Generator<'a, '_> {
                 Err(Refused)
             }
             "llvm.ubsantrap" => {
-                // The compiler was asked to check that signed numbers keep their bits when they are shifted.
+                // The compiler was asked to check indices of arrays, or that signed numbers keep their bits when they
+                // are shifted.
                 let check = match self.operand(operands, 0)? {
+                    Expr::Int(OUTSIDE) => Check::Index,
                     Expr::Int(SHIFTED_OUT) => Check::Overflow,
                     _ => Check::NoAbort,
                 };

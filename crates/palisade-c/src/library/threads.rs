@@ -1,8 +1,8 @@
 //! Threads of POSIX and C11: create, join, exit, self.
 //!
 //! A thread is known by a number, which is also its `pthread_t`. The number of a new thread follows from that of
-//! its creator and from how many the creator has started before. As in glibc, it is stored before the thread
-//! runs.
+//! its creator and from how many the creator has started before. `thrd_create` stores it before the thread runs.
+//! `pthread_create` may store it later, by a plain access, with which accesses of the new thread can race.
 
 use crate::expr::Expr;
 use crate::flat::{Access, End, StepKind};
@@ -13,6 +13,13 @@ use palisade_program::written::{BinaryOp, Check};
 
 /// No thread starts more threads than this.
 pub(crate) const MAX_CHILDREN: i64 = 99;
+
+/// When the number of a new thread is stored for its creator.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stored {
+    BeforeStart,
+    AfterStart,
+}
 
 /// The number of the first thread that a thread starts.
 pub(crate) fn first_child(thread: ThreadNumber) -> ThreadNumber {
@@ -30,12 +37,12 @@ impl Generator<'_, '_> {
             "pthread_create" => {
                 let handle = self.operand(operands, 0)?;
                 let (entry, argument) = (self.operand(operands, 2)?, self.operand(operands, 3)?);
-                self.create(handle, entry, argument)?;
+                self.create(handle, entry, argument, Stored::AfterStart)?;
             }
             "thrd_create" => {
                 let handle = self.operand(operands, 0)?;
                 let (entry, argument) = (self.operand(operands, 1)?, self.operand(operands, 2)?);
-                self.create(handle, entry, argument)?;
+                self.create(handle, entry, argument, Stored::BeforeStart)?;
             }
             "pthread_join" | "thrd_join" => {
                 let (thread, to) = (self.operand(operands, 0)?, self.operand(operands, 1)?);
@@ -79,13 +86,16 @@ impl Generator<'_, '_> {
                 let (a, b) = (self.operand(operands, 0)?, self.operand(operands, 1)?);
                 return Ok(Some(self.binary(BinaryOp::Eq, a, b)));
             }
-            "pthread_detach" | "thrd_detach" => {}
+            "pthread_detach" | "thrd_detach" => {
+                let thread = self.operand(operands, 0)?;
+                self.step(StepKind::Detach { thread });
+            }
             _ => return Ok(None),
         }
         Ok(Some(Expr::Int(0)))
     }
 
-    fn create(&mut self, handle: Expr, entry: Expr, argument: Expr) -> Result<(), Refused> {
+    fn create(&mut self, handle: Expr, entry: Expr, argument: Expr, stored: Stored) -> Result<(), Refused> {
         let count = Expr::Reg(self.started);
         let room = self.binary(BinaryOp::Lt, count.clone(), Expr::Int(MAX_CHILDREN));
         self.step(StepKind::Assert(room, Check::Threads));
@@ -95,11 +105,16 @@ impl Generator<'_, '_> {
         self.step(StepKind::Assign(number, sum));
         let next = self.binary(BinaryOp::WordAdd, count, Expr::Int(1));
         self.step(StepKind::Assign(self.started, next));
-        self.step(StepKind::Store {
-            to: Access { pointer: handle, size: 3, plain: false },
-            value: Expr::Reg(number),
-        });
-        self.step(StepKind::Start { thread: Expr::Reg(number), entry, argument });
+        let plain = stored == Stored::AfterStart;
+        let to = Access { pointer: handle, size: 3, plain };
+        let store = StepKind::Store { to, value: Expr::Reg(number) };
+        let start = StepKind::Start { thread: Expr::Reg(number), entry, argument };
+        match stored {
+            Stored::BeforeStart => [store, start],
+            Stored::AfterStart => [start, store],
+        }
+        .into_iter()
+        .for_each(|kind| self.step(kind));
         Ok(())
     }
 }

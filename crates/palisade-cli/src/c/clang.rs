@@ -34,6 +34,19 @@ const OPTIONS: [&str; 9] = [
     "-o-",
 ];
 
+/// What makes clang mark the ends of blocks, where their variables cease to exist, and check indices of arrays. It
+/// comes before the user's options, which may turn checks off.
+const MARKS: [&str; 4] = [
+    "-Xclang",
+    "-fsanitize-address-use-after-scope",
+    "-fsanitize=array-bounds",
+    "-fsanitize-trap=array-bounds",
+];
+
+/// From this version on, clang takes every array at the end of a struct for one of open length, unless it is told
+/// that only those of length 0 and 1 are.
+const OPEN_ARRAYS: u32 = 16;
+
 /// How often we check whether to stop.
 const LOOK: Duration = Duration::from_millis(20);
 /// More output than this is not a program that we could read.
@@ -91,6 +104,12 @@ impl Clang {
         Some(Clang { command, version })
     }
 
+    /// The first number of its version.
+    fn major(&self) -> Option<u32> {
+        let (_, version) = self.version.split_once("version ")?;
+        version.split('.').next()?.parse().ok()
+    }
+
     /// Compiles one file to LLVM IR.
     pub fn compile(&self, unit: Unit<'_>) -> Result<String, NotCompiled> {
         let problem = |message: String| {
@@ -98,7 +117,11 @@ impl Clang {
             NotCompiled::Problem(error.help("run `palisade doctor` to see what this machine lacks"))
         };
         let mut command = Command::new(&self.command[0]);
-        command.args(&self.command[1..]).args(unit.options).args(OPTIONS);
+        command.args(&self.command[1..]).args(MARKS);
+        if self.major().is_some_and(|major| major >= OPEN_ARRAYS) {
+            command.arg("-fstrict-flex-arrays=1");
+        }
+        command.args(unit.options).args(OPTIONS);
         // A name that begins with `-` is not an option.
         let file = match unit.file.as_os_str().as_encoded_bytes() {
             [b'-', _, ..] => Path::new(".").join(unit.file).into_os_string(),

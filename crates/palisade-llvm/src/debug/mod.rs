@@ -130,6 +130,8 @@ pub struct SourceVariable<'a> {
     pub parameter: Option<u32>,
     /// The line of its declaration.
     pub line: u32,
+    /// Whether it belongs to a block inside of a function, and not to the function itself.
+    pub in_block: bool,
 }
 
 /// The debug information of a module.
@@ -232,8 +234,10 @@ impl DebugInfo {
             _ => id,
         };
         match self.get(id)? {
-            Node::Variable { name, ty, parameter, line, .. } => {
-                Some(SourceVariable { name, ty: *ty, parameter: *parameter, line: *line })
+            Node::Variable { name, ty, parameter, line, scope, .. } => {
+                let scope = scope.and_then(|scope| self.get(scope));
+                let in_block = matches!(scope, Some(Node::Scope { function: false, .. }));
+                Some(SourceVariable { name, ty: *ty, parameter: *parameter, line: *line, in_block })
             }
             _ => None,
         }

@@ -15,6 +15,12 @@ pub enum Check {
     Initialised,
     /// Memory that is accessed has not been freed.
     NotFreed,
+    /// An index of an array is less than its length.
+    Index,
+    /// Memory that is written is not constant.
+    Writable,
+    /// Memory that `memcpy` reads and writes does not overlap.
+    Disjoint,
     /// What is freed was allocated, and not freed before.
     Freeable,
     /// Control does not come here.
@@ -25,7 +31,7 @@ pub enum Check {
     Held,
     /// A synchronisation object that is used is in a state that allows it.
     Usable,
-    /// A thread that is joined was started, and not joined before.
+    /// A thread that is joined or detached was started, and neither joined nor detached before.
     Joinable,
     /// Limit: no more threads are started than there is room for.
     Threads,
@@ -39,18 +45,25 @@ pub enum Check {
 
 impl Check {
     /// All checks, with their names in `.pal` and what went wrong if they fail.
-    const ALL: [(Check, &'static str, &'static str); 15] = [
+    const ALL: [(Check, &'static str, &'static str); 18] = [
         (Check::Assertion, "assertion", "assertion failed"),
         (Check::Overflow, "overflow", "signed integer overflow"),
         (Check::Shift, "shift", "shift by a negative number or by at least the width"),
         (Check::Initialised, "initialised", "use of an uninitialised value"),
         (Check::NotFreed, "not_freed", "use after free"),
+        (Check::Index, "index", "array index out of bounds"),
+        (Check::Writable, "writable", "write to a constant"),
+        (Check::Disjoint, "disjoint", "memory that is copied overlaps its copy"),
         (Check::Freeable, "freeable", "double or invalid free"),
         (Check::Unreachable, "unreachable", "code marked as unreachable was reached"),
         (Check::NoAbort, "no_abort", "the program aborted"),
         (Check::Held, "held", "unlock of a mutex that the thread does not hold"),
         (Check::Usable, "usable", "misuse of a synchronisation object"),
-        (Check::Joinable, "joinable", "join of a thread that is not running or was joined before"),
+        (
+            Check::Joinable,
+            "joinable",
+            "join or detach of a thread that was not started, or was joined or detached before",
+        ),
         (Check::Threads, "threads", "more threads than the translation has room for"),
         (Check::Heap, "heap", "more memory allocated than the translation has room for"),
         (Check::Size, "size", "an access that covers part of a variable, or several variables"),

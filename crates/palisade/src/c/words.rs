@@ -3,7 +3,7 @@
 use palisade_base::Span;
 use palisade_c::{FREED, Object, ObjectKind, Objects, Problem, ThreadCell, UNINITIALISED, Wait, WaitTable};
 use palisade_program::Value;
-use palisade_trace::{Addresses, Awaited, BadAccess};
+use palisade_trace::{Addresses, Awaited, BadAccess, Ended};
 
 /// The objects of a C program.
 #[derive(Clone, Debug)]
@@ -70,6 +70,16 @@ impl Addresses for CWords {
 
     fn is_freed(&self, value: Value) -> bool {
         value == FREED
+    }
+
+    fn ended(&self, cell: Value) -> Option<Ended> {
+        let (address, _) = Objects::decode(cell);
+        match self.objects.at(address)?.kind {
+            ObjectKind::Local => Some(Ended::Function),
+            ObjectKind::BlockLocal => Some(Ended::Block),
+            ObjectKind::ThreadLocal => Some(Ended::Thread),
+            ObjectKind::Global | ObjectKind::Heap | ObjectKind::Function => None,
+        }
     }
 
     fn is_uninitialised(&self, value: Value) -> bool {

@@ -1,0 +1,88 @@
+//! Where the variables of a block begin and cease to exist.
+//!
+//! The compiler marks the beginning and the end of the lifetime of a local variable (`llvm.lifetime`). A variable
+//! begins with contents that were never written, in every turn of a loop, and must not be used after its end.
+//!
+//! The variables of `main` itself, other than those of its blocks, exist until the program ends.
+
+use crate::expr::Expr;
+use crate::flat::StepKind;
+use crate::inline::{Generator, Refused};
+use crate::objects::ObjectKind;
+use palisade_llvm::Module;
+use palisade_llvm::calls::{ArgumentValue, Callee};
+use palisade_llvm::instructions::{CastOp, Op};
+use palisade_llvm::module::Body;
+use palisade_llvm::values::{ConstantKind, Operand, ValueId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The beginning or the end of a lifetime.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Start,
+    End,
+}
+
+fn mark(name: &str) -> Option<Mark> {
+    if name.starts_with("llvm.lifetime.start") {
+        Some(Mark::Start)
+    } else if name.starts_with("llvm.lifetime.end") {
+        Some(Mark::End)
+    } else {
+        None
+    }
+}
+
+/// Whether the compiler marks lifetimes in a module. If it marks none, there may be none to mark.
+pub(crate) fn marks_lifetimes(module: &Module) -> bool {
+    module.symbols.iter().any(|symbol| mark(&symbol.name).is_some())
+}
+
+/// The locals of a function for which the text marks where they begin. Such a local has ends as well, on all ways on
+/// which the function returns.
+pub(crate) fn marked(module: &Module, body: &Body) -> FxHashSet<ValueId> {
+    let mut casts: FxHashMap<ValueId, ValueId> = FxHashMap::default();
+    let mut found = FxHashSet::default();
+    for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
+        if let (Op::Cast { op: CastOp::BitCast, value: Operand::Local(of), .. }, Some(result)) =
+            (&instruction.op, instruction.result)
+        {
+            casts.insert(result, *of);
+        }
+        let Some(call) = instruction.op.call() else { continue };
+        let Callee::Value(Operand::Constant(callee)) = call.callee else { continue };
+        let ConstantKind::Symbol(symbol) = module.constants[callee].kind else { continue };
+        if mark(&module.symbols[symbol].name) != Some(Mark::Start) {
+            continue;
+        }
+        for argument in &call.arguments {
+            if let ArgumentValue::Operand(Operand::Local(value)) = argument.value {
+                found.insert(casts.get(&value).copied().unwrap_or(value));
+            }
+        }
+    }
+    found
+}
+
+impl Generator<'_, '_> {
+    /// A mark of a lifetime; `None` if the function is not one.
+    pub(crate) fn lifetime(&mut self, name: &str, operands: &[Operand]) -> Result<Option<()>, Refused> {
+        let Some(mark) = mark(name) else { return Ok(None) };
+        let Some(&pointer) = operands.last() else {
+            return Err(self.refuse("a call with too few arguments"));
+        };
+        let Expr::Address(object, 0) = self.scalar(pointer)? else {
+            return Err(self.refuse("the lifetime of something that is not a local variable"));
+        };
+        match mark {
+            Mark::Start => self.step(StepKind::Enter(object)),
+            Mark::End => {
+                let of_function = self.context.memory.object(object).kind == ObjectKind::Local;
+                if !(of_function && self.in_main_itself()) {
+                    self.step(StepKind::Leave(object));
+                }
+            }
+        }
+        Ok(Some(()))
+    }
+}
