@@ -18,11 +18,13 @@ use palisade_base::{IdVec, limits};
 use palisade_memory::{Action, Machine, Model};
 use palisade_program::Value;
 use palisade_program::running::{CellId, Liveness, RoleId, System};
+use palisade_program::written::Outside;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// A cell without a declared domain that takes more values than this counts as growing without bound.
+/// A cell without a declared domain, or a machine word, that takes more values than this counts as growing without
+/// bound.
 pub const MAX_VALUES: usize = 1 << 7;
 /// More values than this are too many even for a declared domain, because users of the automata store value
 /// codes in fifteen bits.
@@ -164,6 +166,14 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// Whether the domain of a cell says which values it takes. That of a machine word does not.
+    fn is_declared(&self, cell: CellId) -> bool {
+        let ty = self.machine.machine.system.cells[cell].ty;
+        let is_word =
+            |(lo, hi): (Value, Value)| ty.outside == Outside::Wrap && hi.abs_diff(lo) >= MAX_DECLARED as u64;
+        ty.domain.bounds().is_some_and(|bounds| !is_word(bounds))
+    }
+
     /// The id of a value that a thread state writes. `None` if the value is added in the next round.
     fn written(
         &mut self,
@@ -172,7 +182,7 @@ impl Builder<'_> {
         role: usize,
         state: StateId,
     ) -> Result<Option<ValueId>, Trouble> {
-        let declared = self.machine.machine.system.cells[cell].ty.domain.bounds().is_some();
+        let declared = self.is_declared(cell);
         if declared || self.values[cell].ids.contains_key(&value) {
             return self.value(cell, value).map(Some);
         }
@@ -190,13 +200,13 @@ impl Builder<'_> {
 
     fn value(&mut self, cell: CellId, value: Value) -> Result<ValueId, Trouble> {
         limits::checkpoint();
+        let declared = self.is_declared(cell);
         let known = &mut self.values[cell];
         if let Some(&id) = known.ids.get(&value) {
             return Ok(id);
         }
         let id = known.list.push(value);
         known.ids.insert(value, id);
-        let declared = self.machine.machine.system.cells[cell].ty.domain.bounds().is_some();
         if known.list.len() > if declared { MAX_DECLARED } else { MAX_VALUES } {
             return Err(Trouble::Values(cell));
         }

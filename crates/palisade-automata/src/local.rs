@@ -9,7 +9,7 @@
 
 use palisade_base::{Id, limits};
 use palisade_memory::{
-    Action, Effect, Fault, Interlocked, Machine, Model, NextAccess, Section, State, Step, Thread,
+    Action, Effect, Fault, Interlocked, Machine, Model, NextAccess, Pending, Section, State, Step, Thread,
 };
 use palisade_program::Value;
 use palisade_program::running::{CellId, CodeId, EdgeId, Instr, Liveness, RegId, RoleId, System, ThreadId};
@@ -111,7 +111,7 @@ pub struct ThreadMachine<'a> {
     /// The machine that takes the steps.
     pub machine: Machine<'a>,
     liveness: Arc<Liveness>,
-    /// The longest buffer allowed.
+    /// How many stores a buffer may hold.
     pub bound: usize,
     /// Whether opening a section is put off to its first access.
     pub arming: bool,
@@ -199,7 +199,7 @@ impl<'a> ThreadMachine<'a> {
             },
             Instr::Store(address, _) => match resolve(address) {
                 Some(cell) if self.machine.model == Model::Sc || !outside => StepKind::Writes(cell),
-                Some(_) if local.thread.buffer.len() >= self.bound => StepKind::BufferFull,
+                Some(_) if self.is_full(&local.thread.buffer) => StepKind::BufferFull,
                 _ => StepKind::Local,
             },
             Instr::Locked { address, .. } => match resolve(address) {
@@ -216,13 +216,13 @@ impl<'a> ThreadMachine<'a> {
                     false => StepKind::Local,
                 }
             }
-            Instr::StoreFence
-                if self.machine.model == Model::Pso && local.thread.buffer.len() >= self.bound.max(1) =>
-            {
-                StepKind::BufferFull
-            }
             _ => StepKind::Local,
         }
+    }
+
+    /// Whether no more stores are buffered. Store-store fences do not count: there is at most one after each store.
+    fn is_full(&self, buffer: &[Pending]) -> bool {
+        buffer.iter().filter(|pending| matches!(pending, Pending::Store(..))).count() >= self.bound
     }
 
     /// Whether an instruction is possible only once some of the thread's pending stores have reached memory.

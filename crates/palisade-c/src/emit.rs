@@ -630,8 +630,10 @@ impl<'a> Emitter<'a> {
             StepKind::Unsupported(_)
             | StepKind::Allocate { .. }
             | StepKind::Free { .. }
+            | StepKind::Move { .. }
             | StepKind::Start { .. }
             | StepKind::AwaitThreads
+            | StepKind::ProgramEnds { .. }
             | StepKind::Detach { .. }
             | StepKind::Join { .. } => {
                 unreachable!("these were refused or replaced before")

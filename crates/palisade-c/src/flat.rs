@@ -177,6 +177,12 @@ pub(crate) enum StepKind {
         pointer: Expr,
         lists: Vec<RegId>,
     },
+    /// Copies the contents of an object, up to a number of bytes, to a new one.
+    Move {
+        from: Expr,
+        to: Expr,
+        size: Expr,
+    },
     /// The object whose first scalar this is has not been freed.
     Freeable(Access),
     /// Starts a thread.
@@ -196,6 +202,10 @@ pub(crate) enum StepKind {
     },
     /// Waits until all threads that were started have ended.
     AwaitThreads,
+    /// The end of the program in `main`, under [`Aim::Exit`](crate::Aim): it returns, or exits.
+    ProgramEnds {
+        returns: bool,
+    },
 }
 
 /// How a block ends.
@@ -275,10 +285,16 @@ impl StepKind {
             StepKind::Join { thread, .. } | StepKind::Detach { thread } => visit(thread),
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
+            StepKind::Move { from, to, size } => {
+                visit(from);
+                visit(to);
+                visit(size);
+            }
             StepKind::Freeable(access) => visit(&access.pointer),
             StepKind::Fence
             | StepKind::StoreFence
             | StepKind::AwaitThreads
+            | StepKind::ProgramEnds { .. }
             | StepKind::Any { .. }
             | StepKind::AnyWaiting(_)
             | StepKind::MayWakeAlone(_)
@@ -325,10 +341,16 @@ impl StepKind {
             StepKind::Join { thread, .. } | StepKind::Detach { thread } => visit(thread),
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
+            StepKind::Move { from, to, size } => {
+                visit(from);
+                visit(to);
+                visit(size);
+            }
             StepKind::Freeable(access) => visit(&mut access.pointer),
             StepKind::Fence
             | StepKind::StoreFence
             | StepKind::AwaitThreads
+            | StepKind::ProgramEnds { .. }
             | StepKind::Any { .. }
             | StepKind::AnyWaiting(_)
             | StepKind::MayWakeAlone(_)
@@ -387,7 +409,9 @@ impl StepKind {
             | StepKind::Initialised(..)
             | StepKind::Unsupported(_)
             | StepKind::Freeable(_)
+            | StepKind::Move { .. }
             | StepKind::AwaitThreads
+            | StepKind::ProgramEnds { .. }
             | StepKind::Detach { .. }
             | StepKind::Start { .. } => {}
         }

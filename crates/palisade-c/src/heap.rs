@@ -6,15 +6,17 @@
 //!   the object on the thread's own list.
 //! - A pool or list that is too small is a limit ([`Check::Heap`]).
 //!
+//! Under [`Aim::Exit`] freed memory is not handed out again.
+//!
 //! *Difference from real allocators.* Memory that one thread has freed is not handed to another, and memory is
 //! handed out again only with the layout that it had. Both are stated with the answer.
 
 use crate::expr::{self, Expr};
-use crate::flat::{Access, Block, BlockId, Code, End, ObjectId, RegId, Step, StepKind};
+use crate::flat::{Access, Block, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
 use crate::inline::Context;
 use crate::memory::{Leaf, Memory, MemoryObject, Refusal, element_offset, leaves, unsupported};
 use crate::objects::ObjectKind;
-use crate::{FREED, Note, UNINITIALISED};
+use crate::{Aim, FREED, Note, UNINITIALISED};
 use palisade_base::{Id, Span};
 use palisade_llvm::Module;
 use palisade_llvm::debug::{Node, NodeId};
@@ -50,6 +52,13 @@ pub(crate) struct Site {
     count: RegId,
     objects: Vec<ObjectId>,
     shape: usize,
+}
+
+impl Site {
+    /// The register that counts its objects, and the objects.
+    pub(crate) fn pool(&self) -> (RegId, Vec<ObjectId>) {
+        (self.count, self.objects.clone())
+    }
 }
 
 /// Expands the allocations whose size is known. Returns whether there were any.
@@ -101,8 +110,9 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
         code.sites.len() - 1
     });
     let objects = code.sites[site].objects.clone();
-    let freed =
-        if has_frees(code) { free_list(code, shape, context.options.pool.max(1)) } else { Vec::new() };
+    // What is left at the end is attributed to the place that allocates it, so it is handed out only once then.
+    let reused = has_frees(code) && context.options.aim != Aim::Exit;
+    let freed = if reused { free_list(code, shape, context.options.pool.max(1)) } else { Vec::new() };
     let push = |code: &mut Code, block: BlockId, kind| code.block_mut(block).steps.push(Step { kind, span });
     let end = |code: &mut Code, block: BlockId, end| {
         let block = code.block_mut(block);
@@ -254,6 +264,58 @@ pub(crate) fn expand_free(
     push(code, here, StepKind::Assert(Expr::Int(0), Check::Freeable));
 }
 
+/// Replaces a [`StepKind::Move`] at the end of `id`. Control goes to `after`. Nothing is copied from null, and `free`
+/// finds out if there is no such object.
+pub(crate) fn expand_move(
+    code: &mut Code,
+    (id, after): (BlockId, BlockId),
+    (from, to, size): (&Expr, &Expr, &Expr),
+    span: Span,
+    heap: &Heap,
+    live: &dyn Fn(ObjectId) -> bool,
+) {
+    let push = |code: &mut Code, block: BlockId, kind| code.block_mut(block).steps.push(Step { kind, span });
+    let end = |code: &mut Code, block: BlockId, end| {
+        let block = code.block_mut(block);
+        (block.end, block.end_span) = (end, span);
+    };
+    // An allocation whose size is not known was refused.
+    let size = size.as_int().unwrap_or(0);
+    let (source, target) = (code.new_register("", 64), code.new_register("", 64));
+    push(code, id, StepKind::Assign(source, from.clone()));
+    push(code, id, StepKind::Assign(target, to.clone()));
+    let mut here = id;
+    for (shape, layout) in heap.shapes.iter().enumerate() {
+        let objects = heap.objects.iter().filter(|(object, of)| *of == shape && live(*object));
+        let objects: Vec<ObjectId> = objects.map(|(object, _)| *object).collect();
+        if objects.is_empty() {
+            continue;
+        }
+        let found = code.new_block();
+        for object in objects {
+            let address = Expr::Address(object, 0);
+            let equal = expr::binary(BinaryOp::Eq, Expr::Reg(source), address, &code.registers);
+            let no = code.new_block();
+            end(code, here, End::Branch(equal, found, no));
+            here = no;
+        }
+        for leaf in layout.leaves.iter().filter(|leaf| leaf.offset + (1 << leaf.size) <= size) {
+            let at = |code: &Code, register| {
+                let offset = Expr::Int(leaf.offset);
+                let pointer = expr::binary(BinaryOp::WordAdd, Expr::Reg(register), offset, &code.registers);
+                Access { pointer, size: leaf.size, plain: true }
+            };
+            let value = code.new_register("", 8 << leaf.size);
+            let load = StepKind::Load { to: value, from: at(code, source), written: Written::Copied };
+            let store = StepKind::Store { to: at(code, target), value: Expr::Reg(value) };
+            push(code, found, load);
+            push(code, found, store);
+        }
+        end(code, found, End::Goto(after));
+    }
+    end(code, here, End::Goto(after));
+}
+
 impl Heap {
     /// The index of a shape.
     fn add(&mut self, shape: Shape) -> usize {
@@ -262,6 +324,12 @@ impl Heap {
             self.shapes.push(shape);
             self.shapes.len() - 1
         })
+    }
+
+    /// The first scalar of an object, which shows whether it was freed.
+    pub(crate) fn first_leaf(&self, object: ObjectId) -> Option<&Leaf> {
+        let (_, shape) = self.objects.iter().find(|(known, _)| *known == object)?;
+        self.shapes[*shape].leaves.first()
     }
 
     /// A new object of a shape.

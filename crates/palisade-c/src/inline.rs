@@ -52,6 +52,8 @@ pub(crate) struct Context<'a> {
     pub(crate) waits: Vec<(Span, crate::Wait)>,
     /// The threads that hold mutexes, by the number that is stored in the mutex minus 1.
     pub(crate) owners: Vec<ThreadNumber>,
+    /// Locals of blocks whose ends are not marked in the text.
+    pub(crate) unmarked: Vec<ObjectId>,
 }
 
 /// What occurs in a program, so that what does not occur need not be checked.
@@ -679,7 +681,8 @@ impl<'a, 'c> Generator<'a, 'c> {
         let known = self.frame().names.get(&result).cloned();
         let LocalName { name, ty: debug, in_block } = known.unwrap_or_default();
         let debug = debug.map(|ty| (self.module_index(), ty));
-        let kind = if in_block { ObjectKind::BlockLocal } else { ObjectKind::Local };
+        let marked = self.frame().marked.contains(&result);
+        let kind = if in_block && marked { ObjectKind::BlockLocal } else { ObjectKind::Local };
         let object = self.context.memory.add(MemoryObject {
             name,
             kind,
@@ -689,9 +692,11 @@ impl<'a, 'c> Generator<'a, 'c> {
             debug,
             span: self.span,
         });
-        let marked = self.frame().marked.contains(&result);
         if !marked {
             self.step(StepKind::Enter(object));
+        }
+        if in_block && !marked {
+            self.context.unmarked.push(object);
         }
         self.frame_mut().locals.push((object, marked));
         self.set(result, Val::Scalar(Expr::Address(object, 0)));

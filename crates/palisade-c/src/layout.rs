@@ -194,9 +194,9 @@ impl Layout {
         self.may_touch(access).any(|cell| cell.wide)
     }
 
-    /// Whether the address of a local variable of a block is kept somewhere.
-    pub(crate) fn exposes_block_locals(&self, memory: &Memory<'_>) -> bool {
-        self.exposed.iter().any(|&object| memory.object(object).kind == ObjectKind::BlockLocal)
+    /// Whether the address of an object is kept somewhere.
+    pub(crate) fn is_exposed(&self, object: ObjectId) -> bool {
+        self.exposed.contains(&object)
     }
 
     /// The objects and functions, for explanations.

@@ -25,8 +25,10 @@
 mod arithmetic;
 mod assembly;
 mod calls;
+mod cells;
 mod definite;
 mod emit;
+mod exit;
 mod expr;
 mod finish;
 mod flat;
@@ -49,6 +51,7 @@ mod threads;
 mod tidy;
 mod waits;
 
+pub use exit::Allocation;
 pub use objects::{Object, ObjectKind, Objects, Part, Problem};
 pub use waits::{ThreadCell, Wait, WaitTable};
 
@@ -116,13 +119,17 @@ pub enum Aim {
     /// variables may end without a signal, and then stays so for the whole run. Only in runs in which they may not,
     /// the program must be able to finish. So the program is correct if and only if the other two are.
     Both,
+    /// What is left when the program ends. `main` asserts that all threads have ended
+    /// ([`Check::AllEnded`](palisade_program::written::Check)), and [`Translation::allocations`] says where it is
+    /// counted what was allocated. Globals stay in memory, and threads that were never started end with `main`.
+    Exit,
 }
 
 impl Aim {
     /// Whether it is asked if the program can finish.
     pub(crate) fn asks_finish(self) -> bool {
         match self {
-            Aim::Safety => false,
+            Aim::Safety | Aim::Exit => false,
             Aim::Progress | Aim::Both => true,
         }
     }
@@ -200,6 +207,12 @@ pub struct Translation {
     /// Whether waits can end by themselves, so that the translation for [`Aim::Progress`] has fewer runs than
     /// the one for [`Aim::Safety`].
     pub spurious: bool,
+    /// Whether a thread may still run when the one that started it ends, as far as the text says.
+    pub outlives: bool,
+    /// Whether it may allocate memory.
+    pub allocates: bool,
+    /// Under [`Aim::Exit`], all objects that the program may allocate. `None` if that is not followed.
+    pub allocations: Option<Vec<Allocation>>,
 }
 
 /// Something that an answer rests on: one sentence in lower case without a full stop.
@@ -213,6 +226,8 @@ pub struct Thread {
     pub name: String,
     /// The functions that it may run.
     pub functions: Vec<String>,
+    /// Where it is started, if that is one place.
+    pub started_at: Span,
 }
 
 /// Translates the modules of one program.
@@ -224,6 +239,14 @@ pub fn translate(
     places: &dyn Places,
     options: &Options,
 ) -> Result<Translation, Vec<Diagnostic>> {
+    let extended: Vec<Module>;
+    let modules = match library::strings::module(modules) {
+        Some(strings) => {
+            extended = modules.iter().cloned().chain([strings]).collect();
+            &extended[..]
+        }
+        None => modules,
+    };
     let linked = Linked::new(modules)?;
     let (address_taken, library_taken) = address_taken(&linked);
     let mut context = Context {
@@ -239,8 +262,9 @@ pub fn translate(
         heap: heap::Heap::default(),
         waits: Vec::new(),
         owners: Vec::new(),
+        unmarked: Vec::new(),
     };
-    let threads::Generated { threads, finish, cells } = threads::generate(&mut context)?;
+    let threads::Generated { threads, finish, cells, outlives, counters } = threads::generate(&mut context)?;
     let layout = Layout::new(&threads, &context.memory);
     let mut program = Program::default();
     for cell in &layout.cells {
@@ -250,7 +274,7 @@ pub fn translate(
     if context.features.frees && context.notes.contains(&Note(heap::SUCCEED.to_owned())) {
         context.notes.insert(Note(heap::REUSE.to_owned()));
     }
-    if !linked.modules.iter().all(scopes::marks_lifetimes) && layout.exposes_block_locals(&context.memory) {
+    if context.unmarked.iter().any(|&object| layout.is_exposed(object)) {
         let note = "accesses to a local variable after its block has ended are reported only once its function has \
                     returned";
         context.notes.insert(Note(note.to_owned()));
@@ -292,11 +316,13 @@ pub fn translate(
         ThreadCell::Ended(names) => {
             ThreadCell::Ended(names.iter().map(|name| instance_name(&merged, name)).collect())
         }
-        ThreadCell::Started => ThreadCell::Started,
+        cell => cell,
     };
     let cells = cells
         .into_iter()
         .filter_map(|(object, cell)| Some((layout.known_address(object)? * 8 + 2, renamed(cell))));
+    let allocations =
+        counters.map(|counters| exit::allocations(&counters, &layout, &context.memory, &context.heap));
     let waits = WaitTable { calls: std::mem::take(&mut context.waits), cells: cells.collect(), owners };
     Ok(Translation {
         program,
@@ -304,11 +330,18 @@ pub fn translate(
         objects: layout.objects(&context.memory),
         threads: order
             .into_iter()
-            .map(|thread| Thread { name: thread.name.clone(), functions: functions(thread) })
+            .map(|thread| Thread {
+                name: thread.name.clone(),
+                functions: functions(thread),
+                started_at: thread.started_at,
+            })
             .collect(),
         finish,
         waits,
         spurious: waiting > 0,
+        outlives,
+        allocates: !context.heap.objects.is_empty(),
+        allocations,
     })
 }
 
@@ -434,7 +467,7 @@ fn features(linked: &Linked<'_>) -> inline::Features {
         linked.modules.iter().any(|module| names.iter().any(|name| module.find(name).is_some()))
     };
     inline::Features {
-        frees: mentions(&["free"]),
+        frees: mentions(&["free", "realloc"]),
         detaches: mentions(&["pthread_detach", "thrd_detach"]),
         destroys_mutexes: mentions(&["pthread_mutex_destroy", "mtx_destroy", "pthread_spin_destroy"]),
         recursive_mutexes: mentions(&["pthread_mutexattr_settype", "mtx_init"])

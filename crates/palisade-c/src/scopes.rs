@@ -6,9 +6,10 @@
 //! The variables of `main` itself, other than those of its blocks, exist until the program ends.
 
 use crate::expr::Expr;
-use crate::flat::StepKind;
+use crate::flat::{Code, ObjectId, Step, StepKind};
 use crate::inline::{Generator, Refused};
 use crate::objects::ObjectKind;
+use crate::propagate;
 use palisade_llvm::Module;
 use palisade_llvm::calls::{ArgumentValue, Callee};
 use palisade_llvm::instructions::{CastOp, Op};
@@ -31,11 +32,6 @@ fn mark(name: &str) -> Option<Mark> {
     } else {
         None
     }
-}
-
-/// Whether the compiler marks lifetimes in a module. If it marks none, there may be none to mark.
-pub(crate) fn marks_lifetimes(module: &Module) -> bool {
-    module.symbols.iter().any(|symbol| mark(&symbol.name).is_some())
 }
 
 /// The locals of a function for which the text marks where they begin. Such a local has ends as well, on all ways on
@@ -84,5 +80,25 @@ impl Generator<'_, '_> {
             }
         }
         Ok(Some(()))
+    }
+}
+
+/// An object that is entered once holds from the start what it holds then. After loops are unrolled, an object may
+/// be entered at several places.
+pub(crate) fn enter_once(code: &mut Code) {
+    let again = propagate::in_loops(code);
+    let mut places: FxHashMap<ObjectId, usize> = FxHashMap::default();
+    for block in code.reachable() {
+        for step in &code.block(block).steps {
+            if let StepKind::Enter(object) = step.kind {
+                *places.entry(object).or_default() += 1;
+            }
+        }
+    }
+    for block in code.reachable() {
+        if !again.contains(&block) {
+            let once = |step: &Step| matches!(step.kind, StepKind::Enter(object) if places[&object] == 1);
+            code.block_mut(block).steps.retain(|step| !once(step));
+        }
     }
 }

@@ -4,8 +4,10 @@
 //! what they run. Every thread but the first waits until its cell `started` is set, and sets `ended` at its end,
 //! both by locked exchanges.
 
+use crate::cells::{Cells, await_cell, detach, join, join_all, load_cell, set_cell};
+use crate::exit::{self, Counter};
 use crate::expr::{self, Expr};
-use crate::flat::{Access, BlockId, Code, End, ObjectId, Step, StepKind, Written};
+use crate::flat::{Access, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
 use crate::groups::{self, Groups};
 use crate::inline::{Context, Generator};
 use crate::library::first_child;
@@ -13,7 +15,7 @@ use crate::link::{FunctionRef, Target};
 use crate::memory::{ThreadNumber, Val, as_function, unsupported};
 use crate::objects::ObjectKind;
 use crate::promote::promote;
-use crate::{Finish, Roots, ThreadCell, definite, finish, heap, narrow, propagate, tidy};
+use crate::{Aim, Finish, Roots, ThreadCell, definite, finish, heap, narrow, propagate, scopes, tidy};
 use palisade_base::{Diagnostic, Span};
 use palisade_program::written::{BinaryOp, Check, Rmw};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -30,6 +32,10 @@ pub(crate) struct ThreadCode {
     pub(crate) name: String,
     pub(crate) functions: Vec<FunctionRef>,
     pub(crate) code: Code,
+    /// Where it is started, if that is one place.
+    pub(crate) started_at: Span,
+    /// The registers that count what it allocates, and the cells that hold their last values.
+    counted: Vec<(RegId, ObjectId)>,
     depth: u32,
 }
 
@@ -40,18 +46,9 @@ struct Slot {
     entries: Vec<FunctionRef>,
     /// The arguments with which it may be started.
     arguments: Vec<Expr>,
+    /// The places that may start it.
+    starts: Vec<Span>,
     cells: Option<Cells>,
-}
-
-/// The cells through which a thread is started and joined.
-#[derive(Clone, Copy)]
-struct Cells {
-    started: ObjectId,
-    entry: ObjectId,
-    argument: ObjectId,
-    ended: ObjectId,
-    result: ObjectId,
-    detached: ObjectId,
 }
 
 /// All threads.
@@ -60,6 +57,10 @@ pub(crate) struct Generated {
     pub(crate) finish: Finish,
     /// Cells through which threads are started and joined.
     pub(crate) cells: Vec<(ObjectId, ThreadCell)>,
+    /// Whether a thread may still run when the one that started it ends.
+    pub(crate) outlives: bool,
+    /// The pools of objects, under [`Aim::Exit`]. `None` if it is not followed what is allocated.
+    pub(crate) counters: Option<Vec<Counter>>,
 }
 
 /// Generates all threads.
@@ -77,9 +78,12 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Generated, Vec<Diagn
     let codes: Vec<(ThreadNumber, &Code)> =
         program.threads.iter().map(|thread| (thread.number, &thread.code)).collect();
     let finish = finish::by_text(&codes, &program.context.options.roots);
-    if !program.context.options.keep_globals {
+    let outlives = exit::may_outlive(&codes);
+    let aim = program.context.options.aim;
+    if !program.context.options.keep_globals && aim != Aim::Exit {
         program.private_globals();
     }
+    let counters = if aim == Aim::Exit { program.counters() } else { Some(Vec::new()) };
     for thread in &mut program.threads {
         narrow::narrow(&mut thread.code);
         while propagate::fold(&mut thread.code) | tidy::tidy(&mut thread.code) {}
@@ -88,13 +92,16 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Generated, Vec<Diagn
     }
     program.expand();
     for thread in &mut program.threads {
-        enter_once(&mut thread.code);
+        scopes::enter_once(&mut thread.code);
         while tidy::tidy(&mut thread.code) {}
         propagate::keep_faults(&mut thread.code);
     }
     let refused = program.refused();
     let Threads { threads, cells, .. } = program;
-    if refused.is_empty() { Ok(Generated { threads, finish, cells }) } else { Err(refused) }
+    match refused.is_empty() {
+        true => Ok(Generated { threads, finish, cells, outlives, counters }),
+        false => Err(refused),
+    }
 }
 
 struct Threads<'a, 'c> {
@@ -134,6 +141,7 @@ impl Threads<'_, '_> {
         let arguments = self.zeros(main);
         let mut generator = Generator::new(self.context, 1);
         let _ = generator.call(main, arguments);
+        generator.program_ends(true);
         generator.end(End::Over);
         let code = generator.finish(|_| {});
         self.add(1, "main".to_owned(), vec![main], code, 0);
@@ -226,8 +234,18 @@ impl Threads<'_, '_> {
         mut code: Code,
         depth: u32,
     ) {
+        let ended = self.slots.get(&number).and_then(|slot| slot.cells).map(|cells| cells.ended);
+        let counted = match self.context.options.aim {
+            Aim::Exit => exit::count_allocations(&mut code, &name, ended, &mut self.context.memory),
+            Aim::Safety | Aim::Progress | Aim::Both => Vec::new(),
+        };
         simplify(&mut code, self.context);
-        self.threads.push(ThreadCode { number, name, functions, code, depth });
+        let starts = self.slots.get(&number).map_or(&[][..], |slot| &slot.starts);
+        let started_at = match starts {
+            [only] => *only,
+            _ => Span::NONE,
+        };
+        self.threads.push(ThreadCode { number, name, functions, code, started_at, counted, depth });
     }
 
     /// Generates the threads that a thread starts.
@@ -263,6 +281,9 @@ impl Threads<'_, '_> {
                         if !slot.entries.contains(entry) {
                             slot.entries.push(*entry);
                         }
+                    }
+                    if !slot.starts.contains(&step.span) {
+                        slot.starts.push(step.span);
                     }
                     if !slot.arguments.contains(argument) {
                         slot.arguments.push(argument.clone());
@@ -300,6 +321,15 @@ impl Threads<'_, '_> {
         self.slots.entry(number).or_default().cells = Some(cells);
         let mut generator = Generator::new(self.context, number);
         await_cell(&mut generator, cells.started);
+        if generator.context.options.aim == Aim::Exit {
+            let started = load_cell(&mut generator, cells.started, 2);
+            let never = generator.binary(BinaryOp::Eq, started, Expr::Int(exit::NEVER_STARTED));
+            let (stop, run) = (generator.new_block(), generator.new_block());
+            generator.end(End::Branch(never, stop, run));
+            generator.go_on(stop);
+            generator.end(End::Stop);
+            generator.go_on(run);
+        }
         let argument = match slot.arguments.as_slice() {
             [only] if only.is_constant() => only.clone(),
             _ => load_cell(&mut generator, cells.argument, 3),
@@ -372,14 +402,8 @@ impl Threads<'_, '_> {
                 }
             }
         }
-        let library: FxHashSet<ObjectId> = self
-            .slots
-            .values()
-            .filter_map(|slot| slot.cells)
-            .flat_map(|cells| {
-                [cells.started, cells.entry, cells.argument, cells.ended, cells.result, cells.detached]
-            })
-            .collect();
+        let library: FxHashSet<ObjectId> =
+            self.slots.values().filter_map(|slot| slot.cells).flat_map(Cells::all).collect();
         for (index, thread) in self.threads.iter_mut().enumerate() {
             let memory = &self.context.memory;
             let candidate = |object: ObjectId| {
@@ -392,6 +416,15 @@ impl Threads<'_, '_> {
                 simplify(&mut thread.code, self.context);
             }
         }
+    }
+
+    /// The pools of all threads.
+    fn counters(&self) -> Option<Vec<Counter>> {
+        let mut all = Vec::new();
+        for thread in &self.threads {
+            all.extend(exit::counters(&thread.code, &thread.counted)?);
+        }
+        Some(all)
     }
 
     /// Replaces the steps that start and join threads by what they do.
@@ -416,6 +449,8 @@ impl Threads<'_, '_> {
                             | StepKind::Join { .. }
                             | StepKind::Detach { .. }
                             | StepKind::AwaitThreads
+                            | StepKind::ProgramEnds { .. }
+                            | StepKind::Move { .. }
                             | StepKind::Free { .. }
                     )
                 });
@@ -447,7 +482,11 @@ impl Threads<'_, '_> {
         let numbers: Vec<ThreadNumber> =
             self.slots.keys().copied().filter(|number| cells(number).is_some()).collect();
         let codes: Vec<&Code> = self.threads.iter().map(|thread| &thread.code).collect();
-        let groups = groups::find(&codes, &numbers, joined);
+        // At the end it matters of each thread by itself whether it has ended.
+        let groups = match self.context.options.aim {
+            Aim::Exit => Groups::default(),
+            Aim::Safety | Aim::Progress | Aim::Both => groups::find(&codes, &numbers, joined),
+        };
         for thread in &mut self.threads {
             let Some(own) = cells(&thread.number) else { continue };
             if let Some(group) = groups.started_with.get(&thread.number).and_then(cells) {
@@ -479,6 +518,7 @@ impl Threads<'_, '_> {
             let names = together.map(|thread| thread.name.clone()).collect();
             found.push((cells.started, ThreadCell::Started));
             found.push((cells.ended, ThreadCell::Ended(names)));
+            found.push((cells.detached, ThreadCell::Detached));
         }
         found
     }
@@ -535,8 +575,22 @@ impl Threads<'_, '_> {
             heap::expand_free(code, id, after, pointer, span, &self.context.heap, &live);
             return;
         }
+        if let StepKind::Move { from, to, size } = &step.kind {
+            let live = |object: ObjectId| allocated.contains(&object);
+            heap::expand_move(code, (id, after), (from, to, size), span, &self.context.heap, &live);
+            return;
+        }
         if step.kind == StepKind::AwaitThreads {
             self.await_threads(code, id, after, span, groups);
+            return;
+        }
+        if let StepKind::ProgramEnds { returns } = step.kind {
+            let checks = exit::Checks { running: returns, detaches: self.context.features.detaches };
+            let mut threads: Vec<(ThreadNumber, Cells)> =
+                self.slots.iter().filter_map(|(number, slot)| Some((*number, slot.cells?))).collect();
+            threads.sort_unstable_by_key(|(number, _)| *number);
+            let threads: Vec<Cells> = threads.into_iter().map(|(_, cells)| cells).collect();
+            exit::expand_end(code, (id, after), span, &threads, checks);
             return;
         }
         let thread = match &step.kind {
@@ -682,75 +736,6 @@ fn entry_function(entry: FunctionRef) -> palisade_llvm::module::FunctionId {
     entry.function
 }
 
-/// Joins a thread: waits for its end, and marks it as joined. It must not have been before.
-fn join(code: &mut Code, cells: Cells, result: Option<crate::flat::RegId>, detaches: bool) -> Vec<StepKind> {
-    let (temporary, old) = (code.new_register("", 32), code.new_register("", 32));
-    let ended = || Access { pointer: Expr::Address(cells.ended, 0), size: 2, plain: false };
-    let condition = expr::binary(BinaryOp::Ne, Expr::Reg(temporary), Expr::Int(0), &code.registers);
-    let once = expr::binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(1), &code.registers);
-    let mut steps = vec![
-        StepKind::AwaitLoad { temporary, from: ended(), condition },
-        StepKind::Locked { rmw: Rmw::Exchange, old, at: ended(), operand: Expr::Int(2) },
-        StepKind::Assert(once, Check::Joinable),
-    ];
-    if detaches {
-        let detached = code.new_register("", 32);
-        let from = Access { pointer: Expr::Address(cells.detached, 0), size: 2, plain: false };
-        let attached = expr::binary(BinaryOp::Eq, Expr::Reg(detached), Expr::Int(0), &code.registers);
-        steps.push(StepKind::Load { to: detached, from, written: Written::Needed });
-        steps.push(StepKind::Assert(attached, Check::Joinable));
-    }
-    if let Some(to) = result {
-        let from = Access { pointer: Expr::Address(cells.result, 0), size: 3, plain: false };
-        steps.push(StepKind::Load { to, from, written: Written::Needed });
-    }
-    steps
-}
-
-/// Detaches a thread. It must have been neither joined nor detached before.
-fn detach(code: &mut Code, cells: Cells) -> Vec<StepKind> {
-    let (old, ended) = (code.new_register("", 32), code.new_register("", 32));
-    let access = |object| Access { pointer: Expr::Address(object, 0), size: 2, plain: false };
-    let first = expr::binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(0), &code.registers);
-    let unjoined = expr::binary(BinaryOp::Ne, Expr::Reg(ended), Expr::Int(2), &code.registers);
-    vec![
-        StepKind::Locked { rmw: Rmw::Exchange, old, at: access(cells.detached), operand: Expr::Int(1) },
-        StepKind::Assert(first, Check::Joinable),
-        StepKind::Load { to: ended, from: access(cells.ended), written: Written::Needed },
-        StepKind::Assert(unjoined, Check::Joinable),
-    ]
-}
-
-/// Joins threads that are joined together and only here: waits until all have ended.
-fn join_all(code: &mut Code, cells: Cells, count: i64) -> Vec<StepKind> {
-    let temporary = code.new_register("", 32);
-    let condition = expr::binary(BinaryOp::Eq, Expr::Reg(temporary), Expr::Int(count), &code.registers);
-    let from = Access { pointer: Expr::Address(cells.ended, 0), size: 2, plain: false };
-    vec![StepKind::Fence, StepKind::AwaitLoad { temporary, from, condition }]
-}
-
-/// Waits until a cell is 1.
-fn await_cell(generator: &mut Generator<'_, '_>, cell: ObjectId) {
-    let temporary = generator.temporary(32);
-    let condition = generator.binary(BinaryOp::Ne, Expr::Reg(temporary), Expr::Int(0));
-    let from = Access { pointer: Expr::Address(cell, 0), size: 2, plain: false };
-    generator.step(StepKind::AwaitLoad { temporary, from, condition });
-}
-
-/// Sets a cell to 1 by a locked exchange, which is a fence.
-fn set_cell(generator: &mut Generator<'_, '_>, cell: ObjectId) {
-    let old = generator.temporary(32);
-    let at = Access { pointer: Expr::Address(cell, 0), size: 2, plain: false };
-    generator.step(StepKind::Locked { rmw: Rmw::Exchange, old, at, operand: Expr::Int(1) });
-}
-
-fn load_cell(generator: &mut Generator<'_, '_>, cell: ObjectId, size: u32) -> Expr {
-    let to = generator.temporary(8 << size);
-    let from = Access { pointer: Expr::Address(cell, 0), size, plain: false };
-    generator.step(StepKind::Load { to, from, written: Written::Needed });
-    Expr::Reg(to)
-}
-
 /// Simplifies code until nothing changes.
 fn simplify(code: &mut Code, context: &mut Context<'_>) {
     let mut refused = FxHashSet::default();
@@ -803,26 +788,6 @@ fn alone(code: &mut Code) {
                 }
                 _ => {}
             }
-        }
-    }
-}
-
-/// An object that is entered once holds from the start what it holds then. After loops are unrolled, an object may
-/// be entered at several places.
-fn enter_once(code: &mut Code) {
-    let again = propagate::in_loops(code);
-    let mut places: FxHashMap<ObjectId, usize> = FxHashMap::default();
-    for block in code.reachable() {
-        for step in &code.block(block).steps {
-            if let StepKind::Enter(object) = step.kind {
-                *places.entry(object).or_default() += 1;
-            }
-        }
-    }
-    for block in code.reachable() {
-        if !again.contains(&block) {
-            let once = |step: &Step| matches!(step.kind, StepKind::Enter(object) if places[&object] == 1);
-            code.block_mut(block).steps.retain(|step| !once(step));
         }
     }
 }

@@ -24,6 +24,8 @@ pub enum ThreadCell {
     Started,
     /// How many of these threads have ended.
     Ended(Vec<String>),
+    /// Whether a thread was detached.
+    Detached,
 }
 
 /// The waits of a program.

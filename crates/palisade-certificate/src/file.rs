@@ -6,7 +6,7 @@
 //! - the number of threads;
 //! - the range of integers;
 //! - what locked instructions wait for;
-//! - whether deadlocks were asked about.
+//! - whether deadlocks were asked about, and, for C, whether the program can finish.
 //!
 //! The digest seals question and proof together. It shows whether the file was damaged or edited. It does not
 //! protect against forgery: that is the task of [`verify`](crate::verify).
@@ -14,6 +14,7 @@
 //! Each question has exactly one form: numbers have no leading zeros, flags are 0 or 1, and there are no
 //! unused keys.
 
+use crate::domains::CellDomain;
 use crate::sc_file::{CrowdsBody, StacksBody};
 use crate::single_file::SingleBody;
 use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Pending, Process, Proof, Ranking};
@@ -61,6 +62,11 @@ pub struct Certificate {
     pub proof: Proof,
     /// The proof of what must stay possible. Without it, the checker searches for itself.
     pub ranking: Option<Ranking>,
+    /// The same for a program that was made from C: that it is free of deadlocks and can finish. It is about the
+    /// translation for that question. Without it, nothing is claimed about that.
+    pub finish: Option<Ranking>,
+    /// Domains that were guessed. The proof is about the program with these domains, which proves them as well.
+    pub domains: Vec<CellDomain>,
 }
 
 /// Why a file is not a certificate.
@@ -120,6 +126,11 @@ struct File {
     proof: AnyBody,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ranking: Option<RankingBody>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    finish: Option<RankingBody>,
+    /// Variable, least and greatest value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    domains: Vec<(String, Value, Value)>,
 }
 
 /// Ranks as `[rank, how many states in a row]`.
@@ -250,6 +261,8 @@ impl Certificate {
             digest: String::new(),
             proof: body,
             ranking: self.ranking.as_ref().map(RankingBody::of),
+            finish: self.finish.as_ref().map(RankingBody::of),
+            domains: self.domains.iter().map(|d| (d.name.clone(), d.lo, d.hi)).collect(),
         };
         file.seal();
         serde_json::to_string(&file).expect("numbers and strings can be written") + "\n"
@@ -317,6 +330,8 @@ impl Certificate {
             deadlocks: file.deadlock_free,
             proof,
             ranking: file.ranking.map(RankingBody::ranking).transpose()?,
+            finish: file.finish.map(RankingBody::ranking).transpose()?,
+            domains: file.domains.into_iter().map(|(name, lo, hi)| CellDomain { name, lo, hi }).collect(),
         })
     }
 }

@@ -70,6 +70,7 @@
 
 mod bad;
 mod dead;
+mod domains;
 mod element;
 mod fair;
 mod file;
@@ -88,6 +89,7 @@ mod states;
 mod undo;
 mod watch;
 
+pub use domains::{CellDomain, narrowed};
 pub use fair::verify_fair;
 pub use file::{Certificate, CertificateError, SCHEMA_VERSION};
 pub use missing::Missing;

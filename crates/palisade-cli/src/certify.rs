@@ -66,7 +66,7 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
     }
     let meter = Meter::new(output.detail == Detail::Quiet);
     let judged =
-        palisade::certify(&input.program, &certificate, &limits.clone().with_progress(meter.progress()));
+        palisade::certify_input(&input, &certificate, &limits.clone().with_progress(meter.progress()));
     drop(meter);
     drop(backstop);
     let (verdict, exit) = match &judged {
@@ -84,6 +84,9 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
             }
             if states(&input.program, ProgressKind::is_goal) {
                 shown.push("all `live` properties hold");
+            }
+            if can_finish(&certificate) {
+                shown.push("it can always finish");
             }
             record(&name, program, &hash, &certificate, verdict, &shown, &judged)
         }
@@ -109,7 +112,14 @@ fn states(program: &Program, which: fn(&ProgressKind) -> bool) -> bool {
 
 /// Whether the certificate is about deadlocks.
 fn is_deadlock_free(certificate: &Certificate, program: &Program) -> bool {
-    certificate.deadlocks || states(program, |kind| *kind == ProgressKind::DeadlockFree)
+    certificate.deadlocks
+        || certificate.finish.is_some()
+        || states(program, |kind| *kind == ProgressKind::DeadlockFree)
+}
+
+/// Whether the certificate shows that a C program can always finish.
+fn can_finish(certificate: &Certificate) -> bool {
+    certificate.finish.as_ref().is_some_and(|finish| !finish.goals.is_empty())
 }
 
 /// What the certificate shows the program to be.
@@ -118,6 +128,7 @@ fn shown_as(certificate: &Certificate, program: &Program) -> String {
         (true, "safe"),
         (is_deadlock_free(certificate, program), "free of deadlocks"),
         (states(program, ProgressKind::is_goal), "live"),
+        (can_finish(certificate), "able to finish"),
         (states(program, ProgressKind::is_fair), "without the endless runs that it rules out"),
     ];
     let words: Vec<&str> = words.into_iter().filter(|(holds, _)| *holds).map(|(_, word)| word).collect();
@@ -136,8 +147,12 @@ fn question(certificate: &Certificate, program: &Program) -> String {
             " with any number of threads where it declares `[*]`".to_owned()
         }
         Threads::Declared if certificate.build.is_some() => {
-            " with the threads it starts, apart from data races, deadlocks and whether it can finish"
-                .to_owned()
+            let left_out = match &certificate.finish {
+                None => "data races, deadlocks and whether it can finish",
+                Some(finish) if finish.goals.is_empty() => "data races and whether it can finish",
+                Some(_) => "data races",
+            };
+            format!(" with the threads it starts, apart from {left_out}")
         }
         Threads::Declared => " with the threads it declares".to_owned(),
         Threads::Any => " with any number of threads of each process".to_owned(),

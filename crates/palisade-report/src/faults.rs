@@ -1,7 +1,7 @@
 //! Run-time errors in the words of the program's language.
 
 use palisade_memory::{Action, Effect};
-use palisade_program::running::{Fault, Instr};
+use palisade_program::running::{BinaryOp, Expr, Fault, Instr};
 use palisade_program::written::Check;
 use palisade_trace::{BadAccess, Ended, Evidence};
 
@@ -12,6 +12,9 @@ pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> Strin
         Fault::BadPointer(pointer) => return addresses.bad_pointer(pointer, access(evidence, step)),
         // Where pointers are addresses of bytes, all other arithmetic wraps.
         Fault::Overflow => return Check::Overflow.message().to_owned(),
+        Fault::CheckFailed(Check::Index) => {
+            return index(evidence, step).unwrap_or_else(|| fault.to_string());
+        }
         Fault::CheckFailed(Check::NotFreed | Check::Initialised) => {}
         _ => return fault.to_string(),
     }
@@ -43,6 +46,21 @@ pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> Strin
         return format!("{fault}: `{}`", cell.name);
     }
     fault.to_string()
+}
+
+/// An index that is out of bounds, and the number of elements, if the instruction shows both.
+fn index(evidence: &Evidence<'_>, step: usize) -> Option<String> {
+    let taken = evidence.run.steps[step];
+    let Action::Execute { edge, .. } = taken.action else { return None };
+    let frame = evidence.replay.states[step].threads[taken.thread].top();
+    let Instr::Assert(Expr::Binary(op, index, end), _) =
+        &evidence.machine.system.codes[frame.code].edges()[edge].instr
+    else {
+        return None;
+    };
+    let (BinaryOp::WordLt | BinaryOp::Lt, Expr::Const(length)) = (op, &**end) else { return None };
+    let index = index.eval(&frame.registers).ok()?;
+    Some(format!("array index {index} is out of bounds ({length} elements)"))
 }
 
 /// What the instruction of a step does to memory.

@@ -5,7 +5,7 @@ use crate::coverage::Reach;
 use crate::progress::Deadlocks;
 use crate::question::{Ask, Confirmed};
 use palisade_base::Source;
-use palisade_certificate::Certificate;
+use palisade_certificate::{CellDomain, Certificate};
 use palisade_engine::proof::Ranking;
 use palisade_engine::{Certified, Outcome, Proof, Reason, Robustness, Safety, Threads, TriangularRaces};
 use palisade_memory::{Interlocked, Machine, Model, State, Violation};
@@ -38,6 +38,10 @@ pub struct Answer<Q: Ask = Safety> {
     pub proof: Option<Proved>,
     /// The proof of what must stay possible, if it was requested and found.
     pub ranking: Option<Ranking>,
+    /// For a C program, the proof that it is free of deadlocks and can finish, if it was requested and found.
+    pub finish: Option<Ranking>,
+    /// Domains that the proof is about, and proves as well.
+    pub domains: Vec<CellDomain>,
     /// Whether deadlocks were asked about, whatever the program says.
     pub deadlocks: Deadlocks,
     /// How the proof was checked, if that was requested.
@@ -194,6 +198,8 @@ impl Answer<Safety> {
             deadlocks: self.deadlocks == Deadlocks::Asked,
             proof,
             ranking: self.ranking.clone(),
+            finish: self.finish.clone(),
+            domains: self.domains.clone(),
         })
     }
 }

@@ -40,6 +40,8 @@ impl<Q: Ask> EngineAnswer<Q> {
             peak_memory_bytes: peak_memory_bytes(),
             proof: None,
             ranking: None,
+            finish: None,
+            domains: Vec::new(),
             deadlocks: Deadlocks::IfStated,
             certified: self.certified,
             progress: None,

@@ -3,6 +3,7 @@
 use crate::answer::{Answer, Proved};
 use crate::ask::EngineAnswer;
 use crate::coverage::{CoverageWanted, Reach};
+use crate::domains::check_guessing;
 use crate::error::AskError;
 use crate::portfolio::{self, PortfolioAnswer};
 use crate::progress::{Deadlocks, with_progress};
@@ -102,7 +103,7 @@ pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Resu
     if options.coverage > CoverageWanted::No {
         analysis = analysis.with_coverage();
     }
-    let answer = check_analysis(&analysis, options, limits)?;
+    let answer = check_guessing(&analysis, options, limits)?;
     let wanted = match (options.coverage, &answer.outcome.verdict) {
         // Warnings are about what `safe` does not say.
         (CoverageWanted::IfCheap, Verdict::Violated(_) | Verdict::Unknown(_)) => CoverageWanted::No,
@@ -123,7 +124,7 @@ pub(crate) fn check_states(
 }
 
 /// The same, with what is known about the program.
-fn check_analysis(
+pub(crate) fn check_analysis(
     analysis: &Analysis<'_>,
     options: &CheckOptions,
     limits: &Limits,

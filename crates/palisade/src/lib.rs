@@ -34,6 +34,7 @@ pub mod c;
 mod certify;
 mod check;
 mod coverage;
+mod domains;
 pub mod engines;
 mod error;
 mod fences;
@@ -53,7 +54,7 @@ mod translate;
 mod without_buffers;
 
 pub use answer::{Answer, Proved};
-pub use certify::certify;
+pub use certify::{certify, certify_input};
 pub use check::{CheckOptions, EngineChoice, check, check_simply};
 pub use coverage::{CoverageWanted, Reach};
 pub use engines::engines;

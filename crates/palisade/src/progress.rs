@@ -170,6 +170,8 @@ impl Asking<'_> {
             peak_memory_bytes: found.peak_memory_bytes,
             proof: None,
             ranking: None,
+            finish: None,
+            domains: Vec::new(),
             deadlocks: Deadlocks::IfStated,
             certified: None,
             progress: None,

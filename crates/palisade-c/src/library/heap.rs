@@ -1,12 +1,13 @@
-//! `malloc`, `calloc`, `free` and their kin. What they do is in [`crate::heap`].
+//! `malloc`, `calloc`, `realloc`, `free` and their kin. What they do is in [`crate::heap`].
 
 use crate::expr::Expr;
 use crate::flat::{Access, StepKind};
 use crate::inline::{Generator, Refused};
-use palisade_llvm::debug::Node;
+use palisade_llvm::debug::{Node, NodeId};
 use palisade_llvm::instructions::{CastOp, Instruction, Op};
+use palisade_llvm::module::SymbolKind;
 use palisade_llvm::types::{Type, TypeId};
-use palisade_llvm::values::{Operand, ValueId};
+use palisade_llvm::values::{ConstantId, ConstantKind, Operand, ValueId};
 use palisade_program::written::BinaryOp;
 
 impl Generator<'_, '_> {
@@ -30,6 +31,14 @@ impl Generator<'_, '_> {
                 let (count, size) = (self.operand(operands, 0)?, self.operand(operands, 1)?);
                 let size = self.binary(BinaryOp::WordMul, count, size);
                 Ok(Some(Some(self.allocate(instruction, size, true))))
+            }
+            "realloc" => {
+                let (old, size) = (self.operand(operands, 0)?, self.operand(operands, 1)?);
+                let new = self.allocate(instruction, size.clone(), false);
+                self.step(StepKind::Move { from: old.clone(), to: new.clone(), size });
+                self.step(StepKind::Free { pointer: old, lists: Vec::new() });
+                self.context.notes.insert(crate::Note("`realloc` always moves what it is given".to_owned()));
+                Ok(Some(Some(new)))
             }
             "posix_memalign" => {
                 let (to, size) = (self.operand(operands, 0)?, self.operand(operands, 2)?);
@@ -76,8 +85,12 @@ impl Generator<'_, '_> {
                 {
                     return Some(*source);
                 }
-                Op::Store { value, pointer: Operand::Local(variable), .. } if is_pointer(value) => {
-                    if let Some(found) = self.variable_target(*variable) {
+                Op::Store { value, pointer, .. } if is_pointer(value) => {
+                    let variable = match *pointer {
+                        Operand::Local(variable) => self.variable_type(variable),
+                        Operand::Constant(constant) => self.global_type(constant),
+                    };
+                    if let Some(found) = variable.and_then(|ty| self.target(ty)) {
                         return Some(found);
                     }
                 }
@@ -87,27 +100,44 @@ impl Generator<'_, '_> {
         None
     }
 
-    /// The struct to which a local variable points, by its debug type.
-    fn variable_target(&self, variable: ValueId) -> Option<TypeId> {
+    /// The type of a global variable in the source program.
+    fn global_type(&self, constant: ConstantId) -> Option<NodeId> {
         let module = self.module();
-        let ty = self.variable_type(variable)?;
-        let pointer = module.debug.resolve_type(ty)?;
+        let ConstantKind::Symbol(symbol) = module.constants[constant].kind else { return None };
+        let SymbolKind::Global(global) = module.symbols[symbol].kind else { return None };
+        let variable = *module.globals[global].variables.first()?;
+        module.debug.variable(variable)?.ty
+    }
+
+    /// What a pointer of the source program points to: a struct, a number or a pointer.
+    fn target(&self, pointer: NodeId) -> Option<TypeId> {
+        let module = self.module();
+        let pointer = module.debug.resolve_type(pointer)?;
         if &*pointer.tag != "DW_TAG_pointer_type" {
             return None;
         }
+        let find =
+            |wanted: &dyn Fn(&Type) -> bool| module.types.ids().find(|&id| wanted(module.types.get(id)));
         let mut target = pointer.base?;
-        // The struct itself or one of the names that were given to it.
+        // The type itself or one of the names that were given to it.
         for _ in 0..16 {
             let Some(Node::Type(ty)) = module.debug.get(target) else { return None };
-            if let Some(name) = &ty.name {
-                let found = ["struct", "union"]
-                    .iter()
-                    .find_map(|kind| module.types.find_named(&format!("{kind}.{name}")));
-                if found.is_some() {
-                    return found;
-                }
+            let name = ty.name.as_deref().unwrap_or_default();
+            let named = ["struct", "union"]
+                .iter()
+                .find_map(|kind| module.types.find_named(&format!("{kind}.{name}")));
+            if named.is_some() {
+                return named;
             }
-            target = ty.base?;
+            match &*ty.tag {
+                "DW_TAG_pointer_type" => return find(&|ty| matches!(ty, Type::Pointer { .. })),
+                "DW_TAG_base_type" if name.contains("float") || name.contains("double") => return None,
+                "DW_TAG_base_type" | "DW_TAG_enumeration_type" => {
+                    let bits = u32::try_from(ty.bits?).ok()?;
+                    return find(&|ty| *ty == Type::Integer(bits));
+                }
+                _ => target = ty.base?,
+            }
         }
         None
     }

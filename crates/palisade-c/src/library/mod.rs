@@ -8,6 +8,7 @@ mod kernel;
 mod memory;
 mod mutex;
 mod semaphore;
+pub(crate) mod strings;
 mod threads;
 pub(crate) use mutex::{OWNER, RECURSIVE};
 pub(crate) use threads::{MAX_CHILDREN, first_child};
@@ -56,7 +57,6 @@ const NOTHING: &[&str] = &[
     "pthread_setname_np",
     "pthread_attr_init",
     "pthread_attr_destroy",
-    "pthread_attr_setdetachstate",
     "pthread_attr_setstacksize",
     "pthread_condattr_init",
     "pthread_condattr_destroy",
@@ -130,6 +130,7 @@ impl<'a> Generator<'a, '_> {
                 Err(Refused)
             }
             "exit" | "_exit" | "_Exit" | "quick_exit" => {
+                self.program_ends(false);
                 self.end(End::Over);
                 Err(Refused)
             }

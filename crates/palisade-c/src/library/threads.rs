@@ -4,6 +4,7 @@
 //! its creator and from how many the creator has started before. `thrd_create` stores it before the thread runs.
 //! `pthread_create` may store it later, by a plain access, with which accesses of the new thread can race.
 
+use crate::Aim;
 use crate::expr::Expr;
 use crate::flat::{Access, End, StepKind};
 use crate::inline::{Generator, Refused};
@@ -72,14 +73,22 @@ impl Generator<'_, '_> {
                 let value = self.operand(operands, 0)?;
                 self.step(StepKind::Assign(self.result, value));
                 self.leave_all();
-                if self.is_main() && self.context.options.aim.asks_finish() {
+                if self.is_main() && self.context.options.aim != Aim::Safety {
                     // The program goes on until the last thread has ended.
                     self.step(StepKind::AwaitThreads);
+                    self.program_ends(false);
                     self.end(End::Over);
                 } else {
                     self.end(End::Goto(self.exit));
                 }
                 return Err(Refused);
+            }
+            "pthread_attr_setdetachstate" => {
+                let state = self.operand(operands, 1)?;
+                if state.as_int() != Some(0) {
+                    let note = "threads that are created as detached ones are not joined".to_owned();
+                    self.context.notes.insert(crate::Note(note));
+                }
             }
             "pthread_self" | "thrd_current" => return Ok(Some(Expr::Int(self.thread))),
             "pthread_equal" | "thrd_equal" => {
@@ -93,6 +102,13 @@ impl Generator<'_, '_> {
             _ => return Ok(None),
         }
         Ok(Some(Expr::Int(0)))
+    }
+
+    /// The end of the program, if this is `main` and somebody asks what is left then.
+    pub(crate) fn program_ends(&mut self, returns: bool) {
+        if self.is_main() && self.context.options.aim == Aim::Exit {
+            self.step(StepKind::ProgramEnds { returns });
+        }
     }
 
     fn create(&mut self, handle: Expr, entry: Expr, argument: Expr, stored: Stored) -> Result<(), Refused> {

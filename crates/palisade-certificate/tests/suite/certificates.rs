@@ -284,6 +284,8 @@ fn files_contain_the_proof_and_detect_changes() {
         engine: "dual".into(),
         deadlocks: false,
         ranking: None,
+        finish: None,
+        domains: Vec::new(),
         proof,
     };
     let text = certificate.to_json();
@@ -330,6 +332,8 @@ fn files_with_other_forms_of_a_question_are_rejected() {
         engine: "dual".into(),
         deadlocks: false,
         ranking: None,
+        finish: None,
+        domains: Vec::new(),
         proof: Proof::LoadBuffers(LoadBuffers {
             parts: vec![Part {
                 tracked: Some(vec![1]),
@@ -411,6 +415,8 @@ fn a_file_that_is_sealed_again_is_read() {
         engine: "dual".into(),
         deadlocks: false,
         ranking: None,
+        finish: None,
+        domains: Vec::new(),
         proof,
     }
     .to_json();

@@ -53,6 +53,8 @@ fn from_file(proof: Proof) -> Proof {
         engine: "pushdown".into(),
         deadlocks: false,
         ranking: None,
+        finish: None,
+        domains: Vec::new(),
         proof,
     };
     let again = Certificate::from_json(&certificate.to_json()).expect("it is a certificate");

@@ -266,6 +266,8 @@ fn files_contain_the_proof() {
         engine: "sb".into(),
         deadlocks: false,
         ranking: None,
+        finish: None,
+        domains: Vec::new(),
         proof: Proof::SingleBuffer(prove(&task)),
     };
     let text = certificate.to_json();

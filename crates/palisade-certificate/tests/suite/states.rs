@@ -191,6 +191,8 @@ fn they_can_be_written_to_files_and_read_back() {
         engine: "explicit".into(),
         deadlocks: false,
         ranking: None,
+        finish: None,
+        domains: Vec::new(),
         proof: Proof::AllStates,
     };
     let text = certificate.to_json();

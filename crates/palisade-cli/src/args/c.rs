@@ -27,6 +27,9 @@ pub struct CArgs {
     /// Do not ask whether the program can get stuck before it is over
     #[arg(long, hide_short_help = true, help_heading = "C programs")]
     pub no_deadlock: bool,
+    /// Do not ask what is left when the program ends: memory that was not freed, threads that still run
+    #[arg(long, hide_short_help = true, help_heading = "C programs")]
+    pub no_leaks: bool,
     /// Whether the last values of all globals are wanted. Not an option: the command decides.
     #[arg(skip)]
     pub keep_globals: bool,

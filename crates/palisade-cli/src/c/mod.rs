@@ -42,6 +42,7 @@ pub fn read(found: &InputFile, language: InputLanguage, reading: &ReadingArgs) -
         heap: args.heap,
         races: !args.no_races,
         finish: !args.no_deadlock,
+        exit: !args.no_leaks,
         keep_globals: args.keep_globals,
         within_limits: false,
         aim: Aim::Safety,
@@ -69,6 +70,7 @@ pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecor
         heap: Some(build.heap),
         races: build.races,
         finish: true,
+        exit: true,
         keep_globals: false,
         within_limits: build.within_limits,
         aim: if build.finish { Aim::Progress } else { Aim::Safety },
@@ -81,7 +83,8 @@ pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecor
 
 /// What is wrong if options for C programs are given for another program.
 pub fn unused(args: &CArgs) -> Option<Diagnostic> {
-    let CArgs { init, thread, last, slots, heap, no_races, no_deadlock, keep_globals: _, compiler } = args;
+    let CArgs { init, thread, last, slots, heap, no_races, no_deadlock, no_leaks, keep_globals: _, compiler } =
+        args;
     let given = [
         ("--init", init.is_some()),
         ("--thread", !thread.is_empty()),
@@ -90,6 +93,7 @@ pub fn unused(args: &CArgs) -> Option<Diagnostic> {
         ("--heap", heap.is_some()),
         ("--no-races", *no_races),
         ("--no-deadlock", *no_deadlock),
+        ("--no-leaks", *no_leaks),
         ("what follows `--`", !compiler.is_empty()),
     ];
     let (option, _) = given.into_iter().find(|(_, given)| *given)?;

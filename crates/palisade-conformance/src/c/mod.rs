@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`litmus`] | two to four threads with a few atomic accesses each | the brute-force interpreter, on a program that is built from the same description and never was C |
 //! | [`concurrent`] | threads, locks, semaphores, condition variables, heap | the compiled program, run once per partial order |
+//! | [`leaks`] | heap objects that are handed around | all interleavings of the operations |
 //! | [`sequential`] | arithmetic, pointers, structs, copies, calls, heap | the compiled program, with sanitizers |
 //!
 //! Programs put what is compared into the `long` variables `o0`, `o1`, … With `-DOUTCOMES="FILE"` they append these
@@ -11,6 +12,7 @@
 
 pub mod concurrent;
 mod expressions;
+pub mod leaks;
 pub mod litmus;
 pub mod sequential;
 

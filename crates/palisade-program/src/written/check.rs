@@ -33,6 +33,8 @@ pub enum Check {
     Usable,
     /// A thread that is joined or detached was started, and neither joined nor detached before.
     Joinable,
+    /// All threads have ended when `main` returns.
+    AllEnded,
     /// Limit: no more threads are started than there is room for.
     Threads,
     /// Limit: no more memory is allocated than there is room for.
@@ -45,7 +47,7 @@ pub enum Check {
 
 impl Check {
     /// All checks, with their names in `.pal` and what went wrong if they fail.
-    const ALL: [(Check, &'static str, &'static str); 18] = [
+    const ALL: [(Check, &'static str, &'static str); 19] = [
         (Check::Assertion, "assertion", "assertion failed"),
         (Check::Overflow, "overflow", "signed integer overflow"),
         (Check::Shift, "shift", "shift by a negative number or by at least the width"),
@@ -64,6 +66,7 @@ impl Check {
             "joinable",
             "join or detach of a thread that was not started, or was joined or detached before",
         ),
+        (Check::AllEnded, "all_ended", "`main` returned while a thread was still running"),
         (Check::Threads, "threads", "more threads than the translation has room for"),
         (Check::Heap, "heap", "more memory allocated than the translation has room for"),
         (Check::Size, "size", "an access that covers part of a variable, or several variables"),

@@ -4,6 +4,7 @@
 //! 1. A run that exceeds the room never becomes an answer.
 //! 2. `safe`, `robust` and the like are only answered if no run exceeds the room.
 
+use super::exit::with_warnings;
 use super::finish::with_finish;
 use super::limits::{Limit, Room, only_limits};
 use crate::answer::Answer;
@@ -32,7 +33,8 @@ pub fn check_input(input: &mut Input, options: &CheckOptions, limits: &Limits) -
     loop {
         let answer = check(&input.program, &about_states, limits)?;
         let Some((limit, room)) = exceeded(&answer, input) else {
-            let answer = with_finish(input, answer, options, start, limits)?;
+            let mut answer = with_finish(input, answer, options, start, limits)?;
+            with_warnings(input, &mut answer, options, limits)?;
             return Ok(answer.about(input, start));
         };
         // A bug is worth more than more room.

@@ -20,10 +20,13 @@ use super::{Aim, Input};
 use crate::answer::Answer;
 use crate::check::{CheckOptions, EngineChoice};
 use crate::coverage::CoverageWanted;
-use crate::error::AskError;
-use crate::progress::{Deadlocks, answer_about};
+use crate::error::{AskError, Bug};
+use crate::progress::{Deadlocks, answer_about, undecided};
 use palisade_c::Finish;
+use palisade_certificate::{Refusal, verify_ranking};
 use palisade_engine::{DeadlockFreedom, GoalsReachable, Limits, Reason, Verdict};
+use palisade_program::Waits;
+use palisade_program::written::Program;
 use std::time::Instant;
 
 /// The engine that answers these questions.
@@ -32,6 +35,9 @@ const EXPLICIT: &str = "explicit";
 /// Without a time limit, so many states are visited for each of the questions. The answer about bad states is worth
 /// more than an endless search for an answer about the end.
 const BUDGET: u64 = 1 << 21;
+
+/// The most states of a proof that the program can finish. Each is kept as a whole.
+const RANKED: u64 = 1 << 18;
 
 /// Adds to a positive answer what is known about the end of the program. If it can get stuck, the input becomes the
 /// program that has the run.
@@ -68,6 +74,7 @@ pub(super) fn with_finish(
         let more = of_other.notes.iter().filter(|note| !c.notes.contains(note)).cloned().collect::<Vec<_>>();
         c.notes.extend(more);
     }
+    let wanted = options;
     let options =
         CheckOptions { prove: false, certify: false, coverage: CoverageWanted::No, ..options.clone() };
     let limits = limits.clone().at_most_work(BUDGET);
@@ -81,10 +88,14 @@ pub(super) fn with_finish(
         Verdict::Holds => answer.add_note("free of deadlocks".to_owned()),
         Verdict::Unknown(reason) => answer.add_note(format!("deadlocks are not ruled out: {reason}")),
     }
+    let mut all_hold = stuck.outcome.verdict == Verdict::Holds;
     let (can, whether) = match finish {
         Finish::Over => ("`main` can always finish", "whether `main` can always finish is not known"),
         Finish::AllEnded => ("all threads can always end", "whether all threads can always end is not known"),
-        Finish::Never | Finish::NotFollowed(_) => return Ok(answer),
+        Finish::Never | Finish::NotFollowed(_) => {
+            prove_finish(&mut answer, program, wanted, all_hold, &limits)?;
+            return Ok(answer);
+        }
     };
     let goals = answer_about::<GoalsReachable>(program, &options, &answer, start, &limits)?;
     match &goals.outcome.verdict {
@@ -95,7 +106,54 @@ pub(super) fn with_finish(
         Verdict::Holds => answer.add_note(can.to_owned()),
         Verdict::Unknown(reason) => answer.add_note(format!("{whether}: {reason}")),
     }
+    all_hold &= goals.outcome.verdict == Verdict::Holds;
+    prove_finish(&mut answer, program, wanted, all_hold, &limits)?;
     Ok(answer)
+}
+
+/// Adds the proof that a program gets stuck nowhere and can finish, if a proof is wanted and there is one. It ranks all
+/// states of the trusted machine, so it exists only for programs with few states. If the proof is to be checked, it is,
+/// and the answer says what it leaves out.
+fn prove_finish(
+    answer: &mut Answer,
+    program: &Program,
+    options: &CheckOptions,
+    all_hold: bool,
+    limits: &Limits,
+) -> Result<(), AskError> {
+    if !(options.prove || options.certify) || answer.proof.is_none() {
+        return Ok(());
+    }
+    let mut task = options.task(program);
+    task.options.waits = Waits::Retry;
+    let limits = limits.clone().at_most_work(RANKED);
+    let found = match (all_hold, undecided(program)) {
+        (true, None) => palisade_explore::ranking(&task, true, &limits),
+        _ => Ok(None),
+    };
+    match found {
+        Ok(Some(ranking)) if options.certify => {
+            let checked = limits.within(|| verify_ranking(&task, true, &ranking, &limits));
+            match checked.unwrap_or_else(|what| Err(Refusal::Exhausted(what))) {
+                Ok(_) => answer.finish = Some(ranking),
+                Err(Refusal::Exhausted(_)) => {}
+                Err(refusal) => {
+                    return Err(Bug::ProofRefused { engine: EXPLICIT, refusal: Box::new(refusal) }.into());
+                }
+            }
+        }
+        Ok(Some(ranking)) => answer.finish = Some(ranking),
+        // Both questions were answered by a search with reductions. Now one of all states contradicts it.
+        Ok(None) if all_hold && undecided(program).is_none() => {
+            let what = "all of them lead to the end, but not in the proof".to_owned();
+            return Err(Bug::Contradiction { engine: EXPLICIT, what }.into());
+        }
+        Ok(None) | Err(_) => {}
+    }
+    if answer.finish.is_none() {
+        answer.add_note("the proof leaves out deadlocks and the end".to_owned());
+    }
+    Ok(())
 }
 
 /// Makes a C program state what is asked about its end, so that fences are found that keep it possible, and says

@@ -7,6 +7,7 @@
 //! - `words.rs` and `places.rs` put runs into the words and lines of C.
 
 mod check;
+mod exit;
 mod finish;
 mod guess;
 mod limits;
@@ -16,6 +17,7 @@ mod tests;
 mod words;
 
 pub use check::{Unsettled, check_input, robust_input, settle, triangular_input};
+pub use exit::is_about_the_end;
 pub use finish::state_finish;
 pub use limits::{MAX_HEAP, MAX_SLOTS};
 pub use palisade_c::{Aim, Roots, Slots};
@@ -25,7 +27,7 @@ use crate::language::InputLanguage;
 use crate::{Input, Refused};
 use limits::Room;
 use palisade_base::{Diagnostic, Source};
-use palisade_c::{Finish, Options, Translation};
+use palisade_c::{Allocation, Finish, Options, Thread, Translation};
 use palisade_llvm::Module;
 use palisade_program::print;
 use palisade_program::written::Program;
@@ -67,6 +69,8 @@ pub struct COptions {
     pub races: bool,
     /// Whether it is asked if the program can always finish.
     pub finish: bool,
+    /// Whether it is asked what is left when the program ends.
+    pub exit: bool,
     /// Whether the last values of all globals can be seen, also of those that only one thread accesses.
     pub keep_globals: bool,
     /// Whether runs that exceed the room are left out. Only for replaying such runs.
@@ -84,6 +88,7 @@ impl Default for COptions {
             heap: None,
             races: true,
             finish: true,
+            exit: true,
             keep_globals: false,
             within_limits: false,
             aim: Aim::Safety,
@@ -101,6 +106,14 @@ pub struct CProgram {
     finish: Finish,
     /// Whether waits for condition variables can end by themselves.
     spurious: bool,
+    /// Whether a thread may still run when `main` returns, as far as the text says.
+    outlives: bool,
+    /// Whether it allocates memory.
+    allocates: bool,
+    /// For [`Aim::Exit`], what it may allocate, if that is followed.
+    allocations: Option<Vec<Allocation>>,
+    /// Its threads, in the order of the instances of the processes.
+    threads: Vec<Thread>,
     /// What an answer about the program rests on, a sentence each.
     pub notes: Vec<String>,
     /// How the program was made.
@@ -207,7 +220,7 @@ impl Recipe {
             heap: room.heap,
             races: self.options.races && aim == Aim::Safety,
             within_limits: false,
-            finish: aim != Aim::Safety,
+            finish: matches!(aim, Aim::Progress | Aim::Both),
             digest: digest(&translation.program),
         };
         let c = CProgram {
@@ -216,6 +229,10 @@ impl Recipe {
             words: Arc::new(CWords { objects: translation.objects, waits: translation.waits }),
             finish: translation.finish,
             spurious: translation.spurious,
+            outlives: translation.outlives,
+            allocates: translation.allocates,
+            allocations: translation.allocations,
+            threads: translation.threads,
             notes: translation.notes.into_iter().map(|note| note.0).collect(),
             build,
         };
@@ -247,7 +264,7 @@ impl Input {
     }
 
     /// The program with the same room, for the question whether it can finish.
-    fn for_progress(&self) -> Option<Result<Input, Refused>> {
+    pub fn for_progress(&self) -> Option<Result<Input, Refused>> {
         self.translated_for(Aim::Progress)
     }
 

@@ -26,6 +26,9 @@ fn input(text: &'static str, options: COptions) -> Input {
             finish: Finish::Never,
             waits: WaitTable::default(),
             spurious: false,
+            outlives: false,
+            allocates: false,
+            allocations: None,
         })
     };
     make(Recipe {

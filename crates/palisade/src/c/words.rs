@@ -90,7 +90,7 @@ impl Addresses for CWords {
         match self.waits.cell(cell) {
             Some(ThreadCell::Started) => return Some(Awaited::Start),
             Some(ThreadCell::Ended(threads)) => return Some(Awaited::Ends(threads.clone())),
-            None => {}
+            Some(ThreadCell::Detached) | None => {}
         }
         Some(Awaited::Other(match self.waits.call(place)? {
             Wait::Mutex => match self.waits.holder(value) {

@@ -219,6 +219,8 @@ fn rankings_are_kept_in_files() {
         engine: "explicit".into(),
         deadlocks: true,
         proof: Proof::AllStates,
+        finish: None,
+        domains: Vec::new(),
         ranking,
     };
     let text = certificate.to_json();

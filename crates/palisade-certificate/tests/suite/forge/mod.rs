@@ -177,6 +177,8 @@ fn sealed(task: &Task<'_>, proof: Proof) -> Proof {
         engine: "forger".into(),
         deadlocks: false,
         ranking: None,
+        finish: None,
+        domains: Vec::new(),
         proof,
     };
     Certificate::from_json(&certificate.to_json()).expect("it was just written").proof

@@ -1,0 +1,200 @@
+//! Guess and proof: exact engines on programs whose counters they cannot bound by themselves.
+//!
+//! *Problem.* The exact engines `dual` and `sb` list the values that cells can hold. For a 32-bit counter in a loop these
+//! are too many, although in every run it takes few.
+//!
+//! *How.* A few runs on the trusted machine, with random schedules, show which values wide cells take. These become
+//! their domains, and leaving a domain an error. Then the engine is asked.
+//! 1. If it answers `safe`, nothing leaves the domains, and the program is safe: the argument is in
+//!    `palisade-certificate`, which does not trust the guess either.
+//! 2. If it finds a run that leaves a domain, the domain grows by what this run stores, and the engine is asked again.
+//! 3. Any other violation is one of the program itself: up to there the run stays inside of the domains.
+//!
+//! *Guarantee.* Every answer is one about the program. If no guess holds, there is none from here.
+
+use crate::answer::Answer;
+use crate::check::{CheckOptions, EngineChoice, check_analysis};
+use crate::error::AskError;
+use palisade_base::limits::checkpoint;
+use palisade_certificate::{CellDomain, narrowed};
+use palisade_engine::{Analysis, Limits, Verdict};
+use palisade_memory::{Fault, Machine, Model, Pending, State, Violation};
+use palisade_program::running::System;
+use palisade_program::written::{Init, InitValue, Outside, Program, Shared};
+use palisade_program::{Instantiation, Value, lower};
+use palisade_trace::Run;
+
+/// How many runs are looked at, and how many steps of each.
+const RUNS: u64 = 64;
+const STEPS: usize = 4_000;
+
+/// A cell with at least so many values is not listed: engines that list values stop there.
+const WIDE: u64 = 1 << 14;
+
+/// A domain with more values than this does not help.
+const MAX_WIDTH: u64 = 256;
+
+/// How often a guess is corrected.
+const CORRECTIONS: usize = 16;
+
+/// The engines that list values.
+const LISTING: [&str; 2] = ["dual", "sb"];
+
+/// Checks a program. Where an engine lists values, the domains of wide cells are guessed first. If several engines are
+/// asked and none knows the answer, one that lists values is asked with guessed domains.
+pub(crate) fn check_guessing(
+    analysis: &Analysis<'_>,
+    options: &CheckOptions,
+    limits: &Limits,
+) -> Result<Answer, AskError> {
+    let wide = !analysis.task.is_parameterized() && analysis.task.program.shared.iter().any(is_wide);
+    if let EngineChoice::Named(name) = &options.engine
+        && wide
+        && LISTING.contains(&name.as_str())
+        && let Some(answer) = guessed(analysis, options, limits)?
+    {
+        return Ok(answer);
+    }
+    let answer = check_analysis(analysis, options, limits)?;
+    if !wide || options.engine != EngineChoice::Auto || !matches!(answer.outcome.verdict, Verdict::Unknown(_))
+    {
+        return Ok(answer);
+    }
+    let engine = if options.model == Model::Pso { "sb" } else { "dual" };
+    let options = CheckOptions { engine: EngineChoice::from(engine), ..options.clone() };
+    Ok(guessed(analysis, &options, limits)?.unwrap_or(answer))
+}
+
+/// Whether a cell is a machine word, whose domain says nothing about the values that it takes.
+fn is_wide(shared: &Shared) -> bool {
+    let is_wide = shared.ty.domain.bounds().is_some_and(|(lo, hi)| hi.abs_diff(lo) >= WIDE);
+    let arbitrary = match &shared.init {
+        Init::Every(value) => *value == InitValue::Any,
+        Init::Each(values) => values.contains(&InitValue::Any),
+    };
+    is_wide && shared.ty.outside == Outside::Wrap && !arbitrary
+}
+
+/// The answer of an engine with guessed domains, if a guess holds.
+fn guessed(
+    analysis: &Analysis<'_>,
+    options: &CheckOptions,
+    limits: &Limits,
+) -> Result<Option<Answer>, AskError> {
+    let program = analysis.task.program;
+    let prepared = limits.within(|| {
+        let system = lower(program, Instantiation::declared(1));
+        let ranges = Ranges::seen(machine(&system, options));
+        (system, ranges)
+    });
+    let Ok((system, mut ranges)) = prepared else { return Ok(None) };
+    for _ in 0..CORRECTIONS {
+        let domains = ranges.domains(program, &system);
+        let Ok(narrow) = narrowed(program, &domains) else { return Ok(None) };
+        if domains.is_empty() {
+            return Ok(None);
+        }
+        let narrow_analysis = Analysis::new(options.task(&narrow));
+        let answer = check_analysis(&narrow_analysis, options, limits)?;
+        match (&answer.outcome.verdict, &answer.confirmed) {
+            (Verdict::Holds, _) => return Ok(Some(Answer { domains, ..answer })),
+            (Verdict::Violated(witness), Some(confirmed)) => match confirmed.replay.violation {
+                Some(Violation::Fault(_, Fault::OutOfDomain(_))) => {
+                    let grown = limits.within(|| ranges.grow(machine(&system, options), &witness.run));
+                    if grown != Ok(true) {
+                        return Ok(None);
+                    }
+                }
+                _ => return Ok(Some(answer)),
+            },
+            _ => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+fn machine<'s>(system: &'s System, options: &CheckOptions) -> Machine<'s> {
+    Machine { system, model: options.model, interlocked: options.interlocked }
+}
+
+/// The least and the greatest value that each cell was seen to hold, in memory or in a buffer.
+struct Ranges(Vec<(Value, Value)>);
+
+impl Ranges {
+    /// What is seen in runs with random schedules.
+    fn seen(machine: Machine<'_>) -> Ranges {
+        let mut ranges = Ranges(vec![(Value::MAX, Value::MIN); machine.system.cells.len()]);
+        for seed in 0..RUNS {
+            let mut random = Random(seed);
+            let Some(mut state) = machine.initial_states().next() else { break };
+            ranges.add(&state);
+            for _ in 0..STEPS {
+                checkpoint();
+                let mut successors = machine.successors(&state);
+                if successors.is_empty() || state.fault.is_some() {
+                    break;
+                }
+                state = successors.swap_remove(random.below(successors.len())).state;
+                ranges.add(&state);
+            }
+        }
+        ranges
+    }
+
+    /// Adds what a run of the narrowed program stores as a run of the program itself. Returns whether that is more.
+    fn grow(&mut self, machine: Machine<'_>, run: &Run) -> bool {
+        let before = self.0.clone();
+        let Some(mut state) = machine.initial_states().next() else { return false };
+        for &step in &run.steps {
+            checkpoint();
+            let Ok((next, _)) = machine.step(&state, step) else { return false };
+            state = next;
+            self.add(&state);
+        }
+        self.0 != before
+    }
+
+    fn add(&mut self, state: &State) {
+        let mut add = |cell: usize, value: Value| {
+            let (lo, hi) = &mut self.0[cell];
+            (*lo, *hi) = ((*lo).min(value), (*hi).max(value));
+        };
+        state.memory.iter().enumerate().for_each(|(cell, value)| add(cell, *value));
+        for thread in state.threads.iter() {
+            for pending in &thread.buffer {
+                if let Pending::Store(cell, value) = pending {
+                    add(cell.0 as usize, *value);
+                }
+            }
+        }
+    }
+
+    /// The domains of the wide variables that took few values.
+    fn domains(&self, program: &Program, system: &System) -> Vec<CellDomain> {
+        let mut found = Vec::new();
+        for shared in program.shared.iter().filter(|shared| is_wide(shared)) {
+            let name = shared.name.as_str();
+            let cells = system.cells.iter_enumerated().filter(|(_, cell)| {
+                cell.name == name || cell.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('['))
+            });
+            let range = cells.map(|(id, _)| self.0[id.0 as usize]);
+            let range = range.reduce(|(lo, hi), (other_lo, other_hi)| (lo.min(other_lo), hi.max(other_hi)));
+            if let Some((lo, hi)) = range.filter(|(lo, hi)| lo <= hi && hi.abs_diff(*lo) < MAX_WIDTH) {
+                found.push(CellDomain { name: name.to_owned(), lo, hi });
+            }
+        }
+        found
+    }
+}
+
+/// Random numbers that are the same everywhere (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+    }
+}
