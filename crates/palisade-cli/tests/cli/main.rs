@@ -34,7 +34,9 @@ mod external {
     mod c;
     mod c_corpus;
     mod c_fences;
+    mod c_exit;
     mod c_finish;
+    mod c_mistakes;
     mod c_random;
     mod c_schedule;
     mod cargo;

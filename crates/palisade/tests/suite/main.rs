@@ -3,6 +3,7 @@
 mod agreement;
 mod claims;
 mod cost;
+mod domains;
 mod fair;
 mod fences;
 mod languages;

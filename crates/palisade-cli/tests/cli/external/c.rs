@@ -198,19 +198,30 @@ fn faults_are_reported_in_the_words_of_c() {
     );
     check(
         "bounds.c",
+        "int main(void) {\n    p = a;\n    return p[n];\n}",
+        "unsafe  bounds.c: access out of bounds, just past the end of `a` (16 bytes) in main at line 6: return p[n]",
+    );
+    check(
+        "index.c",
         "int main(void) {\n    return a[n];\n}",
-        "unsafe  bounds.c: access out of bounds, just past the end of `a` (16 bytes) in main at line 5: return a[n]",
+        "unsafe  index.c: array index out of bounds in main at line 5: return a[n]",
+    );
+    check(
+        "indices.c",
+        "#include <pthread.h>\nstatic void *f(void *q) { n++; return q; }\nint main(void) {\n    \
+         pthread_t t; pthread_create(&t, 0, f, 0); pthread_join(t, 0);\n    return a[n];\n}",
+        "unsafe  indices.c: array index 5 is out of bounds (4 elements) in main at line 8: return a[n]",
     );
     // Far enough to reach other objects, if these were close.
     check(
         "far.c",
-        "int b[8];\nint main(void) {\n    p = &b[n];\n    n = (int)(p - a);\n    return a[n] + b[4];\n}",
-        "unsafe  far.c: access out of bounds, 112 bytes before the start of `a` (16 bytes) in main at line 8: return a[n] + b[4]",
+        "int b[8], *q = a;\nint main(void) {\n    p = &b[n];\n    n = (int)(p - q);\n    return q[n] + b[4];\n}",
+        "unsafe  far.c: access out of bounds, 112 bytes before the start of `a` (16 bytes) in main at line 8: return q[n] + b[4]",
     );
     check(
         "before.c",
-        "int main(void) {\n    return a[n - 5];\n}",
-        "unsafe  before.c: access out of bounds, 4 bytes before the start of `a` (16 bytes) in main at line 5: return a[n - 5]",
+        "int main(void) {\n    p = a;\n    return p[n - 5];\n}",
+        "unsafe  before.c: access out of bounds, 4 bytes before the start of `a` (16 bytes) in main at line 6: return p[n - 5]",
     );
     check(
         "copy.c",
@@ -401,7 +412,7 @@ fn certificates_and_witnesses_record_the_compiler() {
     let args = ["check", "-q", "main.c", "--model", "sc", "--certificate", "proof.json", "--", "load.c"];
     scratch.run(&args).exits(0);
     scratch.run(&["certify", "proof.json"]).exits(0).complains("").prints(str![[r#"
-valid  proof.json: main.c is safe under SC with the threads it starts, apart from data races, deadlocks and whether it can finish, by [..]
+valid  proof.json: main.c is safe, free of deadlocks and able to finish under SC with the threads it starts, apart from data races, by [..]
 
 "#]]);
     scratch.run(&["check", "-q", "main.c", "--witness", "run.json", "--", "load.c"]).exits(1);
@@ -469,4 +480,58 @@ fn other_ways_to_give_a_program() {
     assert!(ran.stderr.contains("error[compiled-language]"), "{}", ran.stderr);
     let threads = scratch.run(&["check", "main.c", "--threads", "3", "--", "load.c"]).exits(2);
     assert!(threads.stderr.contains("error[c-option]"), "{}", threads.stderr);
+}
+
+/// Counters are machine words, whose values `dual` and `sb` cannot list without a guess. Their proofs show that the guess
+/// holds, and a broken twin stays broken.
+#[test]
+fn engines_that_list_values_take_part() {
+    const TICKET: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_uint next, serving;
+static int count;
+static void *work(void *nothing)
+{
+#ifdef BROKEN
+    unsigned mine = atomic_load(&next);
+    atomic_store(&next, mine + 1);
+#else
+    unsigned mine = atomic_fetch_add(&next, 1);
+#endif
+    while (atomic_load(&serving) != mine)
+        ;
+    int now = count;
+    count = now + 1;
+    atomic_store_explicit(&serving, mine + 1, memory_order_release);
+    return nothing;
+}
+int main(void)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], 0, work, 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], 0);
+    assert(count == 2);
+    return 0;
+}
+";
+    let scratch = Scratch::new("c_guess").file("ticket.c", TICKET);
+    for (engine, model, kind) in
+        [("dual", "tso", "load-buffers"), ("sb", "pso", "single-buffer"), ("dual", "sc", "load-buffers")]
+    {
+        let asked =
+            ["check", "-q", "ticket.c", "--engine", engine, "--model", model, "--no-races", "--no-deadlock"];
+        scratch.run(&[&asked[..], &["--certificate", "proof.json"]].concat()).exits(0);
+        let valid = scratch.run(&["certify", "proof.json"]).exits(0).complains("").stdout;
+        assert!(valid.contains("apart from data races, deadlocks and whether it can finish"), "{valid}");
+        let proof: serde_json::Value = serde_json::from_str(&scratch.read("proof.json")).expect("it is JSON");
+        assert_eq!(proof["kind"], kind);
+        let domains = proof["domains"].as_array().expect("there are domains");
+        assert!(domains.iter().any(|domain| *domain == serde_json::json!(["count", 0, 2])), "{domains:?}");
+        let broken = scratch.run(&[&asked[..], &["--", "-DBROKEN"]].concat());
+        assert!(!broken.stdout.starts_with("safe"), "{}", broken.stdout);
+    }
 }
