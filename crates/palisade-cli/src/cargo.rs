@@ -2,15 +2,17 @@
 //!
 //! Exit codes: those of `palisade run` if cargo runs a program, 0 if it only builds one, and 2 if it cannot.
 //! Cargo passes on the exit code of the program it runs, and uses the same codes for problems of its own. So
-//! `palisade run` leaves a note that it was started.
+//! `palisade run` leaves a note that it was started. With `cargo test`, the note has the exit code of each test, and
+//! the worst of them counts.
 
 use crate::args::CargoArgs;
 use crate::cc;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::rust_tests;
 use palisade::Diagnostic;
 use palisade::harness::cache::{Cache, temporary_folder};
-use palisade::harness::rust;
+use palisade::harness::rust::{self, Runs};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -22,7 +24,15 @@ pub fn run(args: &CargoArgs, output: &Output) -> Exit {
         Err(exit) => return exit,
     };
     match cargo(args, &cache) {
-        Ok((code, has_run)) => exit(code, has_run),
+        Ok(Ended { code, note: None, .. }) => exit(code, false),
+        Ok(Ended { code, note: Some(_), runs: Runs::Programs }) => exit(code, true),
+        Ok(Ended { code, note: Some(note), runs: Runs::Tests }) => {
+            let exits: Vec<Exit> = note.lines().map(|line| exit(line.parse().ok(), true)).collect();
+            output.print(&format!("{}\n", rust_tests::summary(&exits)));
+            let worst = exits.into_iter().fold(Exit::Fine, Exit::worst);
+            // If all tests are fine, something else went wrong.
+            if worst == Exit::Fine && code != Some(0) { Exit::Error } else { worst }
+        }
         Err(problem) => {
             let diagnostic = Diagnostic::error("cannot-build", problem)
                 .help("run `palisade doctor` to see what this machine lacks");
@@ -63,9 +73,24 @@ const NOTE: &str = palisade::harness::process::CARGO_NOTE;
 
 /// Notes that this is `palisade run`, if it was started through `palisade cargo`.
 pub fn note_run() {
+    note("");
+}
+
+/// Notes how a test ended, if it was started through `palisade cargo`.
+pub fn note_test(exit: Exit) {
+    note(&format!("{}\n", exit.code()));
+}
+
+/// Whether `palisade cargo` has started this program.
+pub fn is_runner() -> bool {
+    std::env::var_os(NOTE).is_some()
+}
+
+fn note(text: &str) {
     if let Some(path) = std::env::var_os(NOTE) {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
         // Without the note, the code is taken for cargo's own, which is an error in any case.
-        let _ = std::fs::write(path, "");
+        let _ = file.and_then(|mut file| file.write_all(text.as_bytes()));
     }
 }
 
@@ -76,8 +101,46 @@ fn exit(code: Option<i32>, has_run: bool) -> Exit {
     known.iter().copied().find(|exit| Some(i32::from(exit.code())) == code).unwrap_or(Exit::Error)
 }
 
-/// The exit code of cargo, and whether it comes from `palisade run`.
-fn cargo(args: &CargoArgs, cache: &Cache) -> Result<(Option<i32>, bool), String> {
+/// How cargo ended.
+struct Ended {
+    code: Option<i32>,
+    /// What `palisade run` has noted, if cargo has started it.
+    note: Option<String>,
+    runs: Runs,
+}
+
+/// Cargo's arguments, and what it runs. `cargo test` goes on after a failure, so that there is a verdict for every
+/// test. Documentation tests are compiled by rustdoc, which does not instrument them.
+fn arguments(given: &[String]) -> Result<(Vec<String>, Runs), String> {
+    const SELECT: [&str; 10] = [
+        "--lib", "--bin", "--bins", "--test", "--tests", "--example", "--examples", "--bench", "--benches", "--all-targets",
+    ];
+    let own: Vec<&String> = given.iter().take_while(|word| *word != "--").collect();
+    let Some(at) = own.iter().position(|word| *word == "test" || *word == "t") else {
+        return Ok((given.to_vec(), Runs::Programs));
+    };
+    if given[..at].iter().any(|word| !word.starts_with(['-', '+'])) {
+        // It is an argument of another command.
+        return Ok((given.to_vec(), Runs::Programs));
+    }
+    if own.iter().any(|word| *word == "--doc") {
+        return Err("documentation tests cannot be instrumented: leave out --doc".to_owned());
+    }
+    let has = |option: &str| own.iter().any(|word| word.split('=').next() == Some(option));
+    let mut arguments = given.to_vec();
+    let mut add = |option: &str| arguments.insert(at + 1, option.to_owned());
+    if !SELECT.into_iter().any(has) {
+        add("--tests");
+    }
+    if !has("--no-fail-fast") {
+        add("--no-fail-fast");
+    }
+    let runs = if has("--no-run") { Runs::Programs } else { Runs::Tests };
+    Ok((arguments, runs))
+}
+
+fn cargo(args: &CargoArgs, cache: &Cache) -> Result<Ended, String> {
+    let (arguments, runs) = arguments(&args.arguments)?;
     let palisade = std::env::current_exe().map_err(|error| error.to_string())?;
     // As in cargo, the encoded flags take precedence over the plain ones.
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").ok().or_else(|| {
@@ -86,17 +149,39 @@ fn cargo(args: &CargoArgs, cache: &Cache) -> Result<(Option<i32>, bool), String>
     });
     let flags = flags.filter(|flags| !flags.is_empty());
     let environment =
-        rust::environment(cache, &palisade, flags.as_deref()).map_err(|error| error.to_string())?;
+        rust::environment(cache, &palisade, flags.as_deref(), runs).map_err(|error| error.to_string())?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let folder = temporary_folder("palisade-cargo-").map_err(|error| error.to_string())?;
     let note = folder.path().join("run");
     let status = Command::new("cargo")
-        .args(&args.arguments)
+        .args(arguments)
         .envs(environment)
         .env("CARGO_TARGET_DIR", target.join("palisade"))
         .env(NOTE, &note)
         .status()
         .map_err(|error| format!("cargo cannot be started: {error}"))?;
-    let has_run = note.exists();
-    Ok((status.code(), has_run))
+    let note = std::fs::read_to_string(note).ok();
+    Ok(Ended { code: status.code(), note, runs })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_test_runs_all_tests_that_can_be_instrumented() {
+        let check = |given: &str, expected: &str, runs: Runs| {
+            let given: Vec<String> = given.split(' ').map(str::to_owned).collect();
+            let (arguments, found) = arguments(&given).expect("cargo accepts them");
+            assert_eq!((arguments.join(" ").as_str(), found), (expected, runs), "{given:?}");
+        };
+        check("test", "test --no-fail-fast --tests", Runs::Tests);
+        check("-q test --offline name", "-q test --no-fail-fast --tests --offline name", Runs::Tests);
+        check("test --lib -- --ignored", "test --no-fail-fast --lib -- --ignored", Runs::Tests);
+        check("t --test=a --no-fail-fast", "t --test=a --no-fail-fast", Runs::Tests);
+        check("test --no-run", "test --no-fail-fast --tests --no-run", Runs::Programs);
+        check("run --bin test", "run --bin test", Runs::Programs);
+        check("build -- test", "build -- test", Runs::Programs);
+        assert!(arguments(&["test".to_owned(), "--doc".to_owned()]).is_err());
+    }
 }

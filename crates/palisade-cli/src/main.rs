@@ -10,6 +10,7 @@ mod cc;
 mod certify;
 mod check;
 mod doctor;
+mod execution_page;
 mod exit;
 mod expect;
 mod fences;
@@ -26,6 +27,7 @@ mod ran_out;
 mod replay;
 mod robust;
 mod run;
+mod rust_tests;
 mod serve;
 mod shell;
 mod show;
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Fences(args) => fences::run(args, &palisade.common, &output),
         Command::Monitor(args) => monitor::run(args, &palisade.common, &output),
         Command::Serve(args) => serve::run(args, &palisade.common, &output),
+        Command::Run(args) if args.tests => rust_tests::run(args, &palisade.common, &output),
         Command::Run(args) => run::run(args, &palisade.common, &output),
         Command::Cc(args) => cc::run(args, cc::Compiles::C, &output),
         Command::Cxx(args) => cc::run(args, cc::Compiles::Cxx, &output),

@@ -9,12 +9,13 @@ use crate::exit::Exit;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::paths::{clash, keep_apart};
-use crate::{cargo, files, interrupt, limits};
+use crate::{cargo, execution_page, files, interrupt, limits};
 use palisade::harness::explore::Searched;
 use palisade::harness::process::{Program, Scheduling, StartError};
-use palisade::harness::schedule::{Schedule, Strategy};
+use palisade::harness::schedule::{Command, Schedule, Strategy};
 use palisade::harness::session::{Findings, First, NamedFailure, Occurrences, Options, Session};
 use palisade::harness::shorten::shorten;
+use palisade::harness::timeline::Timeline;
 use palisade::memory::Interlocked;
 use palisade::report::{self, RunFinding, RunQuestion, RunVerdict, SourcePlace};
 use palisade::{Diagnostic, Source, Stats};
@@ -40,6 +41,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         _ => args.command.clone(),
     };
     let name = command.first().cloned().unwrap_or_default();
+    let subject = args.label.as_ref().unwrap_or(&name);
     let wanted = args.model.map(palisade::Model::from);
     let model = match (&replayed, wanted) {
         (Some(schedule), _) => schedule.model.unwrap_or(palisade::Model::Sc),
@@ -81,7 +83,11 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         deadline: common.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
     };
     let schedule = job.schedule_file(replayed.is_some());
-    let outputs = [("--save", schedule.as_deref()), ("--sarif", args.sarif.as_deref())];
+    let outputs = [
+        ("--save", schedule.as_deref()),
+        ("--sarif", args.sarif.as_deref()),
+        ("--html", args.html.as_deref()),
+    ];
     let program = Some(Path::new(&name)).filter(|path| path.components().count() > 1);
     if let Err(exit) = keep_apart(args.replay.as_deref().into_iter().chain(program), &outputs, output) {
         return exit;
@@ -89,7 +95,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     let start = Instant::now();
     let mut session = match job.start() {
         Ok(session) => session,
-        Err(StartError::Stopped) => return job.stopped_early(&name, start, output),
+        Err(StartError::Stopped) => return job.stopped_early(subject, start, output),
         Err(error) => return refuse(&name, &error, output),
     };
     let meter = Meter::new(output.detail == Detail::Quiet);
@@ -133,9 +139,13 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         }
     };
     let scheduling = session.scheduling().to_owned();
+    let shown = match (&args.html, job.most_important(&session.findings)) {
+        (Some(_), Some((first, _))) => job.show_again(&mut session, &first, saved.as_deref()),
+        _ => Err(execution_page::NOTHING.to_owned()),
+    };
     let finding = RunFinding {
         peak_memory_bytes: palisade::engine::peak_memory_bytes(),
-        program: &name,
+        program: subject,
         findings: &session.findings,
         question: if robust { RunQuestion::Robustness(wanted) } else { RunQuestion::Failures(model) },
         sources: &sources,
@@ -156,6 +166,12 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     };
     if let Some(path) = args.sarif.as_ref().filter(|_| is_free)
         && let Err(error) = files::write(path, &report::run_sarif(&finding, env!("CARGO_PKG_VERSION")))
+    {
+        output.complain_about(&path.display().to_string(), error);
+        return Exit::Error;
+    }
+    if let Some(path) = args.html.as_ref().filter(|_| is_free)
+        && let Err(error) = execution_page::write(path, &finding, &shown)
     {
         output.complain_about(&path.display().to_string(), error);
         return Exit::Error;
@@ -238,9 +254,13 @@ impl Job<'_> {
 
     /// Replays the turns of a schedule. If there were too many turns to store, replays its seed.
     fn replay(&self, session: &mut Session, schedule: &Schedule) {
-        let strategy = if schedule.turns.turns.is_empty() { schedule.strategy } else { Strategy::Stay };
-        let command = session.command(strategy, schedule.seed, 0, schedule.turns.clone());
+        let command = self.command_of(session, schedule);
         session.execute(&command);
+    }
+
+    fn command_of(&self, session: &Session, schedule: &Schedule) -> Command {
+        let strategy = if schedule.turns.turns.is_empty() { schedule.strategy } else { Strategy::Stay };
+        session.command(strategy, schedule.seed, 0, schedule.turns.clone())
     }
 
     /// Runs all partial orders. Returns whether these were all, and how many.
@@ -402,6 +422,16 @@ impl Job<'_> {
             ))
         };
         failures(false).or(violation).or_else(race).or_else(|| failures(true))
+    }
+
+    /// Runs the schedule of a finding again, in a separate session, and keeps its steps. `saved` is the file that
+    /// has the schedule, if there is one: it may be shorter.
+    fn show_again(&self, session: &mut Session, first: &First, saved: Option<&str>) -> Result<Timeline, String> {
+        let saved = saved.and_then(|path| schedule_of(Path::new(path)).ok());
+        let schedule = saved.unwrap_or_else(|| session.schedule(first, String::new()));
+        let mut fresh = self.start().map_err(|error| error.to_string())?;
+        let command = self.command_of(&fresh, &schedule);
+        execution_page::steps(session, &mut fresh, &command)
     }
 
     /// A sequence of turns with fewer switches that shows the same, searched for in a separate session.

@@ -13,6 +13,7 @@
 //! - [`session`]: many executions, with every finding listed once;
 //! - [`explore`]: all partial orders, with executions as sequences of steps (`steps`);
 //! - [`shorten`]: schedules with fewer switches;
+//! - [`timeline`]: the steps of one execution, for people to look at;
 //! - [`symbols`]: source lines;
 //! - [`divergence`]: the first unexpected event, if an execution does not repeat;
 //! - [`doctor`]: what this machine supports.
@@ -45,5 +46,6 @@ pub mod standard;
 mod steps;
 pub mod stream;
 pub mod symbols;
+pub mod timeline;
 pub mod trace;
 mod worker;

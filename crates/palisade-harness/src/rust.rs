@@ -96,6 +96,15 @@ pub fn flags(runtime: &Path, linker: &Path) -> Vec<String> {
     options.chain(linker).chain(link.map(|argument| format!("-Clink-arg={argument}"))).collect()
 }
 
+/// What cargo runs after it has built it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Runs {
+    /// Programs.
+    Programs,
+    /// Programs that contain tests, each of which is run on its own.
+    Tests,
+}
+
 /// The environment for a cargo that builds programs for `palisade run` and runs them with it. `user_flags`
 /// are the user's own flags, separated by `\x1f`. `palisade` is the executable that links and runs the
 /// programs.
@@ -103,6 +112,7 @@ pub fn environment(
     cache: &Cache,
     palisade: &Path,
     user_flags: Option<&str>,
+    runs: Runs,
 ) -> Result<Vec<(String, OsString)>, RustError> {
     let runtime = runtime::object("gcc", cache)?.path.ok_or(RustError::NotKept)?;
     let host = host().ok_or(RustError::NoHost)?;
@@ -112,7 +122,10 @@ pub fn environment(
     all.extend(flags(&runtime, &linker));
     let runner = format!("CARGO_TARGET_{}_RUNNER", host.to_uppercase().replace(['-', '.'], "_"));
     let mut run = palisade.as_os_str().to_owned();
-    run.push(" run --");
+    run.push(match runs {
+        Runs::Programs => " run --",
+        Runs::Tests => " run --tests --",
+    });
     let settings = SETTINGS.iter().map(|(name, value)| ((*name).to_owned(), OsString::from(value)));
     Ok(settings
         .chain([

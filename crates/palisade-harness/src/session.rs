@@ -425,6 +425,11 @@ impl Session {
         }
     }
 
+    /// The session's numbers of an execution's threads, as the findings use them.
+    pub fn thread_numbers(&mut self, execution: &Execution) -> Vec<u16> {
+        self.threads.numbers(execution)
+    }
+
     /// The name of a place.
     pub fn place(&mut self, place: u64) -> String {
         self.symbols.name(place)

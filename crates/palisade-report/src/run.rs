@@ -56,7 +56,7 @@ pub enum RunQuestion {
 
 impl RunFinding<'_> {
     /// Violations, if they are what was asked about.
-    fn violations(&self) -> impl Iterator<Item = &Occurrences<Violation>> {
+    pub(crate) fn violations(&self) -> impl Iterator<Item = &Occurrences<Violation>> {
         self.findings.violations.iter().filter(|found| match self.question {
             RunQuestion::Failures(_) => false,
             RunQuestion::Robustness(model) => model.is_none_or(|model| found.what.model == model),
@@ -219,7 +219,7 @@ fn again(first: &First) -> String {
     format!("first with {strategy}--seed {}", first.seed)
 }
 
-fn times<T>(found: &Occurrences<T>) -> String {
+pub(crate) fn times<T>(found: &Occurrences<T>) -> String {
     let schedules = match found.executions {
         1 => "in 1 schedule".to_owned(),
         executions => format!("in {executions} schedules"),
@@ -340,7 +340,7 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
 }
 
 /// The two instructions of a reordering, each with what it did.
-fn reordered(reordering: &NamedReordering) -> Vec<(String, String)> {
+pub(crate) fn reordered(reordering: &NamedReordering) -> Vec<(String, String)> {
     let overtakes = if reordering.writes { "when this store reached memory" } else { "when this load read memory" };
     vec![
         (reordering.store.clone(), "this store was still in the store buffer".to_owned()),
@@ -349,7 +349,7 @@ fn reordered(reordering: &NamedReordering) -> Vec<(String, String)> {
 }
 
 /// On which machines a failure or race can happen, as far as is known; `only` if it was shown to need store buffers.
-fn machines(finding: &RunFinding<'_>, possible: Option<Model>, only: bool) -> Option<String> {
+pub(crate) fn machines(finding: &RunFinding<'_>, possible: Option<Model>, only: bool) -> Option<String> {
     let RunQuestion::Failures(model) = finding.question else { return None };
     let text = match possible {
         _ if model == Model::Sc => "on any machine",
@@ -573,7 +573,7 @@ pub fn run_sarif(finding: &RunFinding<'_>, version: &str) -> String {
     };
     if let Some(rules) = run["tool"]["driver"]["rules"].as_array_mut() {
         rules.push(rule("data-race", "Two accesses to the same memory that nothing orders", "warning"));
-        rules.push(rule("failure", "The program fails under a sequentially consistent schedule", "error"));
+        rules.push(rule("failure", "The program fails under a schedule", "error"));
     }
     let mut results = Vec::new();
     for found in &findings.races {
@@ -592,13 +592,26 @@ pub fn run_sarif(finding: &RunFinding<'_>, version: &str) -> String {
     }
     for found in &findings.failures {
         let failure = &found.what;
+        let machines = machines(finding, found.possible, failure.is_excluded_without_buffers).filter(|_| !failure.is_inconclusive);
+        let on = machines.as_ref().map_or_else(String::new, |machines| format!(", {machines}"));
         let mut result = json!({
             "ruleId": "failure",
             "level": if failure.is_inconclusive { "warning" } else { "error" },
-            "message": { "text": format!("{} ({})", one_line(&failure.message), again(&found.first)) },
+            "message": { "text": format!("{}{on} ({})", one_line(&failure.message), again(&found.first)) },
             "occurrenceCount": found.count,
             "partialFingerprints": { "failure/v1": format!("{}|{}", failure.name, one_line(&failure.message)) },
+            "properties": {
+                "kind": failure.name,
+                "possibleUnder": found.possible.map(Model::name),
+                "onlyWithStoreBuffers": failure.is_excluded_without_buffers,
+            },
         });
+        if let Some(machines) = &machines {
+            result["properties"]["machines"] = machines.as_str().into();
+        }
+        if let Some(flow) = code_flow(found) {
+            result["codeFlows"] = json!([flow]);
+        }
         let mut locations = failure.places.iter().filter_map(|(place, says)| location_of(place, Some(says)));
         result["locations"] = locations.next().into_iter().collect();
         result["relatedLocations"] = locations.collect();
@@ -608,4 +621,28 @@ pub fn run_sarif(finding: &RunFinding<'_>, version: &str) -> String {
         all.extend(results);
     }
     written(&sarif)
+}
+
+/// The steps that a failure depends on: the stores that were pending, the accesses that overtook them, and where it
+/// failed. `None` if it does not depend on store buffers.
+fn code_flow(found: &Occurrences<NamedFailure>) -> Option<Value> {
+    if found.first.reorderings.is_empty() {
+        return None;
+    }
+    let thread = |(number, reordering): (usize, &NamedReordering)| {
+        let locations = reordered(reordering).into_iter().filter_map(|(place, says)| location_of(&place, Some(&says)));
+        flow(&format!("reordering {}", number + 1), locations.collect())
+    };
+    let mut flows: Vec<Value> = found.first.reorderings.iter().enumerate().filter_map(thread).collect();
+    let end = found.what.places.iter().filter_map(|(place, says)| location_of(place, Some(says)));
+    flows.extend(flow("failure", end.collect()));
+    (!flows.is_empty()).then(|| json!({
+        "message": { "text": "In each reordering, two instructions of one thread took effect in the opposite order. After that, the program failed." },
+        "threadFlows": flows,
+    }))
+}
+
+fn flow(id: &str, locations: Vec<Value>) -> Option<Value> {
+    let steps: Vec<Value> = locations.into_iter().map(|location| json!({ "location": location })).collect();
+    (!steps.is_empty()).then(|| json!({ "id": id, "locations": steps }))
 }

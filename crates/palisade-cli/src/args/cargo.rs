@@ -6,9 +6,10 @@ const CARGO_EXAMPLES: &str = "\
 Examples:
   palisade cargo build                          build the programs of a package for `palisade run`
   palisade cargo run --bin queue_test           build one and run it under `palisade run`
+  palisade cargo test                           run each #[test] under `palisade run`
   palisade run --strategy exhaustive -- target/palisade/HOST/debug/queue_test
 
-All arguments go to cargo. The results are kept apart, in target/palisade (or
+All arguments go to cargo. `test` leaves out documentation tests, which cannot be instrumented. The results are kept apart, in target/palisade (or
 $CARGO_TARGET_DIR/palisade). `palisade doctor` shows whether this rustc can do it. Tests can use the
 crate palisade-sync instead, which needs no instrumentation: docs/rust-tests.md.
 Exit codes: 0 built, 2 not built; if cargo runs a program, those of `palisade run`.";

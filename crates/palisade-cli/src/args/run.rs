@@ -12,6 +12,8 @@ Examples:
   palisade run --strategy exhaustive -- ./t          every partial order, for programs that end
   palisade run --replay t.schedule --shorten         a schedule again, and with fewer switches
   palisade run --sarif out.sarif -- ./t              for code scanning
+  palisade run --html run.html -- ./t                a timeline of the execution that fails
+  palisade run --tests -- target/.../deps/t-1234     each #[test] of a Rust test program
 
 The first word is clean, failed, races or unknown; with --robust also violations.
 docs/run.md has more.
@@ -20,7 +22,7 @@ cannot be started, 3 unknown, 4 the program fails (assertion, crash, deadlock, e
 left over), 5 data races and nothing worse.";
 
 /// `palisade run`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_long_help = RUN_EXAMPLES)]
 pub struct RunArgs {
     /// How many schedules [default: 1000; exhaustive: all]
@@ -74,6 +76,15 @@ pub struct RunArgs {
     /// Write what was found to a file as SARIF, for code scanning
     #[arg(long, value_name = "FILE")]
     pub sarif: Option<PathBuf>,
+    /// Write a web page with the execution that shows the most important finding
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// The program is a Rust test program: run each of its tests on its own
+    #[arg(long, conflicts_with_all = ["replay", "html", "sarif", "save"])]
+    pub tests: bool,
+    /// The name of the program in reports, if it is not its path
+    #[arg(skip)]
+    pub label: Option<String>,
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", last = true, required_unless_present = "replay")]
     pub command: Vec<String>,

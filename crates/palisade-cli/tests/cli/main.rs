@@ -41,6 +41,7 @@ mod external {
     mod c_schedule;
     mod cargo;
     mod html;
+    mod html_run;
     mod run;
     mod schema;
 }

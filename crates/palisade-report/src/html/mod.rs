@@ -6,14 +6,18 @@
 
 mod cycle;
 mod data;
+mod execution;
 mod fences;
+mod lanes;
 mod listing;
 mod run;
+mod sources;
 mod text;
 mod timeline;
 
 use crate::account::{account, grouped, mebibytes};
 use crate::{CoverageNote, Explain, FencesFinding, Finding, Report, explain, visible};
+pub use execution::execution;
 use listing::{Marks, lines_of, listing};
 use palisade_base::{Diagnostic, Severity, Source};
 use palisade_engine::{Note, Stats};
@@ -25,7 +29,11 @@ use text::escape;
 /// The style sheet of a page.
 pub const STYLE: &str = include_str!("assets/style.css");
 /// The script that steps through runs: `palisade.show(element)` activates all runs inside an element.
-pub const SCRIPT: &str = concat!(include_str!("assets/highlight.js"), include_str!("assets/viewer.js"));
+pub const SCRIPT: &str = concat!(
+    include_str!("assets/highlight.js"),
+    include_str!("assets/execution.js"),
+    include_str!("assets/viewer.js")
+);
 
 /// The program that an answer is about.
 #[derive(Clone, Copy, Debug)]

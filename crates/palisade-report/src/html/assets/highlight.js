@@ -28,6 +28,18 @@ const palisadeHighlight = (() => {
       values: words(""),
       line: "#",
     },
+    c: {
+      keywords: words("alignas auto bool break case catch char class const constexpr continue default delete do double else enum extern final float for goto if inline int int8_t int16_t int32_t int64_t long namespace new operator override private protected public register restrict return short signed size_t sizeof static struct switch template this throw try typedef typename uint8_t uint16_t uint32_t uint64_t union unsigned using virtual void volatile while _Atomic _Bool _Thread_local thread_local"),
+      fences: words("atomic_thread_fence atomic_signal_fence __sync_synchronize memory_order_seq_cst"),
+      values: words("true false NULL nullptr"),
+      line: "//", open: "/*", close: "*/", flat: true, labels: true,
+    },
+    rust: {
+      keywords: words("as async await break const continue crate dyn else enum extern fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait type union unsafe use where while bool char f32 f64 i8 i16 i32 i64 isize str u8 u16 u32 u64 usize"),
+      fences: words("fence SeqCst"),
+      values: words("true false None Some Ok Err"),
+      line: "//", open: "/*", close: "*/",
+    },
   };
 
   // The pieces of one line. `state.depth` is the comment nesting depth at the start of the line, and is updated to
@@ -43,7 +55,7 @@ const palisadeHighlight = (() => {
         let end = at;
         while (end < text.length && state.depth > 0) {
           if (text.startsWith(rules.close, end)) { state.depth -= 1; end += 2; }
-          else if (text.startsWith(rules.open, end)) { state.depth += 1; end += 2; }
+          else if (!rules.flat && text.startsWith(rules.open, end)) { state.depth += 1; end += 2; }
           else end += 1;
         }
         add("comment", text.slice(at, end));

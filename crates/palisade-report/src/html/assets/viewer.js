@@ -316,6 +316,10 @@ const palisade = (() => {
       section.dataset.shown = "";
       viewers.add(new Viewer(section));
     }
+    for (const section of root.querySelectorAll("section.execution:not([data-shown])")) {
+      section.dataset.shown = "";
+      viewers.add(new palisadeExecution(section, (viewer) => { active = viewer; }));
+    }
     for (const place of root.querySelectorAll(".diagnostics .place")) {
       place.addEventListener("click", () => {
         const article = place.closest("article") || root;

@@ -1,0 +1,237 @@
+//! `palisade run --html`: executions of real programs, opened in a real Chromium.
+
+use crate::common;
+
+use common::{Ran, Scratch};
+use palisade_conformance::browser::{Browser, Page, Shown};
+
+/// Both threads read 0 only with store buffers. The text of the program tries to break out of the page.
+const BUFFERING: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+static atomic_int x, y;
+static int r[2]; // </script><script>window.broken = 1</script><img src=x onerror='window.broken = 1'>
+static void *p(void *a)
+{
+    atomic_store_explicit(&x, 1, memory_order_release);
+    r[0] = atomic_load_explicit(&y, memory_order_acquire);
+    return a;
+}
+static void *q(void *a)
+{
+    atomic_store_explicit(&y, 1, memory_order_release);
+    r[1] = atomic_load_explicit(&x, memory_order_acquire);
+    return a;
+}
+int main(void)
+{
+    pthread_t t[2];
+    puts(\"</pre></script><script>window.broken = 1</script>\");
+    pthread_create(&t[0], 0, p, 0);
+    pthread_create(&t[1], 0, q, 0);
+    pthread_join(t[0], 0);
+    pthread_join(t[1], 0);
+    assert(r[0] || r[1]);
+    return 0;
+}
+";
+
+/// Thousands of steps that look alike, before a failure on any machine.
+const LONG: &str = "\
+#include <pthread.h>
+#include <stdlib.h>
+static volatile int shared, own[64];
+static void *run(void *a)
+{
+    for (int i = 0; i < 3000; i++) { shared = i; own[i % 64]++; }
+    return a;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, 0, run, 0);
+    for (int i = 0; i < 1500; i++) shared = -i;
+    pthread_join(t, 0);
+    abort();
+}
+";
+
+const RACE: &str = "\
+#include <pthread.h>
+static int x;
+static void *run(void *nothing) { x = 1; return nothing; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    x = 2;
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+
+fn compiled(name: &str, file: &str, source: &str) -> Scratch {
+    let scratch = Scratch::new(name).file(file, source);
+    let mut command = scratch.command(&["cc", "-o", "t", file]);
+    command.env("PALISADE_CACHE", scratch.path("../run_cache"));
+    let compiled = Ran::new(command.output().expect("the command can be started"));
+    assert_eq!(compiled.code, Some(0), "gcc is needed (`./test` installs it): {}", compiled.stderr);
+    scratch
+}
+
+fn open(page: &mut Page<'_>, scratch: &Scratch, file: &str) {
+    page.open(&format!("file://{}", scratch.path(file).display()));
+}
+
+fn text(page: &mut Page<'_>, selector: &str) -> String {
+    page.text(&format!("document.querySelector({selector:?})?.textContent ?? '(none)'"))
+}
+
+fn count(page: &mut Page<'_>, selector: &str) -> u64 {
+    page.eval(&format!("document.querySelectorAll({selector:?}).length")).as_u64().expect("a number")
+}
+
+#[test]
+fn an_execution_with_store_buffers_can_be_stepped_through() {
+    let scratch = compiled("html_run", "a<b>.c", BUFFERING);
+    scratch.run(&["run", "--html", "run.html", "--", "./t"]).exits(4);
+    let mut browser = Browser::start();
+    let mut page = browser.page(1280, 900);
+    open(&mut page, &scratch, "run.html");
+    assert_eq!(text(&mut page, ".verdict .badge"), "failed");
+    let why = text(&mut page, ".verdict .why");
+    assert!(why.contains("Assertion") && why.ends_with("– with store buffers (TSO, PSO); not seen without them"), "{why}");
+    assert!(text(&mut page, ".places").contains("this store was still in the store buffer"));
+
+    // The picture: a lane per thread, the two stores wait, and both loads overtake them.
+    assert_eq!(count(&mut page, "svg .lane"), 3);
+    assert!(count(&mut page, "svg .bar") >= 2);
+    assert!(count(&mut page, "svg .overtakes") >= 1);
+    assert!(text(&mut page, "svg .outcome text").contains("Assertion"));
+    let slower = "[...document.querySelectorAll('svg .bar')].every((bar) => Number(bar.getAttribute('height')) > 0)";
+    assert_eq!(page.eval(slower), true);
+
+    // It opens at the end. Keys step through it, and the source follows.
+    assert!(text(&mut page, ".caption .end").contains("Assertion"));
+    let end = text(&mut page, ".controls .count");
+    page.press("Home", false);
+    assert!(text(&mut page, ".controls .count") != end);
+    assert_eq!(count(&mut page, ".caption .end"), 0);
+    let overtaking = "[...document.querySelectorAll('.steps tbody tr:not(.local)')].findIndex((row) => row.classList.contains('overtaking'))";
+    let steps = page.eval(overtaking).as_u64().expect("a load overtakes a store");
+    for _ in 0..steps {
+        page.press("ArrowRight", false);
+    }
+    assert!(text(&mut page, ".caption .note").starts_with("It took effect before the store of step "));
+    let line = text(&mut page, ".now-line code");
+    assert!(line.contains("atomic_load_explicit"), "{line}");
+    assert_eq!(count(&mut page, ".now-line"), 1);
+    page.press("ArrowLeft", false);
+    assert_eq!(count(&mut page, ".caption .note"), 0);
+    page.press("End", false);
+    assert_eq!(text(&mut page, ".controls .count"), end);
+    page.click("[data-do=previous]");
+    page.click("[data-do=play]");
+    page.wait_until("document.querySelector('.play').getAttribute('aria-label') === 'Play'");
+    assert_eq!(text(&mut page, ".controls .count"), end);
+
+    // A box of the picture and a row of the table select their step.
+    page.click("svg .node.update text");
+    assert!(text(&mut page, ".caption .effect").ends_with("reaches memory"));
+    page.click(".steps > summary");
+    page.click(".local-switch");
+    page.click(".steps tbody tr:first-child td");
+    assert!(text(&mut page, ".controls .count").starts_with("step 1 of "));
+
+    // Text from the program stays text, and the page makes no requests.
+    assert_eq!(page.text("typeof window.broken"), "undefined");
+    assert!(text(&mut page, ".listing .file").contains("a<b>.c"));
+    assert!(text(&mut page, "pre.engine-notes").contains("</pre></script><script>"));
+    assert_eq!(page.eval("document.images.length"), 0);
+    assert_eq!(page.requests().len(), 1, "{:?}", page.requests());
+    assert!(page.problems().is_empty(), "{:?}", page.problems());
+
+    // The saved schedule gives the same picture.
+    scratch.run(&["run", "--replay", "t.schedule", "--html", "again.html"]).exits(4);
+    let drawn = "document.querySelector('.timeline svg').innerHTML";
+    open(&mut page, &scratch, "run.html");
+    page.press("Home", false);
+    let first = page.text(drawn);
+    open(&mut page, &scratch, "again.html");
+    page.press("Home", false);
+    assert_eq!(page.text(drawn), first);
+}
+
+#[test]
+fn long_executions_are_folded() {
+    let scratch = compiled("html_run_long", "t.c", LONG);
+    scratch.run(&["run", "--schedules", "1", "--html", "run.html", "--", "./t"]).exits(4);
+    assert!(scratch.read("run.html").len() < 4 << 20, "{} bytes", scratch.read("run.html").len());
+    let mut browser = Browser::start();
+    let mut page = browser.page(1280, 900);
+    open(&mut page, &scratch, "run.html");
+    assert!(text(&mut page, ".why").contains("on any machine"));
+    let left_out = text(&mut page, ".left-out");
+    assert!(left_out.contains("steps are folded: ") && left_out.contains("repeat the round of a loop"), "{left_out}");
+    assert!(left_out.contains("The table has "), "{left_out}");
+    assert!(count(&mut page, "svg .node") < 400, "a few steps are left");
+    assert!(count(&mut page, "svg .gap") > 0);
+    assert!(page.problems().is_empty(), "{:?}", page.problems());
+}
+
+#[test]
+fn races_robustness_and_nothing() {
+    let scratch = compiled("html_run_race", "t.c", RACE);
+    let mut browser = Browser::start();
+    let mut page = browser.page(1000, 800);
+    scratch.run(&["run", "--schedules", "20", "--html", "run.html", "--", "./t"]).exits(5);
+    open(&mut page, &scratch, "run.html");
+    assert_eq!(text(&mut page, ".why"), "data race");
+    assert!(text(&mut page, ".places").contains("nothing orders the two"));
+    assert!(count(&mut page, "svg .node") > 2);
+
+    let scratch = compiled("html_run_robust", "t.c", &BUFFERING.replace("assert(r[0] || r[1]);", ""));
+    scratch.run(&["run", "--schedules", "50", "--html", "run.html", "--", "./t"]).exits(0);
+    open(&mut page, &scratch, "run.html");
+    assert_eq!(text(&mut page, ".verdict .badge"), "clean");
+    assert_eq!(text(&mut page, ".problem"), "Nothing was found, so there is no execution to show.");
+    scratch.run(&["run", "--robust", "--model", "tso", "--schedules", "50", "--html", "run.html", "--", "./t"]).exits(1);
+    open(&mut page, &scratch, "run.html");
+    assert_eq!(text(&mut page, ".why"), "not robust: TSO can break sequential consistency");
+    assert!(text(&mut page, ".places").contains("this store can still be buffered"));
+    assert_eq!(count(&mut page, "svg .bar"), 0, "it runs without store buffers");
+    assert!(page.problems().is_empty(), "{:?}", page.problems());
+}
+
+#[test]
+fn readable_on_a_phone_in_dark_mode_on_paper_and_without_scripts() {
+    let scratch = compiled("html_run_readable", "t.c", BUFFERING);
+    scratch.run(&["run", "--html", "run.html", "--", "./t"]).exits(4);
+    let mut browser = Browser::start();
+    for (width, height) in [(375, 740), (1400, 900)] {
+        let mut page = browser.page(width, height);
+        for shown in [Shown::Light, Shown::Dark] {
+            page.show(shown);
+            open(&mut page, &scratch, "run.html");
+            page.keep_picture(&format!("execution-{width}-{shown:?}"));
+            page.eval("document.querySelectorAll('details').forEach((details) => { details.open = true; })");
+            assert_eq!(page.too_wide(), "", "{width}, {shown:?}");
+            assert_eq!(page.poor_contrast(), "", "{width}, {shown:?}");
+        }
+        assert_eq!(page.without_names(), "");
+    }
+    let mut page = browser.page(1000, 800);
+    page.show(Shown::Print);
+    open(&mut page, &scratch, "run.html");
+    assert!(page.printed_pages() >= 1);
+    page.show(Shown::Light);
+    page.allow_scripts(false);
+    open(&mut page, &scratch, "run.html");
+    for selector in [".verdict", ".line.passed", ".timeline svg", ".places", "details.steps"] {
+        let height = page.eval(&format!("document.querySelector('{selector}').getBoundingClientRect().height > 0"));
+        assert_eq!(height, true, "{selector}");
+    }
+    assert_eq!(page.eval("document.querySelector('.player').getBoundingClientRect().height"), 0);
+}

@@ -1,0 +1,337 @@
+//! The steps of an execution as a picture. There is a lane per thread, and time runs down.
+//!
+//! - A store that waits in its buffer has a bar, from the step that made it to the step in which it reaches memory.
+//! - An arrow leads from a step that overtook a store to above that store.
+//! - Folded steps leave a gap with their number.
+
+use super::execution::Execution;
+use super::text::escape;
+use super::timeline::colour;
+use crate::{fit, visible};
+use palisade_harness::timeline::StepKind;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// A picture has at most this many steps: the last ones.
+pub(super) const MAX_ROWS: usize = 400;
+/// Pictures with more lanes are of no use.
+const MAX_LANES: usize = 16;
+
+const ROW: usize = 32;
+const GAP: usize = 24;
+const TOP: usize = 48;
+const LEFT: usize = 52;
+/// Space for arrows to the left of a lane's boxes.
+const ARROWS: usize = 22;
+const BOX_HEIGHT: usize = 24;
+const BAR: usize = 7;
+/// How many bars fit next to each other.
+const SLOTS: usize = 4;
+/// Space for the bars.
+const BARS: usize = 8 + SLOTS * (BAR + 2);
+/// Boxes are as wide as the longest text in one of them, within this range of characters.
+const TEXT: std::ops::RangeInclusive<usize> = 14..=34;
+/// The width of a character, in tenths of a pixel.
+const CHARACTER: usize = 76;
+/// The height of the box that says how the execution ended.
+const END: usize = 40;
+
+/// The picture of the steps that are not folded.
+pub(super) fn picture(execution: &Execution<'_>, shown: &[usize]) -> String {
+    let lanes = execution.timeline.threads.len();
+    let mut html = String::from("<figure class=\"timeline\">");
+    if lanes > MAX_LANES {
+        write!(html, "<p class=\"muted\">There is no picture, because there are {lanes} threads.</p></figure>\n")
+            .expect("writing to a string");
+        return html;
+    }
+    let shown = &shown[shown.len().saturating_sub(MAX_ROWS)..];
+    let drawing = Drawing::new(execution, shown, lanes);
+    write!(
+        html,
+        "<div class=\"wide tall\" role=\"region\" aria-label=\"Picture of the execution\" tabindex=\"0\">\n{}</div>\n{}</figure>\n",
+        drawing.svg(),
+        drawing.legend()
+    )
+    .expect("writing to a string");
+    html
+}
+
+struct Drawing<'a> {
+    execution: &'a Execution<'a>,
+    shown: &'a [usize],
+    lanes: usize,
+    box_width: usize,
+    /// The middle of the row of each step that is shown.
+    y: BTreeMap<usize, usize>,
+    /// Gaps: where, and how many steps are folded there.
+    gaps: Vec<(usize, usize)>,
+    bottom: usize,
+    reached: BTreeMap<usize, usize>,
+    /// The bar of each store that is shown, by its position beside the boxes.
+    slots: BTreeMap<usize, usize>,
+}
+
+impl<'a> Drawing<'a> {
+    fn new(execution: &'a Execution<'a>, shown: &'a [usize], lanes: usize) -> Drawing<'a> {
+        let (mut y, mut gaps) = (BTreeMap::new(), Vec::new());
+        let mut bottom = TOP;
+        let mut before = shown.first().copied().unwrap_or(0);
+        for &step in shown {
+            let folded = (step - before).saturating_sub(1);
+            if folded > 0 {
+                gaps.push((bottom + GAP / 2, folded));
+                bottom += GAP;
+            }
+            y.insert(step, bottom + ROW / 2);
+            bottom += ROW;
+            before = step;
+        }
+        let after = execution.timeline.steps.len().saturating_sub(before + 1);
+        if after > 0 && !shown.is_empty() {
+            gaps.push((bottom + GAP / 2, after));
+            bottom += GAP;
+        }
+        let reached = execution.reached();
+        let slots = slots(execution, shown, &reached);
+        let mut drawing = Drawing { execution, shown, lanes, box_width: 0, y, gaps, bottom, reached, slots };
+        let longest = shown.iter().map(|&step| drawing.text(step).chars().count()).max().unwrap_or(0);
+        drawing.box_width = 18 + longest.clamp(*TEXT.start(), *TEXT.end()) * CHARACTER / 10;
+        drawing
+    }
+
+    fn lane_width(&self) -> usize {
+        ARROWS + self.box_width + BARS
+    }
+
+    fn lane_left(&self, lane: usize) -> usize {
+        LEFT + lane * self.lane_width()
+    }
+
+    fn width(&self) -> usize {
+        LEFT + self.lanes * self.lane_width() + 6
+    }
+
+    fn lane(&self, step: usize) -> usize {
+        self.execution.timeline.steps[step].lane
+    }
+
+    fn box_left(&self, step: usize) -> usize {
+        self.lane_left(self.lane(step)) + ARROWS
+    }
+
+    fn svg(&self) -> String {
+        let end = self.execution.important.map(|important| important.message.as_str());
+        let (width, height) = (self.width(), self.bottom + if end.is_some() { END + 16 } else { 12 });
+        let mut svg = format!(
+            "<svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\">\n\
+             <title>The execution as a picture</title>\n<desc>{} steps of {} threads. {} of them overtake a store.</desc>\n",
+            self.shown.len(),
+            self.lanes,
+            self.overtakings().count()
+        );
+        for lane in 0..self.lanes {
+            writeln!(
+                svg,
+                "<g class=\"{}\"><rect class=\"lane\" x=\"{}\" y=\"6\" width=\"{}\" height=\"{}\" rx=\"10\"/>\
+                 <text class=\"name\" x=\"{}\" y=\"30\">{}</text></g>",
+                colour(lane),
+                self.lane_left(lane) + 2,
+                self.lane_width() - 4,
+                self.bottom - 2,
+                self.lane_left(lane) + ARROWS,
+                self.execution.thread(lane)
+            )
+            .expect("writing to a string");
+        }
+        // What is on top is drawn last.
+        self.shown.iter().for_each(|&step| self.row(&mut svg, step));
+        self.gaps(&mut svg);
+        self.slots.keys().for_each(|&store| self.bar(&mut svg, store));
+        self.shown.iter().for_each(|&step| self.node(&mut svg, step));
+        self.overtaking(&mut svg);
+        if let Some(message) = end {
+            let room = (width - 60) * 10 / CHARACTER;
+            writeln!(
+                svg,
+                "<g class=\"outcome\"><rect x=\"{LEFT}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\"/><text x=\"{}\" y=\"{}\">{}</text></g>",
+                self.bottom + 10,
+                width - LEFT - 6,
+                END - 8,
+                LEFT + 12,
+                self.bottom + 10 + END / 2,
+                escape(&fit(message, room))
+            )
+            .expect("writing to a string");
+        }
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn row(&self, svg: &mut String, step: usize) {
+        let y = self.y[&step];
+        writeln!(
+            svg,
+            "<rect class=\"row\" data-step=\"{step}\" x=\"0\" y=\"{}\" width=\"{}\" height=\"{ROW}\" rx=\"4\"/>\
+             <text class=\"number\" x=\"{}\" y=\"{}\">{}</text>",
+            y - ROW / 2,
+            self.width(),
+            LEFT - 8,
+            y + 4,
+            self.execution.number(step)
+        )
+        .expect("writing to a string");
+    }
+
+    fn gaps(&self, svg: &mut String) {
+        for &(y, folded) in &self.gaps {
+            let steps = if folded == 1 { "step" } else { "steps" };
+            writeln!(
+                svg,
+                "<g class=\"gap\"><path d=\"M{} {y}H{}\"/><text x=\"{}\" y=\"{}\">⋯</text><title>{folded} {steps} folded</title></g>",
+                LEFT,
+                self.width() - 8,
+                LEFT - 8,
+                y + 4
+            )
+            .expect("writing to a string");
+        }
+    }
+
+    fn bar_left(&self, store: usize) -> usize {
+        self.box_left(store) + self.box_width + 6 + self.slots[&store].min(SLOTS - 1) * (BAR + 2)
+    }
+
+    /// A bar from a store down to where it reaches memory.
+    fn bar(&self, svg: &mut String, store: usize) {
+        let top = self.y.get(&store).copied().unwrap_or(TOP);
+        let reach = self.reached.get(&store);
+        let (bottom, class) = match reach.and_then(|reach| self.y.get(reach)) {
+            Some(&bottom) => (bottom, "bar"),
+            None => (self.bottom, "bar endless"),
+        };
+        writeln!(
+            svg,
+            "<g class=\"{}\"><rect class=\"{class}\" data-store=\"{store}\" x=\"{}\" y=\"{top}\" width=\"{BAR}\" height=\"{}\" rx=\"3\"><title>the store of step {} waits in the store buffer</title></rect></g>",
+            colour(self.lane(store)),
+            self.bar_left(store),
+            bottom.saturating_sub(top).max(BAR),
+            self.execution.number(store)
+        )
+        .expect("writing to a string");
+        if let Some(&y) = reach.and_then(|reach| self.y.get(reach)) {
+            let from = self.box_left(store) + self.box_width;
+            writeln!(
+                svg,
+                "<g class=\"{}\"><path class=\"wire\" d=\"M{from} {y}H{}\"/></g>",
+                colour(self.lane(store)),
+                self.bar_left(store) + BAR
+            )
+            .expect("writing to a string");
+        }
+    }
+
+    /// The text in the box of a step.
+    fn text(&self, step: usize) -> String {
+        let line = self.execution.line(step).map_or_else(String::new, |line| format!("{line}: "));
+        let text = match self.execution.timeline.steps[step].kind {
+            StepKind::Reach(Some(store)) => format!("step {} reaches memory", self.execution.number(store)),
+            StepKind::Reach(None) | StepKind::Free | StepKind::Ended | StepKind::Fence => {
+                self.execution.effect(step, &self.reached)
+            }
+            StepKind::Start(_) | StepKind::Join(_) => format!("{line}{}", self.execution.effect(step, &self.reached)),
+            _ => {
+                let (place, text) = self.execution.words(step);
+                if text.is_empty() { place } else { format!("{line}{text}") }
+            }
+        };
+        fit(&text, *TEXT.end())
+    }
+
+    fn node(&self, svg: &mut String, step: usize) {
+        let (left, y) = (self.box_left(step), self.y[&step]);
+        let kind = match self.execution.timeline.steps[step].kind {
+            StepKind::Store | StepKind::Buffer | StepKind::Locked => "store",
+            StepKind::Reach(_) => "update",
+            StepKind::Load | StepKind::Forward(_) | StepKind::LockedLoad => "load",
+            _ => "other",
+        };
+        let (place, text) = self.execution.words(step);
+        writeln!(
+            svg,
+            "<g class=\"node {kind} {}\" data-step=\"{step}\"><title>step {}, {} {}: {}</title><rect x=\"{left}\" y=\"{}\" width=\"{}\" height=\"{BOX_HEIGHT}\" rx=\"6\"/>\
+             <text x=\"{}\" y=\"{}\">{}</text></g>",
+            colour(self.lane(step)),
+            self.execution.number(step),
+            escape(&visible(&place)),
+            escape(&fit(&text, 120)),
+            escape(&self.execution.effect(step, &self.reached)),
+            y - BOX_HEIGHT / 2,
+            self.box_width,
+            left + 8,
+            y + 4,
+            escape(&self.text(step))
+        )
+        .expect("writing to a string");
+    }
+
+    /// Overtakings whose ends are both in the picture.
+    fn overtakings(&self) -> impl Iterator<Item = (usize, usize)> {
+        let all = self.execution.timeline.overtakings.iter().map(|found| (found.step, found.store));
+        all.filter(|(step, store)| self.y.contains_key(step) && self.y.contains_key(store))
+    }
+
+    /// Arrows from steps to above the stores that they overtook.
+    fn overtaking(&self, svg: &mut String) {
+        for (step, store) in self.overtakings() {
+            let (left, from, to) = (self.box_left(step), self.y[&step], self.y[&store] - BOX_HEIGHT / 2 - 2);
+            let bend = left - 14;
+            writeln!(
+                svg,
+                "<g class=\"overtakes\" data-step=\"{step}\"><title>{}</title><path d=\"M{left} {from}C{bend} {from} {bend} {from} {bend} {}V{}C{bend} {to} {bend} {to} {} {to}\"/>\
+                 <path class=\"head\" d=\"M{} {to}l-8 -4v8z\"/></g>",
+                escape(&self.execution.overtaken(store)),
+                from - 10,
+                to + 8,
+                left - 2,
+                left + 6
+            )
+            .expect("writing to a string");
+        }
+    }
+
+    fn legend(&self) -> String {
+        let mut text = String::from("Time runs down.");
+        if !self.slots.is_empty() {
+            text.push_str(" A bar is a store that waits in its buffer.");
+        }
+        if self.overtakings().next().is_some() {
+            text.push_str(" <span class=\"over\">An orange arrow</span> leads from a step to the older store that it overtook.");
+        }
+        format!("<figcaption>{text}</figcaption>\n")
+    }
+}
+
+/// The positions of the bars. Stores of one thread that wait at the same time have bars next to each other.
+fn slots(execution: &Execution<'_>, shown: &[usize], reached: &BTreeMap<usize, usize>) -> BTreeMap<usize, usize> {
+    let mut slots: BTreeMap<usize, usize> = BTreeMap::new();
+    let Some((&first, &last)) = shown.first().zip(shown.last()) else { return slots };
+    let steps = &execution.timeline.steps;
+    let end = |store: usize| reached.get(&store).copied().unwrap_or(usize::MAX);
+    // Which store uses a slot of a lane.
+    let mut used: Vec<Vec<usize>> = vec![Vec::new(); execution.timeline.threads.len()];
+    for store in (0..=last).filter(|&step| steps[step].kind == StepKind::Buffer && steps[step].fold.is_none()) {
+        if end(store) < first {
+            continue;
+        }
+        let lane = &mut used[steps[store].lane];
+        let free = lane.iter().position(|&other| end(other) <= store).unwrap_or(lane.len());
+        if free == lane.len() {
+            lane.push(store);
+        } else {
+            lane[free] = store;
+        }
+        slots.insert(store, free);
+    }
+    slots
+}
