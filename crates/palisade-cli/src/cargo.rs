@@ -76,22 +76,16 @@ pub fn note_run() {
     note("");
 }
 
-/// Notes how a test ended, if it was started through `palisade cargo`.
-pub fn note_test(exit: Exit) {
-    note(&format!("{}\n", exit.code()));
+/// Notes how a test ended. Returns whether `palisade cargo` will see it.
+pub fn note_test(exit: Exit) -> bool {
+    note(&format!("{}\n", exit.code()))
 }
 
-/// Whether `palisade cargo` has started this program.
-pub fn is_runner() -> bool {
-    std::env::var_os(NOTE).is_some()
-}
-
-fn note(text: &str) {
-    if let Some(path) = std::env::var_os(NOTE) {
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        // Without the note, the code is taken for cargo's own, which is an error in any case.
-        let _ = file.and_then(|mut file| file.write_all(text.as_bytes()));
-    }
+/// Without the note, the code is taken for cargo's own, which is an error in any case.
+fn note(text: &str) -> bool {
+    let Some(path) = std::env::var_os(NOTE) else { return false };
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).is_ok()
 }
 
 /// The meaning of cargo's exit code.
@@ -113,7 +107,16 @@ struct Ended {
 /// test. Documentation tests are compiled by rustdoc, which does not instrument them.
 fn arguments(given: &[String]) -> Result<(Vec<String>, Runs), String> {
     const SELECT: [&str; 10] = [
-        "--lib", "--bin", "--bins", "--test", "--tests", "--example", "--examples", "--bench", "--benches", "--all-targets",
+        "--lib",
+        "--bin",
+        "--bins",
+        "--test",
+        "--tests",
+        "--example",
+        "--examples",
+        "--bench",
+        "--benches",
+        "--all-targets",
     ];
     let own: Vec<&String> = given.iter().take_while(|word| *word != "--").collect();
     let Some(at) = own.iter().position(|word| *word == "test" || *word == "t") else {
@@ -153,7 +156,12 @@ fn cargo(args: &CargoArgs, cache: &Cache) -> Result<Ended, String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let folder = temporary_folder("palisade-cargo-").map_err(|error| error.to_string())?;
     let note = folder.path().join("run");
-    let status = Command::new("cargo")
+    let mut command = Command::new("cargo");
+    if runs == Runs::Tests {
+        // A backtrace takes a hundred times as many steps as a test.
+        command.env("RUST_BACKTRACE", "0");
+    }
+    let status = command
         .args(arguments)
         .envs(environment)
         .env("CARGO_TARGET_DIR", target.join("palisade"))

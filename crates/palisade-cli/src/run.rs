@@ -426,7 +426,12 @@ impl Job<'_> {
 
     /// Runs the schedule of a finding again, in a separate session, and keeps its steps. `saved` is the file that
     /// has the schedule, if there is one: it may be shorter.
-    fn show_again(&self, session: &mut Session, first: &First, saved: Option<&str>) -> Result<Timeline, String> {
+    fn show_again(
+        &self,
+        session: &mut Session,
+        first: &First,
+        saved: Option<&str>,
+    ) -> Result<Timeline, String> {
         let saved = saved.and_then(|path| schedule_of(Path::new(path)).ok());
         let schedule = saved.unwrap_or_else(|| session.schedule(first, String::new()));
         let mut fresh = self.start().map_err(|error| error.to_string())?;

@@ -22,23 +22,24 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         Err(problem) => return output.refuse_about(program, problem),
     };
     let mut exits = Vec::new();
+    let mut are_noted = true;
     for test in tests {
         let one = RunArgs {
             tests: false,
             label: Some(test.clone()),
-            save: args.save.clone().or_else(|| Some(schedule_file(&test))).filter(|_| !args.no_save),
+            save: Some(schedule_file(&test)).filter(|_| !args.no_save),
             command: command(program, &test),
             ..args.clone()
         };
         let exit = run::run(&one, common, output);
-        cargo::note_test(exit);
+        are_noted &= cargo::note_test(exit);
         exits.push(exit);
-        if exit == Exit::Error {
-            break;
-        }
     }
-    // `palisade cargo` has a summary of all test programs.
-    if output.format == Format::Text && !cargo::is_runner() {
+    if are_noted && !exits.is_empty() {
+        // `palisade cargo` has a summary of all test programs. For cargo itself, everything went well.
+        return Exit::Fine;
+    }
+    if output.format == Format::Text {
         output.print(&format!("{}\n", summary(&exits)));
     }
     exits.into_iter().fold(Exit::Fine, Exit::worst)
@@ -52,7 +53,8 @@ fn command(program: &str, test: &str) -> Vec<String> {
 /// The file for the schedule of a test: its name without the characters that file names should not have.
 fn schedule_file(test: &str) -> PathBuf {
     let is_plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-    let name: String = test.replace("::", ".").chars().map(|c| if is_plain(c) || c == '.' { c } else { '_' }).collect();
+    let name: String =
+        test.replace("::", ".").chars().map(|c| if is_plain(c) || c == '.' { c } else { '_' }).collect();
     PathBuf::from(format!("{}.schedule", name.trim_start_matches('.')))
 }
 
@@ -130,7 +132,8 @@ mod tests {
     #[test]
     fn lists_of_libtest() {
         let check = |list: &str, expected: Option<&[&str]>| {
-            let expected = expected.map(|names| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+            let expected =
+                expected.map(|names| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
             assert_eq!(names(list), expected, "{list}");
         };
         check("", Some(&[]));

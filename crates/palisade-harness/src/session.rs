@@ -522,6 +522,9 @@ impl Notes<'_> {
             });
         }
         for (race, count) in &execution.races {
+            if [race.first, race.second].into_iter().all(|place| self.symbols.is_libtest(place)) {
+                continue;
+            }
             let named = NamedRace {
                 first: (self.symbols.name(race.first), race.first_writes),
                 second: (self.symbols.name(race.second), race.second_writes),

@@ -37,6 +37,21 @@ impl Symbols {
         name
     }
 
+    /// Whether the call that returns to an address is in libtest, which is precompiled: its copies are seen, and what
+    /// orders them is not. Such a function belongs to libtest by its name, and all of its lines are those of Rust's
+    /// libraries.
+    pub fn is_libtest(&mut self, return_address: u64) -> bool {
+        let Some(address) = return_address.checked_sub(1) else { return false };
+        let inside = |module: &Module| (module.base..module.end).contains(&address);
+        let Some(index) = self.modules.iter().position(inside) else { return false };
+        let module = &self.modules[index];
+        let offset = address - module.base;
+        let loader = self.loaders[index].get_or_insert_with(|| Loader::new(&module.path).ok());
+        let Some(loader) = loader else { return false };
+        loader.find_symbol(offset).is_some_and(is_of_libtest)
+            && is_in_libraries(loader, offset).unwrap_or(false)
+    }
+
     fn look_up(&mut self, return_address: u64) -> String {
         if return_address == 0 {
             return "the end of a thread".to_owned();
@@ -67,6 +82,28 @@ fn is_library(file: &str) -> bool {
     file.starts_with("/rustc/") || file.contains("/lib/rustlib/src/rust/library/")
 }
 
+/// Whether a mangled name mentions the crate `test`, as the functions of libtest and those compiled for it do.
+fn is_of_libtest(symbol: &str) -> bool {
+    symbol.starts_with("_R")
+        && symbol.match_indices("_4test").any(|(at, _)| {
+            let before = symbol[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric());
+            symbol[before.len()..at].contains("Cs")
+        })
+}
+
+/// Whether an address has lines, and all of them are in Rust's libraries.
+fn is_in_libraries(loader: &Loader, address: u64) -> Option<bool> {
+    let mut frames = loader.find_frames(address).ok()?;
+    let mut is_known = false;
+    while let Some(frame) = frames.next().ok()? {
+        if !frame.location?.file.is_some_and(is_library) {
+            return Some(false);
+        }
+        is_known = true;
+    }
+    Some(is_known)
+}
+
 /// The innermost place of an address, which is where the access is written. The function is the one that the
 /// access was compiled into.
 fn place(loader: &Loader, address: u64, folder: &str) -> Option<String> {
@@ -91,4 +128,25 @@ fn place(loader: &Loader, address: u64, folder: &str) -> Option<String> {
         Some(function) => format!("{place} in {function}"),
         None => place,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_libtest() {
+        let send = "_RNvMs_NtNtCsjrHSEGnQ3l9_3std4sync4mpmcINtB4_6SenderNtNtCs3mSbOeLENLV_4test5event13CompletedTestE4sendBV_";
+        let instantiated = "_RINvMNtCsgEmfK2I1SDS_4core3stre12trim_matchesECs3mSbOeLENLV_4test";
+        for (symbol, expected) in [
+            (send, true),
+            (instantiated, true),
+            ("_RNvNtCs1111111_5flags5tests_4test", false),
+            ("_RNvCs1111111_5flags4test", false),
+            ("_ZN4test8run_test17h0E", false),
+            ("main", false),
+        ] {
+            assert_eq!(is_of_libtest(symbol), expected, "{symbol}");
+        }
+    }
 }

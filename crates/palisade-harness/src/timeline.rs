@@ -209,8 +209,7 @@ fn timeline(
                         .iter()
                         .rev()
                         .find(|(older, _)| reorderings.contains(&(*older, store.place)));
-                    overtakings
-                        .extend(overtaken.map(|&(_, store)| Overtaking { step: index, store }));
+                    overtakings.extend(overtaken.map(|&(_, store)| Overtaking { step: index, store }));
                 }
             }
             _ => {}
@@ -222,7 +221,8 @@ fn timeline(
         steps.push(step);
     }
     fold(&mut steps, recording, &overtakings);
-    let threads = lanes.threads.iter().map(|&thread| numbers.get(usize::from(thread)).copied().unwrap_or(thread));
+    let threads =
+        lanes.threads.iter().map(|&thread| numbers.get(usize::from(thread)).copied().unwrap_or(thread));
     Timeline { threads: threads.collect(), dropped: recording.dropped, steps, overtakings }
 }
 

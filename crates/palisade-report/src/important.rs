@@ -29,7 +29,8 @@ impl RunFinding<'_> {
     /// The most important finding.
     pub fn most_important(&self) -> Option<Important<'_>> {
         let failures = |inconclusive: bool| {
-            let found = self.findings.failures.iter().find(|found| found.what.is_inconclusive == inconclusive)?;
+            let found =
+                self.findings.failures.iter().find(|found| found.what.is_inconclusive == inconclusive)?;
             let mut places = found.what.places.clone();
             places.extend(found.first.reorderings.iter().flat_map(reordered));
             Some(Important {
@@ -44,7 +45,8 @@ impl RunFinding<'_> {
         let violation = || {
             let found = self.violations().next()?;
             let instructions = [found.what.store, found.what.previous, found.what.access];
-            let names = instructions.map(|instruction| self.findings.instructions.name(instruction).to_owned());
+            let names =
+                instructions.map(|instruction| self.findings.instructions.name(instruction).to_owned());
             Some(Important {
                 message: format!(
                     "not robust: {} can break sequential consistency",

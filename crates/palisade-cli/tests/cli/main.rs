@@ -40,6 +40,7 @@ mod external {
     mod c_random;
     mod c_schedule;
     mod cargo;
+    mod cargo_test;
     mod html;
     mod html_run;
     mod run;

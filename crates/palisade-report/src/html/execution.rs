@@ -29,8 +29,8 @@ pub fn execution(
     let mut body = String::new();
     let why = match &important {
         Some(important) => {
-            let machines = important.machines.as_deref().map_or_else(String::new, |text| format!(" – {text}"));
-            body.push_str(&statement(important, texts));
+            let machines =
+                important.machines.as_deref().map_or_else(String::new, |text| format!(" – {text}"));
             format!("{}{machines}", important.message)
         }
         None => String::new(),
@@ -38,25 +38,32 @@ pub fn execution(
     match timeline {
         Ok(timeline) => {
             let page = Execution { timeline, texts, important: important.as_ref() };
-            body.push_str(&page.html(&why));
+            body.push_str(&page.html());
         }
         Err(problem) => {
             writeln!(body, "<p class=\"problem\">{}</p>", escape(problem)).expect("writing to a string");
         }
     }
+    if let Some(important) = &important {
+        body.push_str(&statement(important, texts));
+    }
     if let Some(problem) = finding.problem {
         writeln!(body, "<p class=\"muted\">{}</p>", escape(problem)).expect("writing to a string");
     }
-    let account = finding.why().unwrap_or_default();
+    let counts = finding.why().unwrap_or_default();
+    let account = match &important {
+        Some(important) => format!("{}. In all: {counts}", important.times),
+        None => counts,
+    };
     Entry { file: finding.subject().to_owned(), word: finding.word().to_owned(), why, account, body }
 }
 
 /// Where a finding is, and what the program printed.
 fn statement(important: &Important<'_>, texts: &BTreeMap<String, Source>) -> String {
     const LINES: usize = 40;
-    let mut html = format!("<p class=\"times muted\">{}</p>\n", escape(&important.times));
+    let mut html = String::new();
     if !important.places.is_empty() {
-        html.push_str("<div class=\"wide\" role=\"region\" aria-label=\"Places\" tabindex=\"0\"><table class=\"places\"><tbody>\n");
+        html.push_str("<h3>Where</h3>\n<div class=\"wide\" role=\"region\" aria-label=\"Places\" tabindex=\"0\"><table class=\"places\"><tbody>\n");
         for (name, says) in &important.places {
             let (place, text) = shown_place(name, texts);
             writeln!(
@@ -73,9 +80,9 @@ fn statement(important: &Important<'_>, texts: &BTreeMap<String, Source>) -> Str
     let lines: Vec<&str> = important.output.lines().filter(|line| !line.trim().is_empty()).collect();
     if !lines.is_empty() {
         let last = &lines[lines.len().saturating_sub(LINES)..];
-        let title = if last.len() < lines.len() { "It printed (last lines)" } else { "It printed" };
+        let title = if last.len() < lines.len() { "What it printed (last lines)" } else { "What it printed" };
         let shown: Vec<String> = last.iter().map(|line| visible(&fit(line, 400)).into_owned()).collect();
-        writeln!(html, "<p class=\"printed\">{title}:</p>\n<pre class=\"engine-notes\">{}</pre>", escape(&shown.join("\n")))
+        writeln!(html, "<h3>{title}</h3>\n<pre class=\"engine-notes\">{}</pre>", escape(&shown.join("\n")))
             .expect("writing to a string");
     }
     html
@@ -89,7 +96,7 @@ pub(super) struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    fn html(&self, why: &str) -> String {
+    fn html(&self) -> String {
         let steps = &self.timeline.steps;
         let table = self.in_table();
         let folded = steps.iter().filter(|step| step.fold.is_some()).count();
@@ -97,7 +104,7 @@ impl Execution<'_> {
         let listed = sources::Listed::of(self, &table);
         let mut html = format!(
             "<section class=\"execution\" data-why=\"{}\" aria-label=\"The execution\">\n{PLAYER}",
-            escape(why)
+            escape(self.important.map_or("", |important| &important.message))
         );
         html.push_str("<div class=\"beside\">\n");
         html.push_str(&listed.html);
@@ -127,7 +134,8 @@ impl Execution<'_> {
             sentences.push(format!("The first {} steps were not kept.", self.timeline.dropped));
         }
         if folded > 0 {
-            let count = |fold: Fold| self.timeline.steps.iter().filter(|step| step.fold == Some(fold)).count();
+            let count =
+                |fold: Fold| self.timeline.steps.iter().filter(|step| step.fold == Some(fold)).count();
             let reasons: Vec<String> = [
                 (Fold::Private, "touch only memory that no other thread touches"),
                 (Fold::Round, "repeat the round of a loop between its first and its last"),
@@ -145,10 +153,15 @@ impl Execution<'_> {
         }
         if table.len() < self.timeline.steps.len() {
             let is_folded = |step: &&usize| self.timeline.steps[**step].fold.is_some();
-            let some = if table.iter().any(|step| is_folded(&step)) { "" } else { " without the folded ones" };
+            let some =
+                if table.iter().any(|step| is_folded(&step)) { "" } else { " without the folded ones" };
             sentences.push(format!(
                 "The table has {} of {} steps{some}.",
-                if table.len() < shown.len() { format!("the last {}", table.len()) } else { table.len().to_string() },
+                if table.len() < shown.len() {
+                    format!("the last {}", table.len())
+                } else {
+                    table.len().to_string()
+                },
                 self.timeline.steps.len()
             ));
         }
@@ -170,7 +183,9 @@ impl Execution<'_> {
             )
             .expect("writing to a string");
         }
-        html.push_str("<div class=\"wide\" role=\"region\" aria-label=\"Steps\" tabindex=\"0\"><table><thead><tr>");
+        html.push_str(
+            "<div class=\"wide\" role=\"region\" aria-label=\"Steps\" tabindex=\"0\"><table><thead><tr>",
+        );
         for heading in ["step", "thread", "place", "source", "effect"] {
             write!(html, "<th scope=\"col\">{heading}</th>").expect("writing to a string");
         }
@@ -247,7 +262,9 @@ impl Execution<'_> {
                 Some(&reach) => format!("waits in the store buffer until step {}", self.number(reach)),
                 None => "waits in the store buffer to the end".to_owned(),
             },
-            StepKind::Reach(Some(store)) => format!("the store of step {} reaches memory", self.number(store)),
+            StepKind::Reach(Some(store)) => {
+                format!("the store of step {} reaches memory", self.number(store))
+            }
             StepKind::Reach(None) => "an earlier store reaches memory".to_owned(),
             StepKind::Locked => "locked: reads and writes memory".to_owned(),
             StepKind::LockedLoad => "locked: reads memory, and writes nothing".to_owned(),
@@ -263,7 +280,10 @@ impl Execution<'_> {
 
     /// The number of a store that a step overtook, in a sentence.
     pub(super) fn overtaken(&self, store: usize) -> String {
-        format!("It took effect before the store of step {}, which was still in the store buffer", self.number(store))
+        format!(
+            "It took effect before the store of step {}, which was still in the store buffer",
+            self.number(store)
+        )
     }
 }
 

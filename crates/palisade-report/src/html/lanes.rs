@@ -20,19 +20,21 @@ const MAX_LANES: usize = 16;
 const ROW: usize = 32;
 const GAP: usize = 24;
 const TOP: usize = 48;
-const LEFT: usize = 52;
+const LEFT: usize = 50;
 /// Space for arrows to the left of a lane's boxes.
 const ARROWS: usize = 22;
 const BOX_HEIGHT: usize = 24;
 const BAR: usize = 7;
 /// How many bars fit next to each other.
-const SLOTS: usize = 4;
+const SLOTS: usize = 3;
 /// Space for the bars.
 const BARS: usize = 8 + SLOTS * (BAR + 2);
 /// Boxes are as wide as the longest text in one of them, within this range of characters.
-const TEXT: std::ops::RangeInclusive<usize> = 14..=34;
+const TEXT: std::ops::RangeInclusive<usize> = 12..=36;
+/// With more than two lanes, boxes have at most this many characters.
+const NARROW: usize = 25;
 /// The width of a character, in tenths of a pixel.
-const CHARACTER: usize = 76;
+const CHARACTER: usize = 70;
 /// The height of the box that says how the execution ended.
 const END: usize = 40;
 
@@ -41,8 +43,11 @@ pub(super) fn picture(execution: &Execution<'_>, shown: &[usize]) -> String {
     let lanes = execution.timeline.threads.len();
     let mut html = String::from("<figure class=\"timeline\">");
     if lanes > MAX_LANES {
-        write!(html, "<p class=\"muted\">There is no picture, because there are {lanes} threads.</p></figure>\n")
-            .expect("writing to a string");
+        write!(
+            html,
+            "<p class=\"muted\">There is no picture, because there are {lanes} threads.</p></figure>\n"
+        )
+        .expect("writing to a string");
         return html;
     }
     let shown = &shown[shown.len().saturating_sub(MAX_ROWS)..];
@@ -96,7 +101,7 @@ impl<'a> Drawing<'a> {
         let slots = slots(execution, shown, &reached);
         let mut drawing = Drawing { execution, shown, lanes, box_width: 0, y, gaps, bottom, reached, slots };
         let longest = shown.iter().map(|&step| drawing.text(step).chars().count()).max().unwrap_or(0);
-        drawing.box_width = 18 + longest.clamp(*TEXT.start(), *TEXT.end()) * CHARACTER / 10;
+        drawing.box_width = 16 + longest.max(*TEXT.start()) * CHARACTER / 10;
         drawing
     }
 
@@ -236,16 +241,17 @@ impl<'a> Drawing<'a> {
         let line = self.execution.line(step).map_or_else(String::new, |line| format!("{line}: "));
         let text = match self.execution.timeline.steps[step].kind {
             StepKind::Reach(Some(store)) => format!("step {} reaches memory", self.execution.number(store)),
-            StepKind::Reach(None) | StepKind::Free | StepKind::Ended | StepKind::Fence => {
+            StepKind::Reach(None) | StepKind::Free | StepKind::Ended => {
                 self.execution.effect(step, &self.reached)
             }
-            StepKind::Start(_) | StepKind::Join(_) => format!("{line}{}", self.execution.effect(step, &self.reached)),
+            StepKind::Start(lane) => format!("{line}starts {}", self.execution.thread(lane)),
+            StepKind::Join(lane) => format!("{line}joins {}", self.execution.thread(lane)),
             _ => {
                 let (place, text) = self.execution.words(step);
                 if text.is_empty() { place } else { format!("{line}{text}") }
             }
         };
-        fit(&text, *TEXT.end())
+        fit(&text, if self.lanes > 2 { NARROW } else { *TEXT.end() })
     }
 
     fn node(&self, svg: &mut String, step: usize) {
@@ -313,14 +319,19 @@ impl<'a> Drawing<'a> {
 }
 
 /// The positions of the bars. Stores of one thread that wait at the same time have bars next to each other.
-fn slots(execution: &Execution<'_>, shown: &[usize], reached: &BTreeMap<usize, usize>) -> BTreeMap<usize, usize> {
+fn slots(
+    execution: &Execution<'_>,
+    shown: &[usize],
+    reached: &BTreeMap<usize, usize>,
+) -> BTreeMap<usize, usize> {
     let mut slots: BTreeMap<usize, usize> = BTreeMap::new();
     let Some((&first, &last)) = shown.first().zip(shown.last()) else { return slots };
     let steps = &execution.timeline.steps;
     let end = |store: usize| reached.get(&store).copied().unwrap_or(usize::MAX);
     // Which store uses a slot of a lane.
     let mut used: Vec<Vec<usize>> = vec![Vec::new(); execution.timeline.threads.len()];
-    for store in (0..=last).filter(|&step| steps[step].kind == StepKind::Buffer && steps[step].fold.is_none()) {
+    for store in (0..=last).filter(|&step| steps[step].kind == StepKind::Buffer && steps[step].fold.is_none())
+    {
         if end(store) < first {
             continue;
         }

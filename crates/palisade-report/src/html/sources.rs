@@ -88,8 +88,12 @@ fn one(html: &mut String, file: usize, source: &Source, used: &BTreeSet<u32>, br
     let mut last = 0;
     for (line, number) in lines.iter().zip(1u32..).filter(|(_, number)| is_near(*number)) {
         if last + 1 != number {
-            writeln!(html, "<li class=\"gap\" style=\"counter-reset:line {}\" aria-label=\"lines left out\">⋯</li>", number - 1)
-                .expect("writing to a string");
+            writeln!(
+                html,
+                "<li class=\"gap\" style=\"counter-reset:line {}\" aria-label=\"lines left out\">⋯</li>",
+                number - 1
+            )
+            .expect("writing to a string");
         }
         last = number;
         let mut class = String::new();

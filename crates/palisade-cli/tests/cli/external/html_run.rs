@@ -102,7 +102,10 @@ fn an_execution_with_store_buffers_can_be_stepped_through() {
     open(&mut page, &scratch, "run.html");
     assert_eq!(text(&mut page, ".verdict .badge"), "failed");
     let why = text(&mut page, ".verdict .why");
-    assert!(why.contains("Assertion") && why.ends_with("– with store buffers (TSO, PSO); not seen without them"), "{why}");
+    assert!(
+        why.contains("Assertion") && why.ends_with("– with store buffers (TSO, PSO); not seen without them"),
+        "{why}"
+    );
     assert!(text(&mut page, ".places").contains("this store was still in the store buffer"));
 
     // The picture: a lane per thread, the two stores wait, and both loads overtake them.
@@ -110,7 +113,8 @@ fn an_execution_with_store_buffers_can_be_stepped_through() {
     assert!(count(&mut page, "svg .bar") >= 2);
     assert!(count(&mut page, "svg .overtakes") >= 1);
     assert!(text(&mut page, "svg .outcome text").contains("Assertion"));
-    let slower = "[...document.querySelectorAll('svg .bar')].every((bar) => Number(bar.getAttribute('height')) > 0)";
+    let slower =
+        "[...document.querySelectorAll('svg .bar')].every((bar) => Number(bar.getAttribute('height')) > 0)";
     assert_eq!(page.eval(slower), true);
 
     // It opens at the end. Keys step through it, and the source follows.
@@ -174,7 +178,10 @@ fn long_executions_are_folded() {
     open(&mut page, &scratch, "run.html");
     assert!(text(&mut page, ".why").contains("on any machine"));
     let left_out = text(&mut page, ".left-out");
-    assert!(left_out.contains("steps are folded: ") && left_out.contains("repeat the round of a loop"), "{left_out}");
+    assert!(
+        left_out.contains("steps are folded: ") && left_out.contains("repeat the round of a loop"),
+        "{left_out}"
+    );
     assert!(left_out.contains("The table has "), "{left_out}");
     assert!(count(&mut page, "svg .node") < 400, "a few steps are left");
     assert!(count(&mut page, "svg .gap") > 0);
@@ -197,7 +204,9 @@ fn races_robustness_and_nothing() {
     open(&mut page, &scratch, "run.html");
     assert_eq!(text(&mut page, ".verdict .badge"), "clean");
     assert_eq!(text(&mut page, ".problem"), "Nothing was found, so there is no execution to show.");
-    scratch.run(&["run", "--robust", "--model", "tso", "--schedules", "50", "--html", "run.html", "--", "./t"]).exits(1);
+    scratch
+        .run(&["run", "--robust", "--model", "tso", "--schedules", "50", "--html", "run.html", "--", "./t"])
+        .exits(1);
     open(&mut page, &scratch, "run.html");
     assert_eq!(text(&mut page, ".why"), "not robust: TSO can break sequential consistency");
     assert!(text(&mut page, ".places").contains("this store can still be buffered"));
@@ -230,7 +239,8 @@ fn readable_on_a_phone_in_dark_mode_on_paper_and_without_scripts() {
     page.allow_scripts(false);
     open(&mut page, &scratch, "run.html");
     for selector in [".verdict", ".line.passed", ".timeline svg", ".places", "details.steps"] {
-        let height = page.eval(&format!("document.querySelector('{selector}').getBoundingClientRect().height > 0"));
+        let height =
+            page.eval(&format!("document.querySelector('{selector}').getBoundingClientRect().height > 0"));
         assert_eq!(height, true, "{selector}");
     }
     assert_eq!(page.eval("document.querySelector('.player').getBoundingClientRect().height"), 0);

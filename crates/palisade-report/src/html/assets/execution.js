@@ -124,6 +124,7 @@ const palisadeExecution = (() => {
       this.count.textContent = "step " + row.cells[0].textContent + " of " + this.rows[this.rows.length - 1].cells[0].textContent;
       this.describe(row, last);
       this.mark(row);
+      if (last && this.picture) this.picture.scrollTop = this.picture.scrollHeight;
       for (const [action, off] of [["first", this.position === 0], ["previous", this.position === 0], ["next", last], ["last", last]]) {
         // Not `disabled`: a button that vanishes under the keyboard would lose the focus.
         this.player.querySelector(`[data-do=${action}]`).setAttribute("aria-disabled", String(off));
