@@ -630,7 +630,8 @@ fn code_flow(found: &Occurrences<NamedFailure>) -> Option<Value> {
         return None;
     }
     let thread = |(number, reordering): (usize, &NamedReordering)| {
-        let locations = reordered(reordering).into_iter().filter_map(|(place, says)| location_of(&place, Some(&says)));
+        let locations =
+            reordered(reordering).into_iter().filter_map(|(place, says)| location_of(&place, Some(&says)));
         flow(&format!("reordering {}", number + 1), locations.collect())
     };
     let mut flows: Vec<Value> = found.first.reorderings.iter().enumerate().filter_map(thread).collect();

@@ -44,5 +44,6 @@ mod external {
     mod html;
     mod html_run;
     mod run;
+    mod sarif_run;
     mod schema;
 }

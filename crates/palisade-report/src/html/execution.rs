@@ -145,25 +145,18 @@ impl Execution<'_> {
             .filter(|(fold, _)| count(*fold) > 0)
             .map(|(fold, says)| format!("{} that {says}", count(fold)))
             .collect();
+            let kept = if self.timeline.dropped > 0 { ", as far as the steps were kept" } else { "" };
             let are = if folded == 1 { "step is" } else { "steps are" };
-            sentences.push(format!("{folded} {are} folded: {}.", reasons.join(", ")));
+            sentences.push(format!("{folded} {are} folded: {}{kept}.", reasons.join(", ")));
         }
         if shown.len() > lanes::MAX_ROWS {
             sentences.push(format!("The picture has the last {} of {} steps.", lanes::MAX_ROWS, shown.len()));
         }
-        if table.len() < self.timeline.steps.len() {
-            let is_folded = |step: &&usize| self.timeline.steps[**step].fold.is_some();
-            let some =
-                if table.iter().any(|step| is_folded(&step)) { "" } else { " without the folded ones" };
-            sentences.push(format!(
-                "The table has {} of {} steps{some}.",
-                if table.len() < shown.len() {
-                    format!("the last {}", table.len())
-                } else {
-                    table.len().to_string()
-                },
-                self.timeline.steps.len()
-            ));
+        if folded > 0 && self.timeline.steps.len() > MAX_TABLE {
+            sentences.push("The folded steps are not on this page.".to_owned());
+        }
+        if table.len() < shown.len() {
+            sentences.push(format!("The table has the last {} of {} steps.", table.len(), shown.len()));
         }
         if sentences.is_empty() {
             return String::new();
