@@ -23,15 +23,19 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     };
     let mut exits = Vec::new();
     let mut are_noted = true;
-    for test in tests {
+    for test in &tests {
         let one = RunArgs {
             tests: false,
             label: Some(test.clone()),
-            save: Some(schedule_file(&test)).filter(|_| !args.no_save),
-            command: command(program, &test),
+            save: Some(schedule_file(test)).filter(|_| !args.no_save),
+            command: command(program, test),
             ..args.clone()
         };
-        let exit = run::run(&one, common, output);
+        // A program that cannot run its first test cannot run any.
+        let exit = match exits.first() {
+            Some(Exit::Error) => Exit::Error,
+            _ => run::run(&one, common, output),
+        };
         are_noted &= cargo::note_test(exit);
         exits.push(exit);
     }

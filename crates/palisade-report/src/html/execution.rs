@@ -143,7 +143,7 @@ impl Execution<'_> {
             ]
             .into_iter()
             .filter(|(fold, _)| count(*fold) > 0)
-            .map(|(fold, says)| format!("{} that {says}", count(fold)))
+            .map(|(fold, says)| format!("those that {says} ({})", count(fold)))
             .collect();
             let kept = if self.timeline.dropped > 0 { ", as far as the steps were kept" } else { "" };
             let are = if folded == 1 { "step is" } else { "steps are" };
