@@ -433,7 +433,7 @@ impl Job<'_> {
         saved: Option<&str>,
     ) -> Result<Timeline, String> {
         let saved = saved.and_then(|path| schedule_of(Path::new(path)).ok());
-        let schedule = saved.unwrap_or_else(|| session.schedule(first, String::new()));
+        let schedule = saved.unwrap_or_else(|| session.schedule(first, String::new(), self.robust));
         let mut fresh = self.start().map_err(|error| error.to_string())?;
         let command = self.command_of(&fresh, &schedule);
         execution_page::steps(session, &mut fresh, &command)

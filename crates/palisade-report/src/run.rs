@@ -12,7 +12,7 @@ use palisade_base::Source;
 use palisade_harness::divergence::Doing;
 use palisade_harness::execution::Unfollowed;
 use palisade_harness::schedule::Strategy;
-use palisade_harness::session::{Findings, First, NamedReordering, Occurrences};
+use palisade_harness::session::{Findings, First, NamedFailure, NamedReordering, Occurrences};
 use palisade_memory::Model;
 use palisade_monitor::{Seen, Violation};
 use serde_json::{Value, json};
