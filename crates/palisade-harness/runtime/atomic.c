@@ -33,7 +33,9 @@ static inline void decide(const volatile void *address, uint64_t head, uint64_t 
 static inline void log_as(const volatile void *address, uint64_t head, uint64_t place)
 {
     if (likely(!pal.quiet)) {
-        pal_log(((uint64_t)address & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
+        uint64_t first = ((uint64_t)address & ADDRESS_BITS) | head, second = place | pal.self->tag | F_CHOSEN;
+        pal_check_access(first, second);
+        pal_log(first, second);
     }
 }
 
@@ -52,8 +54,9 @@ static inline void expected_event(const void *expected, enum kind kind, size_t s
     EXPORT a##bits __tsan_atomic##bits##_##name(volatile a##bits *a, a##bits v, int mo)            \
     {                                                                                              \
         pal_event((uint64_t)a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                      \
-        a##bits old = *a;                                                                          \
-        *a = (a##bits)(expression);                                                                \
+        a##bits old = *a, new = (a##bits)(expression);                                              \
+        *a = new;                                                                                  \
+        pal.self->silent += old == new;                                                            \
         return old;                                                                                \
     }
 
@@ -68,6 +71,7 @@ static inline void expected_event(const void *expected, enum kind kind, size_t s
         if (old == expected) {                                                                     \
             log_as(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                               \
             *a = v;                                                                                \
+            pal.self->silent += old == v;                                                          \
             return 1;                                                                              \
         }                                                                                          \
         log_as(a, HEAD(K_LOCKED_LOAD, order(fail), sizeof *a), CALLER);                            \

@@ -28,15 +28,13 @@ struct call {
 static void *start_c11(void *argument)
 {
     struct call call = *(struct call *)argument;
-    extern void free(void *);
-    free(argument);
+    pal_release(argument);
     return (void *)(intptr_t)call.start(call.argument);
 }
 
 EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
-    extern void *malloc(size_t);
-    struct call *call = malloc(sizeof *call);
+    struct call *call = pal_allocate(sizeof *call, 0);
     if (!call) {
         return thrd_nomem;
     }

@@ -125,6 +125,42 @@ static int is_of_c(struct dl_phdr_info *module, size_t size, void *at)
     return 0;
 }
 
+/* Where the libraries of C and C++ are. */
+enum { MAX_CODE = 32 };
+static struct {
+    uint64_t low, high;
+} system_code[MAX_CODE];
+static int system_codes;
+
+static int add_code(struct dl_phdr_info *module, size_t size, void *nothing)
+{
+    for (int i = 0; i < module->dlpi_phnum && is_system(module->dlpi_name) && system_codes < MAX_CODE; i++) {
+        const ElfW(Phdr) *part = &module->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && part->p_flags & PF_X) {
+            system_code[system_codes].low = module->dlpi_addr + part->p_vaddr;
+            system_code[system_codes].high = system_code[system_codes].low + part->p_memsz;
+            system_codes++;
+        }
+    }
+    return 0;
+}
+
+__attribute__((constructor(101))) static void find_libraries(void)
+{
+    dl_iterate_phdr(add_code, NULL);
+}
+
+/* Whether code of the libraries of C and C++ is at a place. */
+int pal_is_in_library(uint64_t place)
+{
+    for (int i = 0; i < system_codes; i++) {
+        if (place >= system_code[i].low && place < system_code[i].high) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Code that can be changed while it runs. */
 static int writable_code(struct dl_phdr_info *module, size_t size, void *of)
 {

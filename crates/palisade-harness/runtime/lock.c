@@ -25,7 +25,9 @@ static int is_free(struct thread *self)
 
 static void log_chosen(const void *object, uint64_t head, uint64_t place)
 {
-    pal_log(((uint64_t)object & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
+    uint64_t first = ((uint64_t)object & ADDRESS_BITS) | head, second = place | pal.self->tag | F_CHOSEN;
+    pal_check_access(first, second);
+    pal_log(first, second);
 }
 
 int pal_lock(pthread_mutex_t *handle, uint64_t deadline, uint64_t place)

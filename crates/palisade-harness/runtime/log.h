@@ -23,7 +23,8 @@ enum kind {
     K_EXIT,
     K_TEXT,
     K_END,
-    K_UPDATE
+    K_UPDATE,
+    K_MISUSE
 };
 
 enum order { O_PLAIN, O_VOLATILE, O_RELAXED, O_ACQUIRE, O_RELEASE, O_ACQ_REL, O_SEQ_CST };
@@ -66,6 +67,22 @@ enum stuck { STUCK_DEADLOCK, STUCK_RUNNING, STUCK_DETACHED, STUCK_NOT_JOINED, ST
 enum text { T_HELLO = 1, T_END = 2, T_MESSAGE = 3 };
 
 /* Why an execution was aborted. */
-enum reason { R_NONE, R_DEADLOCK, R_STEPS, R_STALLED, R_UNSUPPORTED, R_TIME, R_INTERNAL, R_TURNS, R_SPUN, R_STOPPED, R_LIVELOCK };
+enum reason { R_NONE, R_DEADLOCK, R_STEPS, R_STALLED, R_UNSUPPORTED, R_TIME, R_INTERNAL, R_TURNS, R_SPUN, R_STOPPED, R_LIVELOCK, R_MISUSE };
+
+/* What is wrong with an access, in the size field of a K_MISUSE record, and what more is known. src/misuse.rs has
+ * the same numbers. */
+enum misuse {
+    M_AFTER_FREE = 1,
+    M_DOUBLE_FREE = 2,
+    M_INVALID_FREE = 3,
+    M_OVERFLOW = 4,
+    M_AFTER_RETURN = 5,
+    M_ACCESS = 16, /* the size of the access; whether it writes; whether it is a store that reaches memory only now */
+    M_SIZE = 17,   /* of the block */
+    M_START = 18,
+    M_MADE = 19, /* where the block was allocated and freed, and by which threads */
+    M_FREED = 20,
+    M_OWNER = 21 /* of the stack, and whether it has ended */
+};
 
 #endif

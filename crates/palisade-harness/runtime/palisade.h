@@ -11,6 +11,7 @@
  * - switch.c: switching to another thread, either by coroutines on one kernel thread or by a token that
  *   kernel threads pass on;
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
+ * - misuse.c: accesses to memory that was freed or left;
  * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend only on the
  *   program's own steps, so that a schedule can be repeated;
  * - limits.c: what cannot be followed; hidden.c: memory that can change without an access; library.c: code
@@ -35,7 +36,7 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define CALLER ((uint64_t)__builtin_return_address(0))
 
-enum { MAX_THREADS = 4096, MAX_CHANGES = 64, MAX_LOOKS = 512 };
+enum { MAX_THREADS = 4096, MAX_CHANGES = 64, MAX_LOOKS = 512, MAX_SHARED = 1 << 14 };
 
 struct thread;
 typedef int ready_fn(struct thread *);
@@ -105,6 +106,7 @@ struct thread {
     unsigned look_count, round_from;
     uint64_t log_mark;
     int has_written;
+    unsigned silent; /* how many of its locked instructions since then have written what was there */
     int spins, asleep;
     /* For audit.c: what was announced and whether any of it has happened; what to do about an access that was
      * not announced; whether its stack is marked, and the lowest mark. */
@@ -123,12 +125,11 @@ struct thread {
     struct announced ranges[2];
     unsigned range_count;
     /* For buffer.c: its pending stores, how many they are, how many store-store fences it has executed, its
-     * index in the list of threads with pending stores, whether its next step waits for the empty buffer, and
-     * the end of the program's own frames on its stack. */
+     * index in the list of threads with pending stores, and whether its next step waits for the empty buffer. */
     uint32_t oldest, newest, pending, epoch;
     int loaded_at, buffer_priority, drains;
     int restless; /* in how many steps it may soon stop running, because a store was held back */
-    const void *frame;
+    const void *frame; /* while it does not run, the end of the frames on its stack that it has not left */
     const uint64_t *state_from; /* for endless.c: where its registers and frames begin on its stack */
     pthread_t pthread;
     int kernel_id;
@@ -155,8 +156,10 @@ struct shared {
     volatile uint32_t late;           /* the execution has to end as soon as its log is written */
     volatile uint32_t replaced;       /* the program was replaced by another one */
     volatile uint32_t forked_threads; /* a process that it forked wanted to start threads */
-    unsigned char shares_stack[MAX_THREADS];  /* threads whose stacks others have touched, in any execution */
-    unsigned char trusts_stack[MAX_THREADS];  /* the same for stack writes that were treated as private */
+    /* For spin.c, in any execution: words of stacks that threads other than the owner have touched, and words whose
+     * writes by the owner were treated as private. Sets by hashing; what does not fit counts as shared. */
+    uint64_t shared_words[MAX_SHARED], private_words[MAX_SHARED];
+    uint32_t shared_count, private_count;
     uint32_t names;                           /* threads that have a number */
     uint32_t parents[MAX_THREADS], siblings[MAX_THREADS];
 };
@@ -370,6 +373,7 @@ void pal_fill_for(void *to, int byte, size_t size, uint64_t place);
 typedef void pal_tell_fn(const char *name, void *to);
 void pal_not_compiled(pal_tell_fn *tell, void *to);
 void pal_calls(pal_tell_fn *tell, void *to);
+int pal_is_in_library(uint64_t place);
 extern int pal_looks_up;
 extern int pal_is_c_only;
 
@@ -397,6 +401,42 @@ void pal_expect_children(void);
 int pal_is_end_requested(void);
 void pal_end_children(void);
 void pal_reap(void);
+
+/* heap.c: blocks, each with this in front of it. */
+struct block {
+    uint64_t size;              /* what the program asked for */
+    uint64_t made_at, freed_at; /* place and thread; 0 if it was not freed */
+    uint64_t distance;          /* for aligned memory: from the header of its whole room to this one */
+    /* Only in the header of the whole room. */
+    struct block *next;
+    uint64_t class : 8, room : 56; /* the list that it belongs to, and how many bytes there are */
+};
+
+/* Addresses of the heaps of threads: 64 GiB each for the first threads, 4 GiB for the others. For the choice of
+ * addresses, see memory.c. */
+#define ARENAS 0x400000000000ull
+#define ARENA_BYTES (1ull << 32)
+#define LARGE_ARENAS 0x500000000000ull
+#define LARGE_ARENA_BYTES (1ull << 36)
+enum { MAX_LARGE = 64 };
+#define HEAP_BYTES (LARGE_ARENAS - ARENAS + MAX_LARGE * LARGE_ARENA_BYTES)
+
+/* One byte for every GRANULE bytes of the heap. Up to GRANULE: how many of them may be accessed, from the first
+ * one. */
+enum shadow { GRANULE = 16, S_NONE = 0, S_FREED = 17, S_LIVE_HEADER = 18, S_FREED_HEADER = 19 };
+#define SHADOWS 0x180000000000ull
+#define SHADOW_OF(address) ((unsigned char *)(((address) - ARENAS) / GRANULE + SHADOWS))
+
+int pal_is_heap(uint64_t address);
+void *pal_allocate(size_t size, uint64_t place);
+void pal_release(void *memory);
+void pal_free_for(void *memory, uint64_t place);
+
+/* misuse.c */
+void pal_check_heap(uint64_t first, uint64_t second);
+void pal_check_stack(uint64_t first, uint64_t second, const void *frame);
+void pal_check_update(const struct thread *owner, uint64_t first, uint64_t second);
+void pal_check_free(uint64_t address, uint64_t place);
 
 /* audit.c */
 void pal_accesses(const void *at, size_t size, int writes, uint64_t place);
@@ -510,6 +550,7 @@ static inline __attribute__((always_inline)) void pal_decide(uint64_t first, uin
         if (next != pal.self) {
             pal.self->first = first;
             pal.self->second = second;
+            pal.self->frame = __builtin_frame_address(0);
             pal_switch(next);
         }
     }
@@ -527,10 +568,24 @@ static inline __attribute__((always_inline)) int pal_is_quiet(uint64_t place)
     return 1;
 }
 
+/* The calling thread has been chosen and accesses this now. */
+static inline __attribute__((always_inline)) void pal_check_access(uint64_t first, uint64_t second)
+{
+    uint64_t address = first & ADDRESS_BITS;
+    if (unlikely(address - ARENAS < HEAP_BYTES)) {
+        pal_check_heap(first, second);
+    } else if (unlikely(address - STACKS < STACK_RANGE * MAX_THREADS)) {
+        pal_check_stack(first, second, __builtin_frame_address(0));
+    }
+}
+
 /* The calling thread has been chosen and does this now. */
 static inline __attribute__((always_inline)) void pal_happens(uint64_t first, uint64_t second)
 {
     enum kind kind = KIND_OF(first);
+    if (kind <= K_LOCKED_LOAD) {
+        pal_check_access(first, second);
+    }
     if (likely(!pal.buffers) || (kind != K_STORE && kind != K_FENCE && kind != K_STORE_FENCE) || pal_is_alone()) {
         pal_log(first, second);
     } else {

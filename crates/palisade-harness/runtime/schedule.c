@@ -75,6 +75,10 @@ void pal_announce_step(struct thread *thread)
         pal_log(thread->first, (thread->second & ~F_CHOSEN) | flags);
         for (unsigned i = 0; i < thread->range_count && i < 2; i++) {
             struct announced *range = &thread->ranges[i];
+            if (range->kind == K_FREE) {
+                pal_log((range->address & ADDRESS_BITS) | HEAD(K_FREE, O_PLAIN, 0), (range->size & ADDRESS_BITS) | thread->tag | F_PENDING | F_CHOSEN);
+                continue;
+            }
             for (uint64_t at = 0, part; at < range->size; at += part) {
                 part = range->size - at < MAX_PART ? range->size - at : MAX_PART;
                 uint64_t first = ((range->address + at) & ADDRESS_BITS) | HEAD(range->kind, O_PLAIN, part);
@@ -544,30 +548,55 @@ static int touches(uint64_t first, uint64_t *from, uint64_t *to)
     }
 }
 
+/* Memory that a step touches. `how` is as for `touches`. */
+struct span {
+    uint64_t from, to;
+    int how;
+};
+enum { MAX_SPANS = 3 };
+
+/* All that an actor's next step touches. Returns how many spans these are. */
+static int spans(struct actor actor, struct span *list)
+{
+    uint64_t update = HEAD(K_UPDATE, 0, 0);
+    uint64_t first = actor.pending ? (pal_pending_first(actor.pending) & ~HEAD(31, 0, 0)) | update : actor.thread->first;
+    int count = 1;
+    list->how = touches(first, &list->from, &list->to);
+    for (unsigned i = 0; !actor.pending && i < actor.thread->range_count && i < 2; i++) {
+        const struct announced *range = &actor.thread->ranges[i];
+        int how = range->kind == K_LOAD ? 1 : range->kind == K_STORE && pal.buffers ? 0 : 2;
+        list[count++] = (struct span){range->address, range->address + range->size, how};
+    }
+    return count;
+}
+
+static int conflict(const struct span *a, int count, const struct span *b, int other_count)
+{
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < other_count; j++) {
+            if (a[i].how && b[j].how && a[i].how + b[j].how > 2 && a[i].from < b[j].to && b[j].from < a[i].to) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 /* Sleeping actors wake up when another one takes a step that conflicts with theirs. */
 static void wake(struct actor chosen)
 {
-    uint64_t update = HEAD(K_UPDATE, 0, 0);
-    uint64_t first = chosen.pending ? (pal_pending_first(chosen.pending) & ~HEAD(31, 0, 0)) | update : chosen.thread->first;
-    uint64_t from, to, other_from, other_to;
-    int how = touches(first, &from, &to);
-    if (!how) {
-        return;
-    }
+    struct span mine[MAX_SPANS], theirs[MAX_SPANS];
+    int count = spans(chosen, mine);
     for (int i = 0; i < pal.thread_count; i++) {
         struct thread *thread = pal.threads[i];
-        if (thread->asleep) {
-            int other = touches(thread->first, &other_from, &other_to);
-            if (how + other > 2 && other && from < other_to && other_from < to) {
-                thread->asleep = 0;
-            }
+        if (thread->asleep && conflict(mine, count, theirs, spans((struct actor){thread, 0}, theirs))) {
+            thread->asleep = 0;
         }
-        uint64_t count = thread->pending ? pal_updates(thread) : 0;
-        for (uint64_t j = 0; j < count; j++) {
+        uint64_t updates = thread->pending ? pal_updates(thread) : 0;
+        for (uint64_t j = 0; j < updates; j++) {
             uint32_t store = pal_update_at(thread, j);
             uint32_t *asleep = pal_pending_asleep(store);
-            touches((pal_pending_first(store) & ~HEAD(31, 0, 0)) | update, &other_from, &other_to);
-            if (*asleep && from < other_to && other_from < to) {
+            if (*asleep && conflict(mine, count, theirs, spans((struct actor){thread, store}, theirs))) {
                 *asleep = 0;
             }
         }
@@ -630,9 +659,9 @@ __attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, cons
         pal_ready(self, 0);
         pal_log(HEAD(K_ENDED, O_PLAIN, 0), self->tag | F_PENDING);
     }
+    /* Above are the registers that the caller has saved, and its return address. */
+    self->frame = stack + 7;
     if (pal.buffers) {
-        /* Above are the registers that the caller has saved, and its return address. */
-        self->frame = stack + 7;
         self->drains = pal_drains(first);
         if (self->drains && self->pending && pal.command.flags & EXPLORE) {
             pal_ready(self, 0);

@@ -6,7 +6,15 @@
  *
  * The state of a thread is its stack and its registers. All memory that others can see is written through the
  * runtime, and such a write counts as a change. Writes to its own stack are part of the state. They also
- * count as changes once another thread has touched that stack. */
+ * count as changes if another thread touches the same words, in any execution of the search. If that is found out
+ * only later, the search starts again. The words of a stack that are ever shared are few, so this ends. Two kinds
+ * of writes change nothing:
+ *   - a compare-and-swap that fails. The value that it stores as the expected one is on the stack of the
+ *     thread, or counts as a change;
+ *   - a locked instruction that writes the value that is there already, as when a thread tries to take a lock
+ *     that is taken. Without such an iteration, memory and the state of the thread are the same. So all that
+ *     happens afterwards can happen in an execution without it as well.
+ */
 
 #include "palisade.h"
 
@@ -34,21 +42,82 @@ int pal_is_on_stack(const struct thread *thread, uint64_t address)
     return address < (uint64_t)thread->stack_end && address >= (uint64_t)thread->stack_low;
 }
 
-/* If a thread touches the stack of another one, that stack is no longer private. */
-static void note_sharing(const struct thread *self, uint64_t address)
+/* Whether a set of words contains one. */
+static int contains(const uint64_t *set, uint64_t word)
 {
+    for (uint64_t at = word * 0x9e3779b97f4a7c15ull >> 50;; at = (at + 1) % MAX_SHARED) {
+        if (!set[at] || set[at] == word) {
+            return set[at] == word;
+        }
+    }
+}
+
+/* Adds a word to a set. Returns whether there was room. */
+static int add(uint64_t *set, uint32_t *count, uint64_t word)
+{
+    uint64_t at = word * 0x9e3779b97f4a7c15ull >> 50;
+    while (set[at] && set[at] != word) {
+        at = (at + 1) % MAX_SHARED;
+    }
+    if (!set[at]) {
+        if (*count >= MAX_SHARED / 2) {
+            return 0;
+        }
+        set[at] = word;
+        ++*count;
+    }
+    return 1;
+}
+
+enum { WORD = 8 };
+
+static uint64_t first_word(uint64_t first)
+{
+    return (first & ADDRESS_BITS) / WORD;
+}
+
+static uint64_t last_word(uint64_t first)
+{
+    uint64_t size = first >> 48 & 0xff;
+    return ((first & ADDRESS_BITS) + (size ? size : 1) - 1) / WORD;
+}
+
+/* If a thread touches words of another one's stack, they are no longer private. */
+static void note_sharing(const struct thread *self, uint64_t first)
+{
+    struct shared *shared = pal.shared;
     for (int i = 0; i < pal.thread_count; i++) {
-        struct thread *thread = pal.threads[i];
-        struct shared *shared = pal.shared;
-        if (thread != self && pal_is_on_stack(thread, address) && !shared->shares_stack[thread->number]) {
-            shared->shares_stack[thread->number] = 1;
-            if (shared->trusts_stack[thread->number]) {
+        const struct thread *thread = pal.threads[i];
+        if (thread == self || !pal_is_on_stack(thread, first & ADDRESS_BITS)) {
+            continue;
+        }
+        for (uint64_t word = first_word(first); word <= last_word(first); word++) {
+            if (contains(shared->shared_words, word)) {
+                continue;
+            }
+            add(shared->shared_words, &shared->shared_count, word);
+            if (contains(shared->private_words, word)) {
                 /* An iteration that did not count as a change would count now. The search has to start
                  * again. */
                 pal_note(N_SHARED_STACK, 0);
             }
         }
     }
+}
+
+/* Whether a write of a thread to its own stack is private. If it is, that is remembered. */
+static int is_private(uint64_t first)
+{
+    struct shared *shared = pal.shared;
+    for (uint64_t word = first_word(first); word <= last_word(first); word++) {
+        if (shared->shared_count >= MAX_SHARED / 2 || contains(shared->shared_words, word)) {
+            return 0;
+        }
+        if (!add(shared->private_words, &shared->private_count, word)) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 /* Records whether the thread has changed anything since it was last chosen, according to its log records.
@@ -63,19 +132,23 @@ void pal_note_writes(struct thread *self)
         if (record[1] & F_PENDING || kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE || kind == K_FENCE) {
             continue;
         }
-        if ((kind == K_STORE || kind == K_LOCKED) && pal_is_on_stack(self, record[0] & ADDRESS_BITS) && !shared->shares_stack[self->number]) {
-            shared->trusts_stack[self->number] = 1;
+        if ((kind == K_STORE || kind == K_LOCKED) && pal_is_on_stack(self, record[0] & ADDRESS_BITS) && is_private(record[0])) {
+            continue;
+        }
+        if (kind == K_LOCKED && self->silent) {
+            self->silent--;
             continue;
         }
         self->has_written = 1;
     }
     self->log_mark = at;
+    self->silent = 0;
 }
 
 int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack)
 {
     if (KIND_OF(first) <= K_LOCKED_LOAD) {
-        note_sharing(self, first & ADDRESS_BITS);
+        note_sharing(self, first);
     }
     pal_note_writes(self);
     if (self->has_written || self->look_count == MAX_LOOKS) {

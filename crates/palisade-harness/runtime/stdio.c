@@ -213,7 +213,7 @@ static int print_to(char *to, size_t most, const char *format, va_list list, uin
     }
     size_t size = (size_t)length + 1;
     if (size > sizeof small) {
-        text = malloc(size);
+        text = pal_allocate(size, 0);
         if (!text) {
             errno = ENOMEM;
             return -1;
@@ -228,7 +228,7 @@ static int print_to(char *to, size_t most, const char *format, va_list list, uin
         put(to, text, size, place);
     }
     if (text != small) {
-        free(text);
+        pal_release(text);
     }
     return length;
 }
@@ -310,13 +310,13 @@ EXPORT size_t fwrite(const void *from, size_t size, size_t count, FILE *stream)
 /* What is read goes to a copy first. */
 
 #define THROUGH_COPY(type, to, room, call, written) ({ \
-    char *copy = is_private(to) ? NULL : malloc(room); \
+    char *copy = is_private(to) ? NULL : pal_allocate(room, 0); \
     char *into = copy ? copy : (char *)(to); \
     type result = call; \
     size_t bytes_written = written; \
     if (copy) { \
         put((char *)(to), copy, bytes_written, CALLER); \
-        free(copy); \
+        pal_release(copy); \
     } else { \
         pal_accesses(to, bytes_written, 1, CALLER); \
     } \
@@ -456,7 +456,7 @@ static void merge_sort(char *items, char *spare, size_t count, size_t size, comp
 static int sort_copy(void *base, size_t count, size_t size, compare_fn *compare, void *argument, uint64_t place)
 {
     size_t bytes;
-    char *items = __builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 4 ? NULL : malloc(2 * bytes + 1);
+    char *items = __builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 4 ? NULL : pal_allocate(2 * bytes + 1, 0);
     if (!items) {
         return 0;
     }
@@ -469,7 +469,7 @@ static int sort_copy(void *base, size_t count, size_t size, compare_fn *compare,
     } else {
         put(base, items, bytes, place);
     }
-    free(items);
+    pal_release(items);
     return 1;
 }
 

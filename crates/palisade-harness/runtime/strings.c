@@ -399,14 +399,14 @@ EXPORT char *strtok_r(char *text, const char *set, char **rest)
 EXPORT char *strdup(const char *text)
 {
     size_t size = length(text, SIZE_MAX, CALLER) + 1;
-    char *made = malloc(size);
+    char *made = pal_allocate(size, CALLER);
     return made ? (copy_string(made, text, size, CALLER), made[size - 1] = 0, made) : NULL;
 }
 
 EXPORT char *strndup(const char *text, size_t most)
 {
     size_t size = length(text, most, CALLER);
-    char *made = malloc(size + 1);
+    char *made = pal_allocate(size + 1, CALLER);
     if (made) {
         copy_string(made, text, size, CALLER);
         made[size] = 0;

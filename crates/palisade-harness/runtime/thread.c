@@ -139,7 +139,7 @@ static void destroy_locals(struct thread *thread)
         struct cleanup *cleanup = thread->cleanups;
         thread->cleanups = cleanup->next;
         cleanup->call(cleanup->argument);
-        free(cleanup);
+        pal_release(cleanup);
     }
     for (int round = 0, again = 1; again && round < DESTRUCTOR_ROUNDS; round++) {
         again = 0;
@@ -397,7 +397,7 @@ EXPORT int pthread_cancel(pthread_t pthread)
 EXPORT int __cxa_thread_atexit_impl(void (*call)(void *), void *argument, void *library)
 {
     (void)library;
-    struct cleanup *cleanup = malloc(sizeof *cleanup);
+    struct cleanup *cleanup = pal_allocate(sizeof *cleanup, 0);
     if (!cleanup) {
         return -1;
     }

@@ -10,7 +10,9 @@
 
 static void log_chosen(const void *object, uint64_t head, uint64_t place)
 {
-    pal_log(((uint64_t)object & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
+    uint64_t first = ((uint64_t)object & ADDRESS_BITS) | head, second = place | pal.self->tag | F_CHOSEN;
+    pal_check_access(first, second);
+    pal_log(first, second);
 }
 
 /* Condition variables. A signal leaves a ticket that any thread waiting at that time may take. So the

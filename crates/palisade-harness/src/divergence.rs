@@ -112,6 +112,7 @@ fn describe(record: &Record) -> String {
         RecordKind::Fence | RecordKind::StoreFence => "execute a fence".to_owned(),
         RecordKind::Start => "start a thread".to_owned(),
         RecordKind::Join => format!("join thread {}", record.address),
+        RecordKind::Free => format!("free the memory at {:#x}", record.address),
         RecordKind::Ended => "end".to_owned(),
         RecordKind::Exit => format!("end the program with exit code {}", record.address),
         _ => "continue after a pause or at its start".to_owned(),

@@ -3,6 +3,7 @@
 use crate::buffers::Buffers;
 use crate::divergence::{Stray, StrayReason};
 use crate::log::{Order, Record, RecordKind};
+use crate::misuse::Misuse;
 use crate::process::Output;
 use crate::races::{Race, Races};
 use crate::schedule::{Actor, Turns};
@@ -244,6 +245,7 @@ pub struct Recorder<'a> {
     started: Vec<u16>,
     unfollowed: BTreeSet<(Unfollowed, u64)>,
     left: Vec<LeftThread>,
+    misuse: Misuse,
     diverged: Option<Stray>,
     steps: u64,
     accesses: u64,
@@ -278,6 +280,8 @@ pub struct Execution {
     pub unfollowed: BTreeSet<(Unfollowed, u64)>,
     /// Threads that were left at the end.
     pub left: Vec<LeftThread>,
+    /// What the runtime reports about an error in the use of memory.
+    pub misuse: Misuse,
     /// The first point at which the given turns could not be taken.
     pub diverged: Option<Stray>,
     /// The number of memory accesses.
@@ -319,6 +323,7 @@ impl<'a> Recorder<'a> {
             started: Vec::new(),
             unfollowed: BTreeSet::new(),
             left: Vec::new(),
+            misuse: Misuse::default(),
             diverged: None,
             steps: 0,
             accesses: 0,
@@ -358,7 +363,7 @@ impl<'a> Recorder<'a> {
             self.batch.clear();
         }
         self.races.take(record);
-        if record.place != 0 && record.kind != RecordKind::Free {
+        if record.place != 0 && (record.kind != RecordKind::Free || record.is_chosen()) {
             match self.last.get_mut(usize::from(record.thread)) {
                 Some(last) => *last = record.place,
                 None => self.first_place(record),
@@ -433,7 +438,7 @@ impl<'a> Recorder<'a> {
                 push(self.places, Action::Start(other));
             }
             RecordKind::Join => push(self.places, Action::Join(other)),
-            RecordKind::Free => {
+            RecordKind::Free if !record.is_chosen() => {
                 let (address, size) = (record.address, record.place);
                 self.batch.push(Event {
                     process,
@@ -474,6 +479,7 @@ impl<'a> Recorder<'a> {
                 };
                 self.left.push(LeftThread { thread: record.thread, how, place: record.place });
             }
+            RecordKind::Misuse => self.misuse.take(record),
             RecordKind::Exit => self.exit = Some(record.thread),
             _ => {}
         }
@@ -506,6 +512,7 @@ impl<'a> Recorder<'a> {
             started: self.started,
             unfollowed: self.unfollowed,
             left: self.left,
+            misuse: self.misuse,
             diverged: self.diverged,
             accesses: self.accesses,
             events: if has_buffers { self.events } else { monitor.events() },
@@ -583,8 +590,11 @@ impl Execution {
             Reason::Stalled => {
                 let text = message();
                 let call = text.split_whitespace().next().and_then(|word| word.parse().ok());
-                let thread =
-                    self.turns.as_ref().and_then(|turns| turns.turns.last()).map_or(0, |turn| turn.actor.thread);
+                let thread = self
+                    .turns
+                    .as_ref()
+                    .and_then(|turns| turns.turns.last())
+                    .map_or(0, |turn| turn.actor.thread);
                 return Some(Failure::Stalled { call, place: place(thread) });
             }
             Reason::Time => return Some(Failure::Late),
@@ -596,6 +606,7 @@ impl Execution {
                 let threads = self.left.iter().any(spins).then(|| self.left.clone());
                 return threads.map(|threads| Failure::Spins { threads });
             }
+            Reason::Misuse => return Some(Failure::Misuse(self.misuse.clone())),
             Reason::Livelock => return Some(Failure::Livelock { threads: self.left.clone() }),
             Reason::None => {}
         }
@@ -655,6 +666,8 @@ pub enum Failure {
         /// The threads that have not ended.
         threads: Vec<LeftThread>,
     },
+    /// It used memory that was freed, or that is not part of a block or frame.
+    Misuse(Misuse),
     /// It took more steps than were allowed.
     Endless,
     /// It produced no events for a while.
@@ -699,6 +712,7 @@ impl Failure {
             Failure::ExitCode { .. } => "exit-code",
             Failure::Deadlock { .. } | Failure::Spins { .. } => "deadlock",
             Failure::Livelock { .. } => "livelock",
+            Failure::Misuse(misuse) => misuse.name(),
             Failure::Endless => "step-limit",
             Failure::Stalled { call: Some(_), .. } => "blocked",
             Failure::Stalled { .. } => "stalled",

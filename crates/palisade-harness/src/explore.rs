@@ -113,7 +113,15 @@ impl Session {
             }
         };
         let Runner {
-            session, last, runs, is_lost: lost, begins_again, is_late: late, difference, processes, ..
+            session,
+            last,
+            runs,
+            is_lost: lost,
+            begins_again,
+            is_late: late,
+            difference,
+            processes,
+            ..
         } = runner;
         let broken = (broken || difference.is_some()) && !lost;
         if let Some(divergence) = difference.or(divergence).filter(|_| broken && !begins_again) {
@@ -171,7 +179,7 @@ impl Executions for Runner<'_> {
         self.since = Some(Instant::now());
         let recording = self.run_once(request);
         let ended = self.last.as_ref().is_some_and(|(_, execution)| {
-            matches!(execution.end.reason, Reason::None | Reason::Deadlock | Reason::Spun)
+            matches!(execution.end.reason, Reason::None | Reason::Deadlock | Reason::Spun | Reason::Misuse)
         });
         if self.is_compared || self.is_lost || self.begins_again || !ended {
             self.is_compared = true;
@@ -238,7 +246,9 @@ impl Runner<'_> {
             return recording;
         };
         match execution.end.reason {
-            Reason::None => (0..self.processes.len()).for_each(|process| recording.ends(process)),
+            Reason::None | Reason::Misuse => {
+                (0..self.processes.len()).for_each(|process| recording.ends(process))
+            }
             // Waiting threads are known to wait. The search excluded the threads that could have continued.
             Reason::Deadlock | Reason::Spun | Reason::Turns | Reason::Steps => {}
             Reason::Stalled

@@ -35,6 +35,7 @@ pub mod functions;
 pub mod link;
 pub mod log;
 pub mod mark;
+pub mod misuse;
 pub mod process;
 pub mod races;
 pub mod runtime;

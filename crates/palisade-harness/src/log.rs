@@ -56,7 +56,8 @@ pub enum RecordKind {
     Start,
     /// Has waited for the thread whose number is in the address.
     Join,
-    /// Memory is freed. The size is in the field that holds the return address in other records.
+    /// Memory is freed. The size is in the field that holds the return address in other records, except with
+    /// [`CHOSEN`] and not with [`PENDING`], and in the announcement of the step: these name the call.
     Free,
     /// A step without any effect on memory: sleeping, yielding, the end of a wait.
     Pause,
@@ -76,10 +77,12 @@ pub enum RecordKind {
     /// A pending store of the thread reaches memory. The other fields are those of the store. Stores of the same
     /// thread to the same address reach memory in order.
     Update,
+    /// Memory is used in a way that is an error. The size says what it is about: see [`crate::misuse`].
+    Misuse,
 }
 
 impl RecordKind {
-    const ALL: [RecordKind; 17] = [
+    const ALL: [RecordKind; 18] = [
         RecordKind::Load,
         RecordKind::Store,
         RecordKind::Locked,
@@ -97,6 +100,7 @@ impl RecordKind {
         RecordKind::Text,
         RecordKind::End,
         RecordKind::Update,
+        RecordKind::Misuse,
     ];
 }
 

@@ -170,7 +170,7 @@ impl Races {
                 let clock = self.thread(record.address as u16).clock.clone();
                 join(&mut self.thread(record.thread).clock, &clock);
             }
-            RecordKind::Free => self.forget(record.address, record.place),
+            RecordKind::Free if !record.is_chosen() => self.forget(record.address, record.place),
             RecordKind::Update => {
                 if let Some((_, store)) = self.buffers.update(record) {
                     self.release(record, store.with);

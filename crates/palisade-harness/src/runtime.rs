@@ -26,6 +26,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("limits.c", include_str!("../runtime/limits.c")),
     ("lock.c", include_str!("../runtime/lock.c")),
     ("memory.c", include_str!("../runtime/memory.c")),
+    ("misuse.c", include_str!("../runtime/misuse.c")),
     ("random.c", include_str!("../runtime/random.c")),
     ("reap.c", include_str!("../runtime/reap.c")),
     ("schedule.c", include_str!("../runtime/schedule.c")),

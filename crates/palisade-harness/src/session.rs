@@ -164,8 +164,14 @@ pub struct NamedFailure {
 impl NamedFailure {
     /// Whether this is the same failure, whatever the program printed.
     pub fn is_same(&self, other: &NamedFailure) -> bool {
-        let NamedFailure { name, message, places, is_inconclusive, output: _, is_excluded_without_buffers: _ } =
-            self;
+        let NamedFailure {
+            name,
+            message,
+            places,
+            is_inconclusive,
+            output: _,
+            is_excluded_without_buffers: _,
+        } = self;
         (name, message, places, is_inconclusive)
             == (&other.name, &other.message, &other.places, &other.is_inconclusive)
     }
@@ -304,7 +310,8 @@ impl Session {
         // Places are identified by their addresses, so all processes must have the same modules.
         let modules = &hello.modules;
         let another = || {
-            let worker = Worker::start(program, options.model, options.interlocked, allowance, options.room()).ok()?;
+            let worker =
+                Worker::start(program, options.model, options.interlocked, allowance, options.room()).ok()?;
             (worker.server.hello.modules == *modules).then_some(worker)
         };
         let count = (options.schedules - counted).min(u64::MAX - options.seed);
@@ -640,6 +647,10 @@ fn name_failure(
                 [one] => format!("livelock: thread {one} repeats the same steps forever"),
                 several => format!("livelock: threads {} repeat the same steps forever", several.join(", ")),
             }
+        }
+        Failure::Misuse(misuse) => {
+            places.extend(misuse.places(number, |place| symbols.name(place)));
+            misuse.message(number)
         }
         Failure::Endless => "the execution was ended at its step limit".to_owned(),
         Failure::Stalled { call: Some(call), place } => {

@@ -6,6 +6,8 @@
 //! - Operations on locks and similar objects write the object.
 //! - The end of a thread is an address of its own, which joining reads.
 //! - `exit` touches everything.
+//! - `free` writes the whole block. A store to it that is still pending in the same thread's buffer conflicts with it
+//!   like any other, although the order of these two does not matter.
 //! - Starting a thread, pausing, and fences touch nothing.
 //!
 //! *Store buffers.* A buffer is a process: one per thread under TSO, one per thread and address under PSO. A store
@@ -225,7 +227,10 @@ impl<'a> Steps<'a> {
     fn also_will(&mut self, process: usize, record: &Record) {
         let is_buffered = record.kind == RecordKind::Store && self.processes.model != Model::Sc;
         if !is_buffered {
-            let touches = self.footprint(record).touches;
+            let touches = match record.kind {
+                RecordKind::Free => Footprint::one(record.address, record.place.max(1), Mode::Write).touches,
+                _ => self.footprint(record).touches,
+            };
             at(&mut self.announced, process).footprint.touches.extend(touches);
             self.say(process);
         }
@@ -272,7 +277,10 @@ impl<'a> Steps<'a> {
         if self.processes.model == Model::Pso {
             let (fenced, rest) = since.stores.split_at(since.fenced);
             let before = fenced.iter().chain(rest.iter().filter(|store| store.overlaps(address, size)));
-            add_latest(&mut after, before.map(|store| store.step).filter(|before| before.process != step.process));
+            add_latest(
+                &mut after,
+                before.map(|store| store.step).filter(|before| before.process != step.process),
+            );
         }
         since.stores.push(OwnStore { address, size, step });
         let footprint = Footprint { after, ..Footprint::one(address, size, Mode::Write) };
@@ -356,7 +364,8 @@ impl<'a> Steps<'a> {
     /// What a load touches: ranges with the same newest store of its own thread.
     fn load(&mut self, thread: u16, address: u64, size: u64) -> Footprint {
         let own = &at(&mut self.since, usize::from(thread)).stores;
-        let newest = |byte: u64| own.iter().rev().find(|store| store.overlaps(byte, 1)).map(|store| store.step);
+        let newest =
+            |byte: u64| own.iter().rev().find(|store| store.overlaps(byte, 1)).map(|store| store.step);
         if !own.iter().any(|store| store.overlaps(address, size)) {
             return Footprint::one(address, size, Mode::Read);
         }

@@ -84,9 +84,11 @@ pub enum Reason {
     Stopped,
     /// The same steps repeat forever.
     Livelock,
+    /// Memory was used in a way that is an error.
+    Misuse,
 }
 
-const REASONS: [Reason; 11] = [
+const REASONS: [Reason; 12] = [
     Reason::None,
     Reason::Deadlock,
     Reason::Steps,
@@ -98,6 +100,7 @@ const REASONS: [Reason; 11] = [
     Reason::Spun,
     Reason::Stopped,
     Reason::Livelock,
+    Reason::Misuse,
 ];
 
 /// The maximum length of a text. Anything longer means that the log is broken.

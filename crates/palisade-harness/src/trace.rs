@@ -21,6 +21,7 @@
 
 use crate::buffers::Buffers;
 use crate::log::{Order, Record, RecordKind};
+use crate::misuse::{self, MisuseKind};
 use palisade_memory::Model;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -101,6 +102,12 @@ pub struct Trace {
     words: FxHashMap<u64, Vec<Piece>>,
     /// For each thread, the event that started it.
     started: FxHashMap<u16, Node>,
+    /// Blocks that were freed: address, size, and the event.
+    freed: Vec<(u64, u64, Node)>,
+    /// The thread whose frame is used after it was left.
+    left: Option<u16>,
+    /// Whether the access that is an error is a store that was executed before.
+    is_update: bool,
     moment: u32,
     has_reordered: bool,
     is_too_long: bool,
@@ -162,6 +169,8 @@ impl Trace {
                     self.edges.push((last, node));
                 }
             }
+            RecordKind::Free if !record.is_chosen() => self.free(record),
+            RecordKind::Misuse => self.misuse(record),
             _ => {}
         }
     }
@@ -180,6 +189,61 @@ impl Trace {
         }
         self.threads[thread].push(node);
         node
+    }
+
+    /// Memory is freed: not by a store, so it takes effect at once. It comes after all accesses to it so far.
+    fn free(&mut self, record: &Record) {
+        let node = self.event(record, EventKind::Load);
+        let (from, to) = (record.address, record.address + record.place);
+        let before =
+            |piece: &Piece| piece.readers.iter().copied().chain([piece.write]).collect::<Vec<Node>>();
+        let words = from / 8..to.div_ceil(8);
+        let known: Vec<Node> = if words.end - words.start < self.words.len() as u64 {
+            words.filter_map(|word| self.words.get(&word)).flatten().flat_map(before).collect()
+        } else {
+            let inside = self.words.iter().filter(|(word, _)| words.contains(word));
+            inside.flat_map(|(_, pieces)| pieces).flat_map(before).collect()
+        };
+        self.edges.extend(known.into_iter().filter(|&other| other != NO_NODE).map(|other| (other, node)));
+        self.freed.push((from, to - from, node));
+    }
+
+    /// Memory is used after it was freed, or after its frame was left. The access is not in the log.
+    fn misuse(&mut self, record: &Record) {
+        match misuse::kind(record) {
+            Some(MisuseKind::UseAfterFree | MisuseKind::DoubleFree) => {
+                let is_in = |&&(from, size, _): &&(u64, u64, Node)| {
+                    (from..from + size.max(1)).contains(&record.address)
+                };
+                if let Some(&(_, _, free)) = self.freed.iter().rev().find(is_in) {
+                    let access = self.misuser(record);
+                    self.edges.push((free, access));
+                }
+            }
+            Some(MisuseKind::StackUseAfterReturn) => {
+                let owner = self.left.and_then(|owner| self.threads.get(usize::from(owner)));
+                if let Some(&last) = owner.and_then(|own| own.last()) {
+                    let access = self.misuser(record);
+                    self.edges.push((last, access));
+                }
+            }
+            Some(MisuseKind::InvalidFree | MisuseKind::HeapOverflow) => {}
+            None => {
+                self.left = misuse::owner(record).or(self.left);
+                self.is_update |= misuse::is_update(record);
+            }
+        }
+    }
+
+    /// The event of an access that is an error: a store that is pending, or else a new one.
+    fn misuser(&mut self, record: &Record) -> Node {
+        let pending = self.buffers.of_mut(record.thread);
+        let store =
+            pending.iter().find(|store| store.overlaps(record.address, 1)).map(|store| store.with.node);
+        match store.filter(|_| self.is_update) {
+            Some(node) => node,
+            None => self.event(record, EventKind::Load),
+        }
     }
 
     /// A load, from the thread's own pending stores as far as they have the bytes, and from memory.
@@ -220,7 +284,8 @@ impl Trace {
         let edges = &mut self.edges;
         pieces(&mut self.words, address, size, |piece| {
             let before = piece.readers.drain(..).chain([piece.write]);
-            edges.extend(before.filter(|&other| other != NO_NODE && other != node).map(|other| (other, node)));
+            edges
+                .extend(before.filter(|&other| other != NO_NODE && other != node).map(|other| (other, node)));
             piece.write = node;
         });
     }
@@ -260,7 +325,8 @@ impl Trace {
                 && event(from).kind == EventKind::Store
                 && event(to).kind == EventKind::Load
         };
-        let mut edges: Vec<(Node, Node)> = self.edges.iter().copied().filter(|edge| !forwards(edge)).collect();
+        let mut edges: Vec<(Node, Node)> =
+            self.edges.iter().copied().filter(|edge| !forwards(edge)).collect();
         for own in &self.threads {
             // The last event that later loads come after, and the last that later stores come after.
             let (mut load, mut store) = (NO_NODE, NO_NODE);

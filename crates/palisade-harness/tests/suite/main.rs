@@ -13,6 +13,7 @@ mod external {
     mod library;
     mod linked;
     mod literature;
+    mod memory;
     mod repeats;
     mod rust;
     mod schedules;

@@ -1,0 +1,177 @@
+/* Accesses to memory that must not be accessed, and memory that must not be freed.
+ *
+ * An access is checked when it happens, which is when its thread has been chosen:
+ *   - on the heap, by the shadow of its bytes (heap.c);
+ *   - on stacks, by comparing its address with the end of the frames that the owner of the stack has not left.
+ *     Memory below that belongs to no function. The owner may have entered other functions since; what is in
+ *     their frames looks valid.
+ *
+ * The execution ends with the error, as with a failed assertion.
+ *
+ * A pending store was checked when its thread executed it. If its memory was freed by the same thread since, the
+ * order of the program is kept: whoever gets that memory next can do so only after steps of that thread that come
+ * after the store. If another thread has freed it, nothing has ordered the store before that, and on a machine with
+ * such buffers it changes memory that may be in use for something else. So it is an error when it reaches memory.
+ * The same holds for frames of stacks. */
+
+#include "palisade.h"
+
+/* The first byte of a range that must not be accessed, or 0. */
+static uint64_t first_bad(uint64_t address, uint64_t size)
+{
+    for (uint64_t at = address, to = address + size; at < to;) {
+        uint64_t in_granule = at % GRANULE, allowed = *SHADOW_OF(at);
+        allowed = allowed <= GRANULE ? allowed : 0;
+        if (in_granule >= allowed) {
+            return at;
+        }
+        if (allowed < GRANULE && at - in_granule + allowed < to) {
+            return at - in_granule + allowed;
+        }
+        at += GRANULE - in_granule;
+    }
+    return 0;
+}
+
+/* The block whose header is the last one at or before an address. There may be none, at the start of a heap. */
+static const struct block *block_before(uint64_t address)
+{
+    uint64_t start = address >= LARGE_ARENAS ? address & ~(LARGE_ARENA_BYTES - 1) : address & ~(ARENA_BYTES - 1);
+    for (uint64_t at = address & ~(uint64_t)(GRANULE - 1); at >= start; at -= GRANULE) {
+        if (*SHADOW_OF(at) >= S_LIVE_HEADER) {
+            return (const struct block *)(at + GRANULE) - 1;
+        }
+    }
+    return NULL;
+}
+
+/* The block to which a bad address belongs: the one that it is in, or else the nearest one. */
+static const struct block *block_near(uint64_t address)
+{
+    const struct block *before = block_before(address), *after = NULL;
+    for (uint64_t at = address & ~(uint64_t)(GRANULE - 1), i = 0; i < sizeof(struct block) / GRANULE && !after; i++, at += GRANULE) {
+        if (pal_is_heap(at) && *SHADOW_OF(at) >= S_LIVE_HEADER) {
+            after = (const struct block *)(at + GRANULE) - 1;
+        }
+    }
+    if (!before || !after || before == after) {
+        return after ? after : before;
+    }
+    uint64_t end = (uint64_t)(before + 1) + before->size;
+    return address < end || address - end < (uint64_t)(after + 1) - address ? before : after;
+}
+
+static void say(enum misuse what, uint64_t number, uint64_t second)
+{
+    pal_log((number & ADDRESS_BITS) | HEAD(K_MISUSE, O_PLAIN, what), second & (ADDRESS_BITS | 0xfffull << 48));
+}
+
+static const char *const names[] = {"", "use after free", "double free", "invalid free", "heap overflow", "stack use after return"};
+
+static __attribute__((noreturn)) void misused(enum misuse what, const struct block *block, uint64_t address, uint64_t first, uint64_t second)
+{
+    if (pal.is_served) {
+        enum kind kind = KIND_OF(first);
+        int writes = kind == K_STORE || kind == K_LOCKED || kind == K_UPDATE;
+        if (kind != K_FREE) {
+            say(M_ACCESS, (first >> 48 & 0xff) | (uint64_t)writes << 8 | (uint64_t)(kind == K_UPDATE) << 9, second);
+        }
+        say(what, address, second);
+        if (block) {
+            say(M_SIZE, block->size, 0);
+            say(M_START, (uint64_t)(block + 1), 0);
+            say(M_MADE, 0, block->made_at);
+            if (block->freed_at) {
+                say(M_FREED, 0, block->freed_at);
+            }
+        }
+    }
+    pal_stop(R_MISUSE, pal.is_served ? "" : names[what]);
+}
+
+/* An access to the heap. */
+void pal_check_heap(uint64_t first, uint64_t second)
+{
+    uint64_t address = first & ADDRESS_BITS, size = first >> 48 & 0xff;
+    if (unlikely(!pal_is_heap(address) || !pal_is_heap(address + size - 1))) {
+        return; /* It crashes. */
+    }
+    if (likely(*SHADOW_OF(address) == GRANULE && address % GRANULE + size <= GRANULE)) {
+        return;
+    }
+    uint64_t bad = first_bad(address, size);
+    if (bad) {
+        const struct block *block = block_near(bad);
+        int is_freed = *SHADOW_OF(bad) == S_FREED;
+        misused(is_freed ? M_AFTER_FREE : M_OVERFLOW, block, bad, first, second);
+    }
+}
+
+/* The end of the frames that a thread has not left, at an address of its stack; 0 if that is not known, because the
+ * thread runs on another stack or has not started. */
+static uint64_t frames_of(const struct thread *owner)
+{
+    return pal_is_on_stack(owner, (uint64_t)owner->frame) ? (uint64_t)owner->frame : 0;
+}
+
+static const struct thread *owner_of(uint64_t address)
+{
+    uint64_t number = (address - STACKS) / STACK_RANGE;
+    for (int i = 0; i < pal.thread_count; i++) {
+        const struct thread *thread = pal.threads[i];
+        if (thread->number == number) {
+            return thread->stack_size && pal_is_on_stack(thread, address) ? thread : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* An access to a stack by a thread whose own frames begin at `frame`. */
+void pal_check_stack(uint64_t first, uint64_t second, const void *frame)
+{
+    uint64_t address = first & ADDRESS_BITS;
+    const struct thread *owner = owner_of(address);
+    if (!owner) {
+        return;
+    }
+    int is_own = owner == pal.self;
+    uint64_t live = is_own ? (pal_is_on_stack(owner, (uint64_t)frame) ? (uint64_t)frame : 0) : frames_of(owner);
+    if (owner->finished || address < live) {
+        say(M_OWNER, owner->finished, owner->tag);
+        misused(M_AFTER_RETURN, NULL, address, first, second);
+    }
+}
+
+/* A store of `owner` reaches memory. */
+void pal_check_update(const struct thread *owner, uint64_t first, uint64_t second)
+{
+    uint64_t address = first & ADDRESS_BITS, size = first >> 48 & 0xff;
+    if (pal_is_heap(address)) {
+        uint64_t bad = first_bad(address, size);
+        const struct block *block = bad && *SHADOW_OF(bad) == S_FREED ? block_near(bad) : NULL;
+        if (block && (block->freed_at & ~ADDRESS_BITS) != owner->tag) {
+            misused(M_AFTER_FREE, block, bad, first, second);
+        }
+    } else if (address - STACKS < STACK_RANGE * MAX_THREADS) {
+        const struct thread *of = owner_of(address);
+        if (of && of != owner && (of->finished || address < frames_of(of))) {
+            say(M_OWNER, of->finished, of->tag);
+            misused(M_AFTER_RETURN, NULL, address, first, second);
+        }
+    }
+}
+
+/* The program is about to free an address. */
+void pal_check_free(uint64_t address, uint64_t place)
+{
+    uint64_t first = HEAD(K_FREE, O_PLAIN, 0), second = place | pal.self->tag;
+    int state = address % GRANULE == 0 && pal_is_heap(address) ? *(SHADOW_OF(address) - 1) : 0;
+    if (state == S_FREED_HEADER) {
+        misused(M_DOUBLE_FREE, (const struct block *)address - 1, address, first, second);
+    }
+    if (state != S_LIVE_HEADER) {
+        const struct block *block = pal_is_heap(address) ? block_before(address) : NULL;
+        int is_inside = block && address - (uint64_t)(block + 1) < block->size;
+        misused(M_INVALID_FREE, is_inside ? block : NULL, address, first, second);
+    }
+}

@@ -1,0 +1,146 @@
+//! Errors in the use of memory: freed blocks, frames that were left, and what is outside of blocks.
+
+use crate::common::{compile_with, failures, programs, random, start};
+use palisade_harness::process::{Program, Scheduling};
+use palisade_harness::session::{Findings, Options};
+use palisade_memory::Model;
+
+struct Built(String);
+
+impl Built {
+    fn new(compiler: &str, source: &str, flags: &[&str]) -> Built {
+        let name = format!("memory-{compiler}-{}-{}", source.replace('.', "-"), flags.join(""));
+        Built(compile_with(compiler, source, &name, flags).display().to_string())
+    }
+
+    fn program(&self, how: &str) -> Program {
+        Program { command: vec![self.0.clone(), how.to_owned()], scheduling: Scheduling::Best }
+    }
+
+    fn random(&self, how: &str, model: Model, schedules: u64) -> Findings {
+        let options = Options { model, steps: 1_000_000, ..random(schedules) };
+        let mut session = start(&self.program(how), &options);
+        session.run(|_| true);
+        assert_eq!(session.findings.lost, None);
+        session.findings
+    }
+
+    fn all(&self, how: &str, model: Model) -> Findings {
+        let mut session = start(&self.program(how), &Options { model, ..random(1) });
+        let searched = session.explore(None, 20_000, |_| true);
+        assert!(searched.complete, "{how} {model:?}: {searched:?} {:?}", session.findings.divergence);
+        session.findings
+    }
+}
+
+const WRONG: [(&str, &str); 10] = [
+    ("reads", "use-after-free"),
+    ("writes", "use-after-free"),
+    ("moves", "use-after-free"),
+    ("double", "double-free"),
+    ("global", "invalid-free"),
+    ("inside", "invalid-free"),
+    ("mutex", "use-after-free"),
+    ("after", "heap-overflow"),
+    ("before", "heap-overflow"),
+    ("alone", "use-after-free"),
+];
+
+const RIGHT: [&str; 5] = ["right-released", "right-frees", "right-taken", "right-mutex", "right-stays"];
+
+#[test]
+fn errors_are_found_in_random_schedules() {
+    for compiler in ["gcc", "clang"] {
+        let built = Built::new(compiler, "memory.c", &[]);
+        for model in [Model::Sc, Model::Tso, Model::Pso] {
+            for (how, expected) in WRONG.iter().chain(&[("leaves", "stack-use-after-return")]) {
+                let findings = built.random(how, model, 300);
+                assert_eq!(failures(&findings), [*expected], "{compiler} {how} {model:?}");
+            }
+            for how in RIGHT {
+                let findings = built.random(how, model, 300);
+                assert_eq!(
+                    failures(&findings),
+                    [""; 0],
+                    "{compiler} {how} {model:?}: {:?}",
+                    findings.failures
+                );
+            }
+            let findings = built.random("right-sizes", model, 1);
+            assert_eq!(failures(&findings), [""; 0], "{compiler} {model:?}: {:?}", findings.failures);
+        }
+    }
+}
+
+#[test]
+fn errors_are_found_in_all_executions() {
+    for compiler in ["gcc", "clang"] {
+        let built = Built::new(compiler, "memory.c", &[]);
+        for model in [Model::Sc, Model::Tso, Model::Pso] {
+            for (how, expected) in WRONG {
+                assert_eq!(failures(&built.all(how, model)), [expected], "{compiler} {how} {model:?}");
+            }
+            for how in RIGHT {
+                let findings = built.all(how, model);
+                assert_eq!(
+                    failures(&findings),
+                    [""; 0],
+                    "{compiler} {how} {model:?}: {:?}",
+                    findings.failures
+                );
+            }
+        }
+    }
+}
+
+/// A store that waits in a buffer while another thread frees the block, which only PSO allows here.
+#[test]
+fn pending_stores_to_freed_blocks() {
+    let built = Built::new("gcc", "memory.c", &[]);
+    for (model, expected) in [(Model::Sc, None), (Model::Tso, None), (Model::Pso, Some("use-after-free"))] {
+        let expected: Vec<&str> = expected.into_iter().collect();
+        let all = built.all("relaxed", model);
+        assert_eq!(failures(&all), expected, "{model:?}");
+        for failure in &all.failures {
+            assert_eq!(failure.possible, Some(Model::Pso), "{failure:?}");
+            assert!(failure.what.message.contains("store buffer"), "{failure:?}");
+        }
+        assert_eq!(failures(&built.random("relaxed", model, 500)), expected, "{model:?}");
+    }
+}
+
+/// The report has the places of the access, of `free`, and of the allocation.
+#[test]
+fn places() {
+    let line = |file: &str, text: &str| {
+        let source = std::fs::read_to_string(programs().join(file)).expect("a test program");
+        let at = source.lines().position(|line| line.contains(text)).expect("the line is there") + 1;
+        format!("{file}:{at}:")
+    };
+    let check = |findings: &Findings, expected: &[(String, &str)]| {
+        let failure = &findings.failures[0].what;
+        assert_eq!(failure.places.len(), expected.len(), "{failure:?}");
+        for ((place, note), (file, says)) in failure.places.iter().zip(expected) {
+            assert!(place.starts_with(file.as_str()) && note.contains(says), "{failure:?}");
+        }
+    };
+    let findings = Built::new("gcc", "memory.c", &[]).random("reads", Model::Tso, 100);
+    let expected = [
+        (line("memory.c", "node->value == 7"), "accesses it here"),
+        (line("memory.c", "free(atomic_load(&shared));"), "freed it here"),
+        (line("memory.c", "malloc(sizeof *node)"), "allocated it here"),
+    ];
+    check(&findings, &expected);
+    for compiler in ["g++", "clang++"] {
+        let built = Built::new(compiler, "memory.cpp", &["-std=c++17"]);
+        let findings = built.random("", Model::Tso, 200);
+        let expected = [
+            (line("memory.cpp", "plain->value++"), "accesses it here"),
+            (line("memory.cpp", "delete plain"), "freed it here"),
+            (line("memory.cpp", "new Derived"), "allocated it here"),
+        ];
+        assert_eq!(failures(&findings), ["use-after-free"], "{compiler}");
+        check(&findings, &expected);
+        assert_eq!(failures(&built.random("right", Model::Tso, 200)), [""; 0], "{compiler}");
+    }
+}
