@@ -574,6 +574,16 @@ EXPORT void abort(void)
     __builtin_unreachable();
 }
 
+void pal_fails(const char *what, uint64_t place)
+{
+    char text[256];
+    int length = snprintf(text, sizeof text, "assertion failed: %s", what);
+    pal_text(T_MESSAGE, text, (size_t)length);
+    pal.shared->crash_place = place - 1;
+    pal.shared->crash_thread = pal.self->number;
+    abort();
+}
+
 EXPORT void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
 {
     char text[1024];

@@ -67,7 +67,7 @@ enum stuck { STUCK_DEADLOCK, STUCK_RUNNING, STUCK_DETACHED, STUCK_NOT_JOINED, ST
 enum text { T_HELLO = 1, T_END = 2, T_MESSAGE = 3 };
 
 /* Why an execution was aborted. */
-enum reason { R_NONE, R_DEADLOCK, R_STEPS, R_STALLED, R_UNSUPPORTED, R_TIME, R_INTERNAL, R_TURNS, R_SPUN, R_STOPPED, R_LIVELOCK, R_MISUSE };
+enum reason { R_NONE, R_DEADLOCK, R_STEPS, R_STALLED, R_UNSUPPORTED, R_TIME, R_INTERNAL, R_TURNS, R_SPUN, R_STOPPED, R_LIVELOCK, R_MISUSE, R_ASSUMED };
 
 /* What is wrong with an access, in the size field of a K_MISUSE record, and what more is known. src/misuse.rs has
  * the same numbers. */

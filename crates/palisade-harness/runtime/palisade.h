@@ -12,6 +12,7 @@
  *   kernel threads pass on;
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
  * - misuse.c: accesses to memory that was freed or left;
+ * - verifier.c: assumptions and values that are not determined;
  * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend only on the
  *   program's own steps, so that a schedule can be repeated;
  * - limits.c: what cannot be followed; hidden.c: memory that can change without an access; library.c: code
@@ -108,6 +109,8 @@ struct thread {
     int has_written;
     unsigned silent; /* how many of its locked instructions since then have written what was there */
     int spins, asleep;
+    int is_excluded; /* in a search, by an assumption that is false */
+    uint64_t values; /* how many values it has asked for that are not determined */
     /* For audit.c: what was announced and whether any of it has happened; what to do about an access that was
      * not announced; whether its stack is marked, and the lowest mark. */
     struct announced announced[MAX_ANNOUNCED];
@@ -156,10 +159,10 @@ struct shared {
     volatile uint32_t late;           /* the execution has to end as soon as its log is written */
     volatile uint32_t replaced;       /* the program was replaced by another one */
     volatile uint32_t forked_threads; /* a process that it forked wanted to start threads */
-    /* For spin.c, in any execution: words of stacks that threads other than the owner have touched, and words whose
-     * writes by the owner were treated as private. Sets by hashing; what does not fit counts as shared. */
-    uint64_t shared_words[MAX_SHARED], private_words[MAX_SHARED];
-    uint32_t shared_count, private_count;
+    /* For spin.c: words of stacks that threads other than the owner have touched, in any execution, and which bytes
+     * of them. A set by hashing. */
+    uint64_t shared_words[MAX_SHARED];
+    uint32_t shared_count;
     uint32_t names;                           /* threads that have a number */
     uint32_t parents[MAX_THREADS], siblings[MAX_THREADS];
 };
@@ -341,6 +344,9 @@ int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place
 __attribute__((noreturn)) void pal_end_thread(void *result, uint64_t place);
 
 void pal_begin_unwinding(void);
+
+/* limits.c */
+__attribute__((noreturn)) void pal_fails(const char *what, uint64_t place);
 
 /* asm.c */
 int pal_is_once(uint64_t object);

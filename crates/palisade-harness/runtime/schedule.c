@@ -220,6 +220,9 @@ static __attribute__((noreturn)) void deadlock(void)
     int spin = 0, forever = 1;
     for (int i = 0; i < pal.thread_count; i++) {
         struct thread *thread = pal.threads[i];
+        if (!thread->finished && thread->is_excluded) {
+            pal_stop(R_ASSUMED, "");
+        }
         if (!thread->finished && thread->spins) {
             spin = 1;
             forever &= pal_spins_forever(thread);
@@ -624,6 +627,7 @@ static struct actor choose_and_count(void)
     thread->own_steps++;
     thread->log_mark = pal.shared->at;
     thread->has_written = 0;
+    thread->silent = 0;
     return next;
 }
 
@@ -653,7 +657,7 @@ __attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, cons
     self->first = first;
     self->second = second;
     self->state_from = stack;
-    if (pal.command.flags & EXPLORE && pal_is_spinning(self, first, stack)) {
+    if (pal.command.flags & EXPLORE && (pal_is_spinning(self, first, stack) || self->is_excluded)) {
         self->spins = 1;
         self->ready = pal_never;
         pal_ready(self, 0);

@@ -631,7 +631,7 @@ void pal_at_exit(int code, void *nothing)
         uint64_t how = !thread->finished    ? (thread->detached ? STUCK_DETACHED : STUCK_RUNNING)
                        : !thread->detached && !thread->joined ? STUCK_NOT_JOINED
                                                               : 0;
-        if (how && thread != pal.self && (thread->number || !thread->finished)) {
+        if (how && thread != pal.self && !thread->is_excluded && (thread->number || !thread->finished)) {
             pal_log((thread->first & ADDRESS_BITS) | HEAD(K_STUCK, O_PLAIN, how),
                     (thread->second & ADDRESS_BITS) | thread->tag);
         }

@@ -4,11 +4,15 @@
  * another thread changes what it reads. An execution in which it leaves the loop later is equivalent to one
  * in which it reads later, which the search covers anyway. So the thread ends here.
  *
- * The state of a thread is its stack and its registers. All memory that others can see is written through the
- * runtime, and such a write counts as a change. Writes to its own stack are part of the state. They also
- * count as changes if another thread touches the same words, in any execution of the search. If that is found out
- * only later, the search starts again. The words of a stack that are ever shared are few, so this ends. Two kinds
- * of writes change nothing:
+ * The state of a thread is its registers and those bytes of its stack that no other thread touches in any
+ * execution of the search. All memory that others can see is written through the runtime, and such a write
+ * counts as a change. The bytes of a stack that others touch are such memory. They must not belong to the state:
+ * whether the thread ends here may depend only on what it has done and read. If another thread is seen to touch
+ * a byte for the first time, the search starts again with that knowledge. Up to MAX_SHARED / 2 words with such bytes are kept, so
+ * this ends. If there are more, writes to stacks count as changes, and a search may find that the program does not
+ * repeat itself.
+ *
+ * Two kinds of writes change nothing:
  *   - a compare-and-swap that fails. The value that it stores as the expected one is on the stack of the
  *     thread, or counts as a change;
  *   - a locked instruction that writes the value that is there already, as when a thread tries to take a lock
@@ -18,11 +22,63 @@
 
 #include "palisade.h"
 
+enum { WORD = 8 };
+
+/* Where a word of a stack is in the set of shared words, or where it would be. */
+static uint64_t *slot_of(uint64_t word)
+{
+    uint64_t *set = pal.shared->shared_words, at = word * 0x9e3779b97f4a7c15ull >> 50;
+    while (set[at] && set[at] >> WORD != word) {
+        at = (at + 1) % MAX_SHARED;
+    }
+    return &set[at];
+}
+
+/* The bytes of a word that are known to be shared, one bit each. */
+static uint64_t shared_bytes(uint64_t word)
+{
+    return *slot_of(word) & ((1 << WORD) - 1);
+}
+
+/* The bytes of a word that an access touches, one bit each. */
+static uint64_t touched_bytes(uint64_t first, uint64_t word)
+{
+    uint64_t size = first >> 48 & 0xff, from = first & ADDRESS_BITS, to = from + (size ? size : 1), bytes = 0;
+    for (uint64_t i = 0; i < WORD; i++) {
+        uint64_t at = word * WORD + i;
+        bytes |= (uint64_t)(at >= from && at < to) << i;
+    }
+    return bytes;
+}
+
+static uint64_t first_word(uint64_t first)
+{
+    return (first & ADDRESS_BITS) / WORD;
+}
+
+static uint64_t last_word(uint64_t first)
+{
+    uint64_t size = first >> 48 & 0xff;
+    return ((first & ADDRESS_BITS) + (size ? size : 1) - 1) / WORD;
+}
+
+/* What belongs to the state of the owner. */
+static uint64_t private_part(const uint64_t *from)
+{
+    uint64_t value = *from, shared = shared_bytes((uint64_t)from / WORD);
+    for (uint64_t i = 0; shared && i < WORD; i++) {
+        value &= shared >> i & 1 ? ~(0xffull << 8 * i) : ~0ull;
+    }
+    return value;
+}
+
 static uint64_t hash(const uint64_t *from, const uint64_t *to)
 {
     uint64_t state = 0x9e3779b97f4a7c15ull;
+    int shares = pal.shared->shared_count != 0;
     for (; from < to; from++) {
-        __uint128_t product = (__uint128_t)(state ^ *from) * 0xa0761d6478bd642full;
+        uint64_t value = unlikely(shares) ? private_part(from) : *from;
+        __uint128_t product = (__uint128_t)(state ^ value) * 0xa0761d6478bd642full;
         state = (uint64_t)(product >> 64) ^ (uint64_t)product;
     }
     return state;
@@ -42,47 +98,7 @@ int pal_is_on_stack(const struct thread *thread, uint64_t address)
     return address < (uint64_t)thread->stack_end && address >= (uint64_t)thread->stack_low;
 }
 
-/* Whether a set of words contains one. */
-static int contains(const uint64_t *set, uint64_t word)
-{
-    for (uint64_t at = word * 0x9e3779b97f4a7c15ull >> 50;; at = (at + 1) % MAX_SHARED) {
-        if (!set[at] || set[at] == word) {
-            return set[at] == word;
-        }
-    }
-}
-
-/* Adds a word to a set. Returns whether there was room. */
-static int add(uint64_t *set, uint32_t *count, uint64_t word)
-{
-    uint64_t at = word * 0x9e3779b97f4a7c15ull >> 50;
-    while (set[at] && set[at] != word) {
-        at = (at + 1) % MAX_SHARED;
-    }
-    if (!set[at]) {
-        if (*count >= MAX_SHARED / 2) {
-            return 0;
-        }
-        set[at] = word;
-        ++*count;
-    }
-    return 1;
-}
-
-enum { WORD = 8 };
-
-static uint64_t first_word(uint64_t first)
-{
-    return (first & ADDRESS_BITS) / WORD;
-}
-
-static uint64_t last_word(uint64_t first)
-{
-    uint64_t size = first >> 48 & 0xff;
-    return ((first & ADDRESS_BITS) + (size ? size : 1) - 1) / WORD;
-}
-
-/* If a thread touches words of another one's stack, they are no longer private. */
+/* If a thread touches another one's stack, these bytes are no longer private, and the search has to start again. */
 static void note_sharing(const struct thread *self, uint64_t first)
 {
     struct shared *shared = pal.shared;
@@ -92,28 +108,22 @@ static void note_sharing(const struct thread *self, uint64_t first)
             continue;
         }
         for (uint64_t word = first_word(first); word <= last_word(first); word++) {
-            if (contains(shared->shared_words, word)) {
+            uint64_t bytes = touched_bytes(first, word), *slot = slot_of(word);
+            if (!(bytes & ~*slot) || (!*slot && shared->shared_count >= MAX_SHARED / 2)) {
                 continue;
             }
-            add(shared->shared_words, &shared->shared_count, word);
-            if (contains(shared->private_words, word)) {
-                /* An iteration that did not count as a change would count now. The search has to start
-                 * again. */
-                pal_note(N_SHARED_STACK, 0);
-            }
+            shared->shared_count += !*slot;
+            *slot |= word << WORD | bytes;
+            pal_note(N_SHARED_STACK, 0);
         }
     }
 }
 
-/* Whether a write of a thread to its own stack is private. If it is, that is remembered. */
+/* Whether a write of a thread to its own stack is part of its state. */
 static int is_private(uint64_t first)
 {
-    struct shared *shared = pal.shared;
     for (uint64_t word = first_word(first); word <= last_word(first); word++) {
-        if (shared->shared_count >= MAX_SHARED / 2 || contains(shared->shared_words, word)) {
-            return 0;
-        }
-        if (!add(shared->private_words, &shared->private_count, word)) {
+        if (pal.shared->shared_count >= MAX_SHARED / 2 || shared_bytes(word) & touched_bytes(first, word)) {
             return 0;
         }
     }

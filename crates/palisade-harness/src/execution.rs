@@ -257,7 +257,7 @@ pub struct Recorder<'a> {
     most_turns: usize,
 }
 
-/// The note that a thread's stack is shared although an earlier step of the search assumed that it was not.
+/// The note that a word of a thread's stack is shared, which the search did not know so far.
 pub(crate) const NOTE_SHARED_STACK: u64 = 16;
 
 /// Monitors receive this many events at a time.
@@ -600,7 +600,7 @@ impl Execution {
             Reason::Time => return Some(Failure::Late),
             Reason::Unsupported => return Some(Failure::Unsupported { what: message() }),
             Reason::Internal => return Some(Failure::Internal { what: message() }),
-            Reason::Turns | Reason::Stopped => return None,
+            Reason::Turns | Reason::Stopped | Reason::Assumed => return None,
             Reason::Spun => {
                 let spins = |left: &LeftThread| left.how == LeftState::Spins;
                 let threads = self.left.iter().any(spins).then(|| self.left.clone());

@@ -6,10 +6,9 @@
 //! Burnim, Sen and Stergiou (TACAS 2011), a program that terminates and has no violation in any partial order is
 //! sequentially consistent on machines with store buffers.
 //!
-//! *Stacks.* A loop that changes only the stack of its thread is assumed to change nothing
-//! (`runtime/spin.c`), until another thread is seen to touch that stack. If this happens after such a loop
-//! was ended, the search starts again with that knowledge. Each thread's stack is found to be shared at most
-//! once, so the restarts end.
+//! *Stacks.* What a thread keeps on its own stack belongs to its state, by which loops that change nothing are
+//! recognised (`runtime/spin.c`), until another thread is seen to touch it. The search then starts again with that
+//! knowledge. Each byte of a stack is found to be shared at most once, so the restarts end.
 
 use crate::execution::{Execution, NOTE_SHARED_STACK};
 use crate::log::{Record, RecordKind, WAITS};
@@ -250,7 +249,7 @@ impl Runner<'_> {
                 (0..self.processes.len()).for_each(|process| recording.ends(process))
             }
             // Waiting threads are known to wait. The search excluded the threads that could have continued.
-            Reason::Deadlock | Reason::Spun | Reason::Turns | Reason::Steps => {}
+            Reason::Deadlock | Reason::Spun | Reason::Assumed | Reason::Turns | Reason::Steps => {}
             Reason::Stalled
             | Reason::Unsupported
             | Reason::Time

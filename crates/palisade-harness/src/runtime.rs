@@ -36,6 +36,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("strings.c", include_str!("../runtime/strings.c")),
     ("switch.c", include_str!("../runtime/switch.c")),
     ("thread.c", include_str!("../runtime/thread.c")),
+    ("verifier.c", include_str!("../runtime/verifier.c")),
     ("wait.c", include_str!("../runtime/wait.c")),
 ];
 

@@ -207,6 +207,8 @@ pub struct Findings {
     pub events: u64,
     /// Accesses to memory.
     pub accesses: u64,
+    /// Executions that ended because an assumption of the program was false.
+    pub assumed: u64,
     /// Executions in which the given turns could not be taken.
     pub diverged: u64,
     /// The first event that was not as expected, if an execution could not be repeated.
@@ -228,7 +230,8 @@ pub struct Findings {
 impl Findings {
     /// The number of distinct findings.
     pub fn distinct(&self) -> usize {
-        self.violations.len() + self.races.len() + self.failures.len()
+        let failures = self.failures.iter().filter(|found| found.what.name != VACUOUS).count();
+        self.violations.len() + self.races.len() + failures
     }
 
     fn lose(&mut self, lost: &Lost) {
@@ -551,6 +554,7 @@ impl Notes<'_> {
             let named = name_failure(self.hello, self.symbols, &numbers, &failure, execution);
             note(&mut self.findings.failures, named, NamedFailure::is_same, showing, 1, || first(0));
         }
+        self.note_assumption(execution, showing, || first(0));
         for &(what, place) in &execution.unfollowed {
             let place = self.symbols.name(place);
             *self.findings.unfollowed.entry((what, place)).or_insert(0) += 1;
@@ -560,6 +564,30 @@ impl Notes<'_> {
         }
         if self.findings.calls.is_empty() {
             self.findings.calls.clone_from(&self.hello.calls);
+        }
+    }
+}
+
+/// The name of the failure that no execution has met all assumptions. It is kept only as long as that holds.
+const VACUOUS: &str = "no-execution";
+
+impl Notes<'_> {
+    /// Nothing is known about the program if all executions have ended at assumptions.
+    fn note_assumption(&mut self, execution: &Execution, showing: Showing, first: impl FnOnce() -> First) {
+        let findings = &mut *self.findings;
+        findings.assumed += u64::from(execution.end.reason == Reason::Assumed);
+        if findings.assumed == findings.executions {
+            let what = NamedFailure {
+                name: VACUOUS,
+                message: "every execution ended because an assumption of the program was false".to_owned(),
+                places: Vec::new(),
+                is_inconclusive: true,
+                output: String::new(),
+                is_excluded_without_buffers: false,
+            };
+            note(&mut findings.failures, what, NamedFailure::is_same, showing, 1, first);
+        } else {
+            findings.failures.retain(|found| found.what.name != VACUOUS);
         }
     }
 }

@@ -86,9 +86,11 @@ pub enum Reason {
     Livelock,
     /// Memory was used in a way that is an error.
     Misuse,
+    /// An assumption of the program was false.
+    Assumed,
 }
 
-const REASONS: [Reason; 12] = [
+const REASONS: [Reason; 13] = [
     Reason::None,
     Reason::Deadlock,
     Reason::Steps,
@@ -101,6 +103,7 @@ const REASONS: [Reason; 12] = [
     Reason::Stopped,
     Reason::Livelock,
     Reason::Misuse,
+    Reason::Assumed,
 ];
 
 /// The maximum length of a text. Anything longer means that the log is broken.

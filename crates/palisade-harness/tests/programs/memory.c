@@ -235,9 +235,10 @@ int main(int count, char **arguments)
             }
         }
         /* More than any quarantine holds. */
-        for (int i = 0; i < 200000; i++) {
-            char *bytes = malloc(400);
-            bytes[399] = 1;
+        for (int i = 0; i < 75000; i++) {
+            size_t size = i < 5000 ? 4000 : 16;
+            char *bytes = malloc(size);
+            bytes[size - 1] = 1;
             free(bytes);
         }
     } else if (!strcmp(how, "right-stays")) {

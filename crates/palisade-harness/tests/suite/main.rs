@@ -4,6 +4,7 @@ mod common;
 
 /// Tests that start other programs: `./test quick` skips them.
 mod external {
+    mod assume;
     mod buffers;
     mod calls;
     mod differential;
@@ -17,6 +18,7 @@ mod external {
     mod repeats;
     mod rust;
     mod schedules;
+    mod spinning;
     mod unfollowed;
     mod violations;
 }

@@ -88,7 +88,8 @@ fn partial_orders() {
     check("msn", 149);
     check("ms2", 27);
     check("harris", 177);
-    check("lazylist", 221);
+    // palisade-sync runs 221: there, a failed exchange of a lock counts as a change (see runtime/spin.c).
+    check("lazylist", 216);
     check("chase_lev", 25);
     check("ticket", 48);
     check("dcl", 10);

@@ -1,0 +1,39 @@
+//! Loops in which threads wait: the exhaustive search ends on them.
+
+use crate::common::{compile_with, failures, random, start};
+use palisade_harness::process::{Program, Scheduling};
+use palisade_harness::session::Options;
+use palisade_memory::Model;
+
+fn check(compiler: &str, source: &str, hows: &[&str]) {
+    let name = format!("spinning-{compiler}");
+    let path = compile_with(compiler, source, &name, &[]).display().to_string();
+    for how in hows {
+        for model in [Model::Sc, Model::Tso, Model::Pso] {
+            let program =
+                Program { command: vec![path.clone(), (*how).to_owned()], scheduling: Scheduling::Best };
+            let options = Options { model, steps: 10_000, ..random(1) };
+            let mut session = start(&program, &options);
+            let searched = session.explore(None, 3_000, |_| true);
+            let findings = &session.findings;
+            assert!(searched.complete, "{compiler} {how} {model:?}: {searched:?} {:?}", findings.divergence);
+            assert_eq!(failures(findings), [""; 0], "{compiler} {how} {model:?}: {:?}", findings.failures);
+            assert_eq!(findings.races.len(), 0, "{compiler} {how} {model:?}");
+        }
+    }
+}
+
+#[test]
+fn loops_in_c() {
+    for compiler in ["gcc", "clang"] {
+        check(compiler, "spinning.c", &["", "cas", "exit", "flag"]);
+    }
+}
+
+/// The usual C++ lambda captures everything by reference, so the stack of `main` is shared.
+#[test]
+fn captured_locals() {
+    for compiler in ["g++", "clang++"] {
+        check(compiler, "spinning.cpp", &[""]);
+    }
+}
