@@ -188,7 +188,9 @@ fn unsuitable(args: &RunArgs, model: palisade::Model, wanted: Option<palisade::M
         ("the schedule was recorded under another memory model", "leave out --model")
     } else if args.robust && model != Sc {
         ("--robust runs without store buffers, and the schedule was recorded with them", "leave out --robust")
-    } else if args.interlocked == InterlockedArg::OwnAddress && (!args.robust || wanted.is_some_and(|wanted| wanted != Pso)) {
+    } else if args.interlocked == InterlockedArg::OwnAddress
+        && (!args.robust || wanted.is_some_and(|wanted| wanted != Pso))
+    {
         ("--interlocked own-address is about violations under PSO", "add --robust")
     } else {
         return None;
@@ -282,7 +284,9 @@ impl Job<'_> {
             return;
         }
         let options = Options { model: palisade::Model::Sc, ..self.options.clone() };
-        let Ok(mut session) = Session::start(&self.program, &options, &self.folder, &self.stop, self.deadline) else {
+        let Ok(mut session) =
+            Session::start(&self.program, &options, &self.folder, &self.stop, self.deadline)
+        else {
             return;
         };
         let searched = session.explore(None, u64::MAX, |findings| {
@@ -405,15 +409,13 @@ impl Job<'_> {
             .iter()
             .filter(|_| self.robust)
             .find(|found| model.is_none_or(|model| found.what.model == model))
-            .map(
-                |found| {
-                    let name = |instruction| findings.instructions.name(instruction);
-                    let [store, previous, access] =
-                        [found.what.store, found.what.previous, found.what.access].map(name);
-                    let model = found.what.model.name().to_uppercase();
-                    (found.first.clone(), format!("{model} violation: {store} | {previous} | {access}"))
-                },
-            );
+            .map(|found| {
+                let name = |instruction| findings.instructions.name(instruction);
+                let [store, previous, access] =
+                    [found.what.store, found.what.previous, found.what.access].map(name);
+                let model = found.what.model.name().to_uppercase();
+                (found.first.clone(), format!("{model} violation: {store} | {previous} | {access}"))
+            });
         let race = || {
             let found = findings.races.first()?;
             Some((

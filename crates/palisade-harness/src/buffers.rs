@@ -94,8 +94,13 @@ mod tests {
         let pending: Vec<usize> = buffers.of(3).iter().map(|store| store.with).collect();
         assert_eq!((pending, buffers.of(2).len()), (vec![0, 1, 2], 0));
         let mut update = |address: u64| {
-            buffers.update(&record(RecordKind::Update, address)).map(|(position, store)| (position, store.with))
+            buffers
+                .update(&record(RecordKind::Update, address))
+                .map(|(position, store)| (position, store.with))
         };
-        assert_eq!([update(16), update(8), update(8), update(8)], [Some((1, 1)), Some((0, 0)), Some((0, 2)), None]);
+        assert_eq!(
+            [update(16), update(8), update(8), update(8)],
+            [Some((1, 1)), Some((0, 0)), Some((0, 2)), None]
+        );
     }
 }

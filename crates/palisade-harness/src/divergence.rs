@@ -102,7 +102,9 @@ fn describe(record: &Record) -> String {
     match record.kind {
         RecordKind::Load => bytes("load"),
         RecordKind::Store => bytes("store"),
-        RecordKind::Update => format!("let its store of {} bytes at {:#x} reach memory", record.size, record.address),
+        RecordKind::Update => {
+            format!("let its store of {} bytes at {:#x} reach memory", record.size, record.address)
+        }
         RecordKind::Locked | RecordKind::LockedLoad => {
             bytes("execute a locked instruction or lock operation on")
         }

@@ -72,7 +72,8 @@ impl Worker {
 
     /// Reads the next requested execution.
     fn read(&mut self, mut also: impl FnMut(&Record)) -> Result<Execution, Cut> {
-        let mut recorder = Recorder::new(&mut self.places, self.model, self.interlocked, MAX_TURNS, self.room);
+        let mut recorder =
+            Recorder::new(&mut self.places, self.model, self.interlocked, MAX_TURNS, self.room);
         let (full, allowance) = (recorder.full(), &self.allowance);
         let mut messages = Vec::new();
         let read = self.server.read(

@@ -36,7 +36,8 @@ impl RunFinding<'_> {
             Some(Important {
                 message: one_line(&found.what.message),
                 times: times(found),
-                machines: machines(self, found.possible, found.what.is_excluded_without_buffers).filter(|_| !inconclusive),
+                machines: machines(self, found.possible, found.what.is_excluded_without_buffers)
+                    .filter(|_| !inconclusive),
                 places,
                 output: &found.what.output,
                 first: &found.first,

@@ -249,7 +249,9 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
         let message = one_line(&found.what.message);
         writeln!(text, "\n{} ({})", colour.paint("1", &message), times(found)).expect("writing to a string");
         let only = found.what.is_excluded_without_buffers;
-        if let Some(machines) = machines(finding, found.possible, only).filter(|_| !found.what.is_inconclusive) {
+        if let Some(machines) =
+            machines(finding, found.possible, only).filter(|_| !found.what.is_inconclusive)
+        {
             writeln!(text, "  {machines}").expect("writing to a string");
         }
         places(&mut text, finding, found.what.places.clone(), width);
@@ -314,7 +316,8 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
     let reorderings = &finding.findings.reorderings;
     if !reorderings.is_empty() {
         let count = finding.findings.reordered;
-        let schedules = if count == 1 { "1 schedule was".to_owned() } else { format!("{count} schedules were") };
+        let schedules =
+            if count == 1 { "1 schedule was".to_owned() } else { format!("{count} schedules were") };
         let title = colour.paint("1", "not robust");
         writeln!(text, "\n{title}: {schedules} not sequentially consistent. This alone is not an error.")
             .expect("writing to a string");
@@ -341,7 +344,8 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
 
 /// The two instructions of a reordering, each with what it did.
 pub(crate) fn reordered(reordering: &NamedReordering) -> Vec<(String, String)> {
-    let overtakes = if reordering.writes { "when this store reached memory" } else { "when this load read memory" };
+    let overtakes =
+        if reordering.writes { "when this store reached memory" } else { "when this load read memory" };
     vec![
         (reordering.store.clone(), "this store was still in the store buffer".to_owned()),
         (reordering.access.clone(), overtakes.to_owned()),
@@ -356,7 +360,9 @@ pub(crate) fn machines(finding: &RunFinding<'_>, possible: Option<Model>, only: 
         Some(Model::Sc) => "on any machine: it does not depend on store buffers",
         Some(Model::Tso) if only => "only with store buffers (TSO, PSO); it cannot happen without them",
         Some(Model::Tso) => "with store buffers (TSO, PSO); not seen without them",
-        Some(Model::Pso) if only => "only with store buffers (PSO, not seen with TSO's); it cannot happen without them",
+        Some(Model::Pso) if only => {
+            "only with store buffers (PSO, not seen with TSO's); it cannot happen without them"
+        }
         Some(Model::Pso) => "with PSO's store buffers; not seen with those of TSO, or without any",
         None => "with store buffers; the execution was too long to tell whether it could happen without them",
     };
@@ -592,7 +598,8 @@ pub fn run_sarif(finding: &RunFinding<'_>, version: &str) -> String {
     }
     for found in &findings.failures {
         let failure = &found.what;
-        let machines = machines(finding, found.possible, failure.is_excluded_without_buffers).filter(|_| !failure.is_inconclusive);
+        let machines = machines(finding, found.possible, failure.is_excluded_without_buffers)
+            .filter(|_| !failure.is_inconclusive);
         let on = machines.as_ref().map_or_else(String::new, |machines| format!(", {machines}"));
         let mut result = json!({
             "ruleId": "failure",

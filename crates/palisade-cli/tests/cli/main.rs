@@ -33,8 +33,8 @@ mod written;
 mod external {
     mod c;
     mod c_corpus;
-    mod c_fences;
     mod c_exit;
+    mod c_fences;
     mod c_finish;
     mod c_mistakes;
     mod c_random;

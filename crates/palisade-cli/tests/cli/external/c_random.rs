@@ -110,8 +110,13 @@ fn printed(scratch: &Scratch, file: &str) -> BTreeSet<Vec<i64>> {
 
 /// What a compiled program ends with, run once per partial order with the store buffers of a model, and what the
 /// command reports about it. Programs with more partial orders than this are left out.
-fn exhaustively(scratch: &Scratch, program: &str, model: Model) -> Result<(BTreeSet<Vec<i64>>, Value), String> {
-    let options = ["--strategy", "exhaustive", "--schedules", "3000", "--format", "json", "--no-save", "--model"];
+fn exhaustively(
+    scratch: &Scratch,
+    program: &str,
+    model: Model,
+) -> Result<(BTreeSet<Vec<i64>>, Value), String> {
+    let options =
+        ["--strategy", "exhaustive", "--schedules", "3000", "--format", "json", "--no-save", "--model"];
     let path = format!("./{program}");
     let ran = scratch.run(&[&["run"][..], &options, &[model.name(), "--", &path]].concat());
     let results = format!("{program}.txt");

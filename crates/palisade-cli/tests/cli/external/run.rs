@@ -89,7 +89,8 @@ fn cc(scratch: &Scratch, args: &[&str]) -> Ran {
 #[test]
 fn violations_are_reported_and_their_schedule_is_kept() {
     let scratch = compiled("run_violations", BUFFERING);
-    scratch.run(&["run", "--robust", "--schedules", "200", "--", "./t"]).exits(1).complains("").prints(str![[r#"
+    scratch.run(&["run", "--robust", "--schedules", "200", "--", "./t"]).exits(1).complains("").prints(str![
+        [r#"
 violations  ./t: [..] under TSO, [..] under PSO, 200 schedules, [..] events
 
 TSO (in [..] schedules, first with --seed [..]), PSO (in [..] schedules, first with --seed [..])
@@ -99,7 +100,8 @@ TSO (in [..] schedules, first with --seed [..]), PSO (in [..] schedules, first w
 ...
 The schedule is in t.schedule: repeat it with `palisade run --replay t.schedule`.
 
-"#]]);
+"#]
+    ]);
     assert!(scratch.read("t.schedule").starts_with("palisade schedule 1\nprogram ./t\n"));
     scratch.run(&["run", "-q", "--replay", "t.schedule"]).exits(1).prints(str![[r#"
 violations  ./t: [..] under TSO, [..] under PSO, 1 schedule, [..] events
@@ -137,7 +139,9 @@ violations  ./t: [..] under TSO, [..] under PSO, 1 schedule, [..] events
 
 /// Both threads go on although each has stored before it loads.
 fn asserting() -> String {
-    BUFFERING.replace("#include", "#include <assert.h>\n#include").replace("return 0;", "assert(r[0] || r[1]);\n    return 0;")
+    BUFFERING
+        .replace("#include", "#include <assert.h>\n#include")
+        .replace("return 0;", "assert(r[0] || r[1]);\n    return 0;")
 }
 
 #[test]
@@ -164,7 +168,10 @@ The schedule is in t.schedule: repeat it with `palisade run --replay t.schedule`
     let fixed = ["run", "--strategy", "exhaustive", "--no-save", "--format", "json", "--", "./t"];
     let json: serde_json::Value = serde_json::from_str(&scratch.run(&fixed).exits(4).stdout).expect("JSON");
     let failure = &json["failures"][0];
-    assert_eq!((&failure["possible_under"], &failure["only_with_store_buffers"]), (&"tso".into(), &true.into()));
+    assert_eq!(
+        (&failure["possible_under"], &failure["only_with_store_buffers"]),
+        (&"tso".into(), &true.into())
+    );
     assert_eq!((&json["question"], &json["model"]), (&"failures".into(), &"tso".into()));
     assert_eq!(failure["reorderings"][0]["store"]["file"], "t.c", "{failure}");
     // Without the assertion, this alone is not an error.
@@ -182,11 +189,28 @@ fn options_about_store_buffers_that_do_not_go_together() {
     let scratch = compiled("run_options", BUFFERING);
     let check = |args: &[&str], problem: &str| {
         let ran = scratch.run(&[&["run", "--no-save"], args, &["--", "./t"]].concat()).exits(2);
-        assert!(ran.stderr.starts_with("error[unsuitable-options]") && ran.stderr.contains(problem), "{}", ran.stderr);
+        assert!(
+            ran.stderr.starts_with("error[unsuitable-options]") && ran.stderr.contains(problem),
+            "{}",
+            ran.stderr
+        );
     };
     check(&["--robust", "--model", "sc"], "--model sc has none");
     check(&["--interlocked", "own-address"], "is about violations under PSO");
-    scratch.run(&["run", "-q", "--robust", "--model", "pso", "--interlocked", "own-address", "--no-save", "--", "./t"]).exits(1);
+    scratch
+        .run(&[
+            "run",
+            "-q",
+            "--robust",
+            "--model",
+            "pso",
+            "--interlocked",
+            "own-address",
+            "--no-save",
+            "--",
+            "./t",
+        ])
+        .exits(1);
 }
 
 /// Touches a different cell in every process.
@@ -382,8 +406,17 @@ fn an_execution_gets_its_time_limit_only_once() {
 
 /// Interrupts a run once its program has been started this many times.
 fn interrupted(scratch: &Scratch, started: u64) -> Ran {
-    let args =
-        ["run", "--robust", "--schedules", "1000000000", "--max-steps", "1000000000000", "--no-save", "--", "./t"];
+    let args = [
+        "run",
+        "--robust",
+        "--schedules",
+        "1000000000",
+        "--max-steps",
+        "1000000000000",
+        "--no-save",
+        "--",
+        "./t",
+    ];
     let mut command = scratch.command(&args);
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command can be started");

@@ -85,7 +85,11 @@ fn which_machine_a_failure_needs() {
     // A failure that needs no buffers is recognised as such, although they are there.
     let range = compile("gcc", "RANGE");
     for model in Model::ALL {
-        assert_eq!(possible(&run(&program(&range), &with(model, 200))), [("assertion", Some(Model::Sc))], "{model:?}");
+        assert_eq!(
+            possible(&run(&program(&range), &with(model, 200))),
+            [("assertion", Some(Model::Sc))],
+            "{model:?}"
+        );
     }
 }
 
