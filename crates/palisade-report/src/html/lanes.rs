@@ -43,9 +43,9 @@ pub(super) fn picture(execution: &Execution<'_>, shown: &[usize]) -> String {
     let lanes = execution.timeline.threads.len();
     let mut html = String::from("<figure class=\"timeline\">");
     if lanes > MAX_LANES {
-        write!(
+        writeln!(
             html,
-            "<p class=\"muted\">There is no picture, because there are {lanes} threads.</p></figure>\n"
+            "<p class=\"muted\">There is no picture, because there are {lanes} threads.</p></figure>"
         )
         .expect("writing to a string");
         return html;
