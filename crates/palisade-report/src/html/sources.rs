@@ -90,7 +90,7 @@ fn one(html: &mut String, file: usize, source: &Source, used: &BTreeSet<u32>, br
         if last + 1 != number {
             writeln!(
                 html,
-                "<li class=\"gap\" style=\"counter-reset:line {}\" aria-label=\"lines left out\">⋯</li>",
+                "<li class=\"gap\" style=\"counter-set:line {}\" aria-label=\"lines left out\">⋯</li>",
                 number - 1
             )
             .expect("writing to a string");
