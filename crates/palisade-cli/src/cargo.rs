@@ -156,12 +156,9 @@ fn cargo(args: &CargoArgs, cache: &Cache) -> Result<Ended, String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let folder = temporary_folder("palisade-cargo-").map_err(|error| error.to_string())?;
     let note = folder.path().join("run");
-    let mut command = Command::new("cargo");
-    if runs == Runs::Tests {
+    let status = Command::new("cargo")
         // A backtrace takes a hundred times as many steps as a test.
-        command.env("RUST_BACKTRACE", "0");
-    }
-    let status = command
+        .env("RUST_BACKTRACE", "0")
         .args(arguments)
         .envs(environment)
         .env("CARGO_TARGET_DIR", target.join("palisade"))
