@@ -325,6 +325,12 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
             places(&mut text, finding, reordered(&found.what), width);
         }
     }
+    let assumed = finding.findings.assumed;
+    if assumed > 0 {
+        let schedules = if assumed == 1 { "1 schedule".to_owned() } else { format!("{assumed} schedules") };
+        writeln!(text, "\nIn {schedules}, an assumption (`__VERIFIER_assume`) did not hold.")
+            .expect("writing to a string");
+    }
     if let Some(problem) = finding.problem {
         writeln!(text, "\n{problem}").expect("writing to a string");
     }
@@ -520,6 +526,7 @@ fn run_json(finding: &RunFinding<'_>) -> String {
         "races": races,
         "failures": failures,
         "reorderings": reorderings,
+        "failed_assumptions": findings.assumed,
         "question": match finding.question {
             RunQuestion::Failures(_) => "failures",
             RunQuestion::Robustness(_) => "robustness",

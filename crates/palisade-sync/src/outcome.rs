@@ -176,7 +176,10 @@ impl Display for Failure {
                 "{thread} does not reach its next palisade_sync operation: it loops without one, or waits for something that the scheduler does not know about"
             ),
             Failure::Long { steps, threads } => {
-                write!(f, "no end within {steps} steps (`Checker::steps` sets the limit):")?;
+                write!(
+                    f,
+                    "livelock or a long run: no end within {steps} steps (`Checker::steps` sets the limit):"
+                )?;
                 list(f, threads, "is at")
             }
         }
