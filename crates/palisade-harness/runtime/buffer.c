@@ -59,7 +59,9 @@ static int is_dead(struct pending *store)
         return store->is_dead;
     }
     const struct thread *thread = pal.by_number[(address - STACKS) / STACK_RANGE];
-    store->is_dead = !thread || thread->finished || address < (uint64_t)thread->frame;
+    /* A program may run its threads on stacks of its own. Then nothing is known about frames on the usual ones. */
+    int is_left = thread && address < (uint64_t)thread->frame && pal_is_on_stack(thread, (uint64_t)thread->frame);
+    store->is_dead = !thread || thread->finished || is_left;
     return store->is_dead;
 }
 
