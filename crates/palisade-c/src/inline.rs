@@ -226,12 +226,7 @@ impl<'a, 'c> Generator<'a, 'c> {
     /// Something that cannot be translated.
     pub(crate) fn refuse(&mut self, what: impl Into<String>) -> Refused {
         let span = self.span;
-        let mut what = what.into();
-        if let Some(frame) = self.frames.last().filter(|_| span.is_none()) {
-            // LLVM IR without debug information has no source lines.
-            what = format!("{what}, in function `{}`", self.context.memory.linked.name(frame.function));
-        }
-        self.context.refusals.push(unsupported(&what, span));
+        self.context.refusals.push(unsupported(&what.into(), span));
         let index = self.context.refusals.len() - 1;
         self.step(StepKind::Unsupported(index));
         self.end(End::Stop);

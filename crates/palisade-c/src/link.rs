@@ -46,6 +46,13 @@ impl<'a> Linked<'a> {
         let mut errors = Vec::new();
         for (index, module) in modules.iter().enumerate() {
             for symbol in &module.symbols {
+                if matches!(&*symbol.name, "llvm.global_ctors" | "llvm.global_dtors") {
+                    errors.push(Diagnostic::error(
+                        "c-unsupported",
+                        "not supported: constructors and destructors, which run before and after `main`",
+                    ));
+                    continue;
+                }
                 let (linkage, target) = match symbol.kind {
                     SymbolKind::Function(id) if module.functions[id].body.is_some() => {
                         let target = Target::Function(FunctionRef { module: index, function: id });

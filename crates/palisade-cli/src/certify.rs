@@ -152,7 +152,7 @@ fn question(certificate: &Certificate, program: &Program) -> String {
                 Some(finish) if finish.goals.is_empty() => "data races and whether it can finish",
                 Some(_) => "data races",
             };
-            format!(" with the threads it starts, apart from {left_out}")
+            format!(" with {}, apart from {left_out}", threads_of(certificate))
         }
         Threads::Declared => " with the threads it declares".to_owned(),
         Threads::Any => " with any number of threads of each process".to_owned(),
@@ -166,6 +166,27 @@ fn question(certificate: &Certificate, program: &Program) -> String {
         question.push_str(", with locked instructions that wait for their own address only");
     }
     question
+}
+
+/// The threads of a C program, and how it was compiled.
+fn threads_of(certificate: &Certificate) -> String {
+    let Some(build) = &certificate.build else { return "the threads it starts".to_owned() };
+    let mut text = match &build.functions {
+        None => "the threads it starts".to_owned(),
+        Some(functions) => {
+            let init = functions.init.iter().map(|name| format!("first `{name}`"));
+            let threads = functions.threads.iter().map(|name| format!("`{name}`"));
+            let last = functions.last.iter().map(|name| format!("last `{name}`"));
+            let parts: Vec<String> = init.chain(threads).chain(last).collect();
+            format!("the functions {} instead of `main`", parts.join(", "))
+        }
+    };
+    if !build.arguments.is_empty() {
+        let arguments: Vec<String> =
+            build.arguments.iter().map(|argument| report::visible(argument).into_owned()).collect();
+        text = format!("{text}, compiled with `{}`", arguments.join(" "));
+    }
+    text
 }
 
 /// What locked instructions wait for. Only PSO leaves a choice.

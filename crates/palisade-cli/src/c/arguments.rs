@@ -35,6 +35,68 @@ const WITH_VALUE: [&str; 16] = [
 /// Endings of C++ and its kin.
 const CXX: [&str; 7] = ["cc", "cpp", "cxx", "c++", "C", "mm", "cu"];
 
+/// Beginnings of options that neither run code nor write files.
+const HARMLESS: [&str; 26] = [
+    "-D",
+    "-U",
+    "-I",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-include",
+    "-imacros",
+    "-std=",
+    "-ansi",
+    "-O",
+    "-g",
+    "-w",
+    "-W",
+    "-pedantic",
+    "-pthread",
+    "-l",
+    "-m",
+    "-ffreestanding",
+    "-fno-builtin",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-fsigned-char",
+    "-funsigned-char",
+    "-fcommon",
+    "-fno-common",
+];
+
+/// Options that begin like harmless ones, and are not.
+const HARMFUL: [&str; 9] = [
+    "-Wp,",
+    "-Wa,",
+    "-Wl,",
+    "-mllvm",
+    "-gen-reproducer",
+    "-gsplit-dwarf",
+    "-include-pch",
+    "-working-directory",
+    "-wrapper",
+];
+
+/// Fails if the words come from a file that is to be judged, and the compiler could be made to run code or to write
+/// files by them. The file may come from anyone.
+pub fn refuse_harmful(words: &[String]) -> Result<(), Diagnostic> {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let begins = |list: &[&str]| list.iter().any(|option| word.starts_with(option));
+        if word.starts_with('-') && (begins(&HARMFUL) || !begins(&HARMLESS)) {
+            let message =
+                format!("the file asks for the compiler option `{word}`, which is not taken from a file");
+            return Err(Diagnostic::error("compiler-argument", message)
+                .help("a file can only ask for options such as -D, -I, -std=, -O, -W and -m; check the program itself instead"));
+        }
+        if WITH_VALUE.contains(&word.as_str()) {
+            words.next();
+        }
+    }
+    Ok(())
+}
+
 impl Arguments {
     /// Separates options from files. Fails for what cannot be part of a C program.
     pub fn new(words: &[String]) -> Result<Arguments, Diagnostic> {
@@ -86,6 +148,34 @@ fn extension(path: &Path) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_that_a_file_may_ask_for() {
+        let harmful = |words: &str| {
+            let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            refuse_harmful(&words).is_err()
+        };
+        for words in ["", "-DN=3 -I include -include a.h queue.c", "-O2 -Wall -std=c11 -pthread -m64 -U X -g"]
+        {
+            assert!(!harmful(words), "{words}");
+        }
+        for words in [
+            "-fplugin=./x.so",
+            "-Xclang -load -Xclang x.so",
+            "-DN=3 -fpass-plugin=x.so",
+            "-MMD -MF/any/path",
+            "-Wp,-MD,/any/path",
+            "-save-temps",
+            "-ftime-trace",
+            "-gen-reproducer",
+            "-mllvm -x",
+            "--config x",
+            "-B.",
+            "-I include -wrapper x",
+        ] {
+            assert!(harmful(words), "{words}");
+        }
+    }
 
     #[test]
     fn options_and_files_are_separated() {

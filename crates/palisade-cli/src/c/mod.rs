@@ -75,6 +75,10 @@ pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecor
         within_limits: build.within_limits,
         aim: if build.finish { Aim::Progress } else { Aim::Safety },
     };
+    if let Err(error) = arguments::refuse_harmful(&build.arguments) {
+        let source = Source::new(found.path.display().to_string(), "");
+        return Reading::Refused(Refused { source, diagnostics: vec![error] });
+    }
     match compile(&found.path, language, &build.arguments, options).and_then(read_c) {
         Ok(input) => Reading::Program(Box::new(input)),
         Err(refused) => Reading::Refused(refused),

@@ -406,13 +406,46 @@ int main(void)
     );
 }
 
+/// A witness may come from anyone. It must not make the compiler run code or write files.
+#[test]
+fn a_file_that_is_judged_does_not_choose_what_the_compiler_does() {
+    let scratch = Scratch::new("c_harmful")
+        .file("main.c", "#include <assert.h>\nint main(void) { assert(0); return 0; }\n");
+    scratch.run(&["check", "-q", "main.c", "--witness", "run.json"]).exits(1);
+    let witness: serde_json::Value = serde_json::from_str(&scratch.read("run.json")).expect("JSON");
+    for option in ["-fplugin=./evil.so", "-MMD", "-save-temps", "-Wp,-MD,written"] {
+        let mut forged = witness.clone();
+        let build = forged["program"]["build"].as_object_mut().or(None);
+        match build {
+            Some(build) => _ = build.insert("arguments".into(), serde_json::json!([option])),
+            None => forged["build"]["arguments"] = serde_json::json!([option]),
+        }
+        std::fs::write(scratch.path("forged.json"), forged.to_string()).expect("a file can be written");
+        let ran = scratch.run(&["replay", "forged.json"]).exits(2);
+        assert!(ran.stderr.contains("error[compiler-argument]"), "{option}: {}", ran.stderr);
+    }
+    assert!(
+        !scratch.path("written").exists()
+            && !scratch.path("main.d").exists()
+            && !scratch.path("main.i").exists()
+    );
+}
+
+/// They would run before `main`, unseen.
+#[test]
+fn constructors_are_refused() {
+    let source = "#include <assert.h>\nint g;\n__attribute__((constructor)) void f(void) { g = 1; }\nint main(void) { assert(g == 0); return 0; }\n";
+    let ran = Scratch::new("c_constructors").file("main.c", source).run(&["check", "main.c"]).exits(2);
+    assert!(ran.stderr.contains("constructors and destructors"), "{}", ran.stderr);
+}
+
 #[test]
 fn certificates_and_witnesses_record_the_compiler() {
     let scratch = Scratch::new("c_recorded").file("main.c", MAIN).file("load.c", LOAD);
     let args = ["check", "-q", "main.c", "--model", "sc", "--certificate", "proof.json", "--", "load.c"];
     scratch.run(&args).exits(0);
     scratch.run(&["certify", "proof.json"]).exits(0).complains("").prints(str![[r#"
-valid  proof.json: main.c is safe, free of deadlocks and able to finish under SC with the threads it starts, apart from data races, by [..]
+valid  proof.json: main.c is safe, free of deadlocks and able to finish under SC with the threads it starts, compiled with `load.c`, apart from data races, by [..]
 
 "#]]);
     scratch.run(&["check", "-q", "main.c", "--witness", "run.json", "--", "load.c"]).exits(1);
