@@ -194,6 +194,11 @@ impl Recording {
         self.steps.iter().map(|step| step.choice)
     }
 
+    /// Whether no process is about to do anything.
+    pub fn is_over(&self) -> bool {
+        (0..self.processes.len()).all(|process| self.now(process).is_none())
+    }
+
     /// Whether some process is waiting now and none is ready.
     pub fn is_stuck(&self) -> bool {
         let mut pending = (0..self.processes.len()).filter_map(|process| self.now(process)).peekable();

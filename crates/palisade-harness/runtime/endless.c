@@ -96,6 +96,15 @@ void pal_note_written(const struct thread *writer, uint64_t address, uint64_t si
     }
 }
 
+/* The calling thread has changed something that is not in memory: the position in a file, or a key. */
+void pal_changes_outside(void)
+{
+    gives_up = 1;
+    if (pal.self) {
+        pal.self->has_written = 1;
+    }
+}
+
 /* A step is being logged: it happens when this returns. */
 void pal_note_step(uint64_t first, uint64_t second)
 {

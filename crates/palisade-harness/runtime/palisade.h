@@ -293,6 +293,7 @@ void pal_wakes(void);
 
 /* endless.c */
 void pal_begin_endless(void);
+void pal_changes_outside(void);
 void pal_try_endless(void);
 void pal_look_for_loop(struct actor next);
 void pal_note_step(uint64_t first, uint64_t second);

@@ -439,6 +439,16 @@ EXPORT int pthread_key_delete(pthread_key_t key)
     return delete(key);
 }
 
+EXPORT int pthread_setspecific(pthread_key_t key, const void *value)
+{
+    static int (*set)(pthread_key_t, const void *);
+    if (!set) {
+        set = pal_next("pthread_setspecific");
+    }
+    pal_changes_outside();
+    return set(key, value);
+}
+
 EXPORT pid_t gettid(void)
 {
     return pal.self ? pal.self->kernel_id : (pid_t)pal_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);

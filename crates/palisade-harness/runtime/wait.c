@@ -112,6 +112,13 @@ int pal_cond_wake(pthread_cond_t *cond, int all, uint64_t place)
     if (pal.quiet) {
         return 0;
     }
+    if (pal.buffers) {
+        /* The C library looks first, and does nothing if no thread waits. Looking does not empty the buffer. */
+        pal_event((uint64_t)cond, HEAD(K_LOAD, O_RELAXED, 4), place);
+        if (!waiters(cond)) {
+            return 0;
+        }
+    }
     pal_event((uint64_t)cond, HEAD(K_LOCKED, O_RELAXED, 4), place);
     if (all) {
         for (int i = 0; i < pal.thread_count; i++) {
@@ -181,6 +188,14 @@ static int sem_take(sem_t *handle, uint64_t deadline, int may_wait, uint64_t pla
     }
     uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4), first = ((uint64_t)handle & ADDRESS_BITS) | head;
     self->timed_out = 0;
+    if (pal.buffers && !may_wait) {
+        /* The C library looks first. Looking does not empty the buffer. */
+        pal_event((uint64_t)handle, HEAD(K_LOAD, O_RELAXED, 4), place);
+        if (!*value) {
+            errno = EAGAIN;
+            return -1;
+        }
+    }
     if (may_wait) {
         self->deadline = deadline;
         pal_await(handle, can_take, first, place);

@@ -6,6 +6,10 @@
 //! Burnim, Sen and Stergiou (TACAS 2011), a program that terminates and has no violation in any partial order is
 //! sequentially consistent on machines with store buffers.
 //!
+//! *Failures.* A failed assertion or a crash ends all threads, in the middle of what they do. Steps that they would
+//! have taken later are not known, so executions in which these come earlier may not be found. The search is then not
+//! complete.
+//!
 //! *Stacks.* What a thread keeps on its own stack belongs to its state, by which loops that change nothing are
 //! recognised (`runtime/spin.c`), until another thread is seen to touch it. The search then starts again with that
 //! knowledge. Each byte of a stack is found to be shared at most once, so the restarts end.
@@ -75,6 +79,7 @@ impl Session {
             last: None,
             runs: 0,
             is_lost: false,
+            is_truncated: false,
             begins_again: false,
             is_compared: false,
             difference: None,
@@ -116,6 +121,7 @@ impl Session {
             last,
             runs,
             is_lost: lost,
+            is_truncated: truncated,
             begins_again,
             is_late: late,
             difference,
@@ -132,7 +138,8 @@ impl Session {
             // It was run, so what it shows counts, although the search did not finish.
             session.take_in(&command, &execution);
         }
-        (Searched { complete: complete && !lost, executions, runs, late, broken }, begins_again && !lost)
+        let complete = complete && !lost && !truncated;
+        (Searched { complete, executions, runs, late, broken }, begins_again && !lost)
     }
 }
 
@@ -144,6 +151,8 @@ struct Runner<'a> {
     last: Option<(Command, Execution)>,
     runs: u64,
     is_lost: bool,
+    /// A failure ended an execution while threads or buffers could still have taken steps.
+    is_truncated: bool,
     /// An assumption about stacks was wrong.
     begins_again: bool,
     /// Whether the first run was repeated, and where the repetition differed.
@@ -244,6 +253,11 @@ impl Runner<'_> {
             self.is_lost = true;
             return recording;
         };
+        let is_killed = execution.end.status & 0x7f != 0 || execution.end.reason == Reason::Misuse;
+        if is_killed && !recording.is_over() {
+            // What other threads would have done is not known, and so not which steps it could have come before.
+            self.is_truncated = true;
+        }
         match execution.end.reason {
             Reason::None | Reason::Misuse => {
                 (0..self.processes.len()).for_each(|process| recording.ends(process))

@@ -5,7 +5,7 @@ use super::*;
 const RUN_EXAMPLES: &str = "\
 Examples:
   palisade cc -o queue_test queue_test.c             compile it first, or with palisade c++
-  palisade run -- ./queue_test                       1000 random schedules, with x86's store buffers
+  palisade run -- ./queue_test                       1000 random schedules, with store buffers
   palisade run --model pso -- ./queue_test           with SPARC PSO's store buffers
   palisade run --robust -- ./queue_test              do store buffers make any difference at all?
   palisade run --strategy pct --depth 3 -- ./t       schedules with few switches
@@ -18,8 +18,8 @@ Examples:
 The first word is clean, failed, races or unknown; with --robust also violations.
 docs/run.md has more.
 Exit codes: 0 clean, 1 violations of sequential consistency (--robust), 2 not instrumented or
-cannot be started, 3 unknown, 4 the program fails (assertion, crash, deadlock, exit code, threads
-left over), 5 data races and nothing worse.";
+cannot be started, 3 unknown, 4 the program fails (assertion, crash, deadlock, exit code,
+threads left over), 5 data races and nothing worse.";
 
 /// `palisade run`
 #[derive(Clone, Debug, Args)]

@@ -127,7 +127,7 @@ fn still_running(
     };
     let message = format!("`main` can return while {names} {are} still running");
     let help = "a thread that is cut off is not asked whether it can finish: join it, or end `main` with pthread_exit";
-    let warning = Diagnostic::warning(STILL_RUNNING, message).help(help);
+    let warning = Diagnostic::warning("still-running", message).help(help);
     let place = running.iter().map(|thread| thread.started_at).find(|span| !span.is_none());
     Ok(Ok(Some(match place {
         Some(span) => warning.at(span, ""),
@@ -171,7 +171,7 @@ fn leaks(
             "memory that is allocated here is leaked in {which}: at the end it is not freed, and no global variable \
              leads to it"
         );
-        Diagnostic::warning(LEAK, message).at(span, "").help("free it before the program ends")
+        Diagnostic::warning("leak", message).at(span, "").help("free it before the program ends")
     };
     Ok(places.into_iter().map(warning).collect())
 }
