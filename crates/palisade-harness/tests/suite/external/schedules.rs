@@ -137,7 +137,8 @@ fn the_search_finds_deadlocks_and_ends_at_spin_loops() {
     assert_eq!(explore("lost-signal"), (true, vec!["deadlock"]));
     assert_eq!(explore("signal"), (true, vec![]));
     assert_eq!(explore("never-ends"), (true, vec!["deadlock"]));
-    assert_eq!(explore("assertion"), (true, vec!["assertion"]));
+    // The other thread might have done more.
+    assert_eq!(explore("assertion"), (false, vec!["assertion"]));
     let (executions, tso, pso) = explored("dekker.c", "dekker_explored", &["-DROUNDS=1"]);
     assert!(executions > 10 && tso > 0 && pso > 0, "{executions} {tso} {pso}");
     let (_, tso, pso) = explored("dekker.c", "dekker_explored_fenced", &["-DROUNDS=1", "-DFENCED"]);
