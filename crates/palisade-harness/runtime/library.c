@@ -211,6 +211,7 @@ void pal_calls(pal_tell_fn *tell, void *to)
  *   P      reads a pointer and a length, and that many bytes where the pointer points to;
  *   E      changes memory that threads share, by locked instructions;
  *   -      is not a pointer to the program's memory.
+ * Those that touch nothing show or change something outside of memory, such as the position in a file.
  * Floating-point arguments do not count. src/functions.rs names the rest. */
 static const struct {
     const char *name, *touches;
@@ -285,6 +286,30 @@ static const struct {
     {"remquof", "w4"},
     {"localtime_r", "r8w56"},
     {"gmtime_r", "r8w56"},
+    {"getc", ""},
+    {"getchar", ""},
+    {"fgetc", ""},
+    {"_IO_getc", ""},
+    {"getc_unlocked", ""},
+    {"getchar_unlocked", ""},
+    {"ungetc", ""},
+    {"feof", ""},
+    {"ferror", ""},
+    {"clearerr", ""},
+    {"fseek", ""},
+    {"fseeko", ""},
+    {"ftell", ""},
+    {"ftello", ""},
+    {"rewind", ""},
+    {"__uflow", ""},
+    {"lseek", ""},
+    {"lseek64", ""},
+    {"dup", ""},
+    {"dup2", ""},
+    {"dup3", ""},
+    {"sbrk", ""},
+    {"brk", ""},
+    {"tss_set", ""},
     {"_ZSt11_Hash_bytesPKvmm", "R1"},
     {"_ZSt15_Fnv_hash_bytesPKvmm", "R1"},
     {"_ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm", "w16"},
@@ -393,11 +418,18 @@ __attribute__((used)) void pal_call(const char *name, uint64_t place, uint64_t n
             return;
         }
     }
+    /* src/link.rs knows what some functions touch. */
+    const char *touches = name + pal_length(name) + 1;
+    size_t known = 0, count = sizeof described / sizeof *described;
+    while (!*touches && known < count && !pal_is_text(described[known].name, name)) {
+        known++;
+    }
+    if (!*touches && (known == count || !*described[known].touches)) {
+        pal_changes_outside();
+    }
     if (pal_is_alone()) {
         return;
     }
-    /* src/link.rs knows what some functions touch. */
-    const char *touches = name + pal_length(name) + 1;
     if (*touches == 'E') {
         /* It changes memory that threads share, in ways that only a search has to know. */
         if (pal.command.flags & EXPLORE) {
@@ -409,11 +441,9 @@ __attribute__((used)) void pal_call(const char *name, uint64_t place, uint64_t n
         touch(touches, registers, place);
         return;
     }
-    for (size_t i = 0; i < sizeof described / sizeof *described; i++) {
-        if (pal_is_text(described[i].name, name)) {
-            touch(described[i].touches, registers, place);
-            return;
-        }
+    if (known < count) {
+        touch(described[known].touches, registers, place);
+        return;
     }
     note_call(name, place);
 }

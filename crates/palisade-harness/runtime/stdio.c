@@ -314,6 +314,7 @@ EXPORT size_t fwrite(const void *from, size_t size, size_t count, FILE *stream)
     char *into = copy ? copy : (char *)(to); \
     type result = call; \
     size_t bytes_written = written; \
+    pal_changes_outside(); \
     if (copy) { \
         put((char *)(to), copy, bytes_written, CALLER); \
         pal_release(copy); \

@@ -1,6 +1,6 @@
 //! Loops in which threads wait: the exhaustive search ends on them.
 
-use crate::common::{compile_with, failures, random, start};
+use crate::common::{compile_with, failures, program, random, start};
 use palisade_harness::process::{Program, Scheduling};
 use palisade_harness::session::Options;
 use palisade_memory::Model;
@@ -35,5 +35,28 @@ fn loops_in_c() {
 fn captured_locals() {
     for compiler in ["g++", "clang++"] {
         check(compiler, "spinning.cpp", &[""]);
+    }
+}
+
+/// A loop that advances in a file, a pipe or a key is not a loop that changes nothing.
+#[test]
+fn state_outside_of_memory() {
+    for state in ["KEY", "PIPE", "STREAM"] {
+        for model in Model::ALL {
+            let all = compile_with("gcc", "outside.c", &format!("outside-{state}"), &[&format!("-D{state}")]);
+            let mut session = start(&program(&all), &Options { model, ..random(1) });
+            session.explore(None, 3_000, |_| true);
+            assert_eq!(failures(&session.findings), ["assertion"], "{state} {model:?}");
+        }
+    }
+    // Long enough to be taken for a run that never ends. A pipe does not hold that much.
+    for state in ["KEY", "STREAM"] {
+        let flags = [&format!("-D{state}"), "-DALONE", "-DROUNDS=40000"];
+        let path = compile_with("gcc", "outside.c", &format!("outside-long-{state}"), &flags);
+        for model in [Model::Sc, Model::Tso] {
+            let mut session = start(&program(&path), &Options { model, ..random(2) });
+            session.run(|_| true);
+            assert_eq!(failures(&session.findings), ["assertion"], "{state} {model:?}");
+        }
     }
 }
