@@ -43,7 +43,10 @@ mod external {
     mod cargo_test;
     mod html;
     mod html_run;
+    mod programs;
     mod run;
+    mod run_cc;
+    mod run_ends;
     mod sarif_run;
     mod schema;
 }

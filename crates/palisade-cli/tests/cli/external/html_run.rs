@@ -1,8 +1,7 @@
 //! `palisade run --html`: executions of real programs, opened in a real Chromium.
 
-use crate::common;
-
-use common::{Ran, Scratch};
+use super::programs::{RACE, compiled_as};
+use crate::common::Scratch;
 use palisade_conformance::browser::{Browser, Page, Shown};
 
 /// Both threads read 0 only with store buffers. The text of the program tries to break out of the page.
@@ -59,29 +58,6 @@ int main(void)
 }
 ";
 
-const RACE: &str = "\
-#include <pthread.h>
-static int x;
-static void *run(void *nothing) { x = 1; return nothing; }
-int main(void)
-{
-    pthread_t thread;
-    pthread_create(&thread, 0, run, 0);
-    x = 2;
-    pthread_join(thread, 0);
-    return 0;
-}
-";
-
-fn compiled(name: &str, file: &str, source: &str) -> Scratch {
-    let scratch = Scratch::new(name).file(file, source);
-    let mut command = scratch.command(&["cc", "-o", "t", file]);
-    command.env("PALISADE_CACHE", scratch.path("../run_cache"));
-    let compiled = Ran::new(command.output().expect("the command can be started"));
-    assert_eq!(compiled.code, Some(0), "gcc is needed (`./test` installs it): {}", compiled.stderr);
-    scratch
-}
-
 fn open(page: &mut Page<'_>, scratch: &Scratch, file: &str) {
     page.open(&format!("file://{}", scratch.path(file).display()));
 }
@@ -96,7 +72,7 @@ fn count(page: &mut Page<'_>, selector: &str) -> u64 {
 
 #[test]
 fn an_execution_with_store_buffers_can_be_stepped_through() {
-    let scratch = compiled("html_run", "a<b>.c", BUFFERING);
+    let scratch = compiled_as("a<b>.c", "html_run", BUFFERING);
     scratch.run(&["run", "--html", "run.html", "--", "./t"]).exits(4);
     let mut browser = Browser::start();
     let mut page = browser.page(1280, 900);
@@ -171,7 +147,7 @@ fn an_execution_with_store_buffers_can_be_stepped_through() {
 
 #[test]
 fn long_executions_are_folded() {
-    let scratch = compiled("html_run_long", "t.c", LONG);
+    let scratch = compiled_as("t.c", "html_run_long", LONG);
     scratch.run(&["run", "--schedules", "1", "--html", "run.html", "--", "./t"]).exits(4);
     assert!(scratch.read("run.html").len() < 4 << 20, "{} bytes", scratch.read("run.html").len());
     let mut browser = Browser::start();
@@ -191,7 +167,7 @@ fn long_executions_are_folded() {
 
 #[test]
 fn races_robustness_and_nothing() {
-    let scratch = compiled("html_run_race", "t.c", RACE);
+    let scratch = compiled_as("t.c", "html_run_race", RACE);
     let mut browser = Browser::start();
     let mut page = browser.page(1000, 800);
     scratch.run(&["run", "--schedules", "20", "--html", "run.html", "--", "./t"]).exits(5);
@@ -200,7 +176,7 @@ fn races_robustness_and_nothing() {
     assert!(text(&mut page, ".places").contains("nothing orders the two"));
     assert!(count(&mut page, "svg .node") > 2);
 
-    let scratch = compiled("html_run_robust", "t.c", &BUFFERING.replace("assert(r[0] || r[1]);", ""));
+    let scratch = compiled_as("t.c", "html_run_robust", &BUFFERING.replace("assert(r[0] || r[1]);", ""));
     scratch.run(&["run", "--schedules", "50", "--html", "run.html", "--", "./t"]).exits(0);
     open(&mut page, &scratch, "run.html");
     assert_eq!(text(&mut page, ".verdict .badge"), "clean");
@@ -217,7 +193,7 @@ fn races_robustness_and_nothing() {
 
 #[test]
 fn readable_on_a_phone_in_dark_mode_on_paper_and_without_scripts() {
-    let scratch = compiled("html_run_readable", "t.c", BUFFERING);
+    let scratch = compiled_as("t.c", "html_run_readable", BUFFERING);
     scratch.run(&["run", "--html", "run.html", "--", "./t"]).exits(4);
     let mut browser = Browser::start();
     for (width, height) in [(375, 740), (1400, 900)] {

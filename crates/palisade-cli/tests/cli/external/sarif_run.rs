@@ -1,47 +1,11 @@
 //! SARIF of `palisade run`: failures say whether they need store buffers, and which accesses were reordered.
 
-use crate::common;
-
-use common::{Ran, Scratch};
+use super::programs::{BUFFERING_ASSERTED, compiled};
 use serde_json::Value;
-
-const BUFFERING: &str = "\
-#include <assert.h>
-#include <pthread.h>
-#include <stdatomic.h>
-static atomic_int x, y;
-static int r[2];
-static void *p(void *a)
-{
-    atomic_store_explicit(&x, 1, memory_order_release);
-    r[0] = atomic_load_explicit(&y, memory_order_acquire);
-    return a;
-}
-static void *q(void *a)
-{
-    atomic_store_explicit(&y, 1, memory_order_release);
-    r[1] = atomic_load_explicit(&x, memory_order_acquire);
-    return a;
-}
-int main(void)
-{
-    pthread_t t[2];
-    pthread_create(&t[0], 0, p, 0);
-    pthread_create(&t[1], 0, q, 0);
-    pthread_join(t[0], 0);
-    pthread_join(t[1], 0);
-    assert(r[0] || r[1]);
-    return 0;
-}
-";
 
 /// The results of running a program that fails.
 fn results(name: &str, source: &str) -> Vec<Value> {
-    let scratch = Scratch::new(name).file("t.c", source);
-    let mut command = scratch.command(&["cc", "-o", "t", "t.c"]);
-    command.env("PALISADE_CACHE", scratch.path("../run_cache"));
-    let compiled = Ran::new(command.output().expect("the command can be started"));
-    assert_eq!(compiled.code, Some(0), "gcc is needed (`./test` installs it): {}", compiled.stderr);
+    let scratch = compiled(name, source);
     scratch.run(&["run", "-q", "--sarif", "out.sarif", "--", "./t"]).exits(4);
     let sarif: Value = serde_json::from_str(&scratch.read("out.sarif")).expect("SARIF is JSON");
     sarif["runs"][0]["results"].as_array().expect("results").clone()
@@ -60,7 +24,7 @@ fn locations(flow: &Value) -> Vec<(u64, String)> {
 
 #[test]
 fn failures_with_store_buffers_have_code_flows() {
-    let results = results("sarif_run_buffers", BUFFERING);
+    let results = results("sarif_run_buffers", BUFFERING_ASSERTED);
     let [failure] = results.as_slice() else { panic!("one result: {results:?}") };
     let message = failure["message"]["text"].as_str().expect("a message");
     assert!(message.contains(", with store buffers (TSO, PSO); not seen without them ("), "{message}");
@@ -78,7 +42,7 @@ fn failures_with_store_buffers_have_code_flows() {
 
 #[test]
 fn failures_on_any_machine_have_none() {
-    let source = BUFFERING.replace("assert(r[0] || r[1])", "assert(r[0] > 1)");
+    let source = BUFFERING_ASSERTED.replace("assert(r[0] || r[1])", "assert(r[0] > 1)");
     let results = results("sarif_run_any", &source);
     let failure = results.iter().find(|result| result["ruleId"] == "failure").expect("a failure");
     let message = failure["message"]["text"].as_str().expect("a message");
