@@ -1,5 +1,6 @@
 //! Transcripts of commands on C programs.
 
+use super::programs::compiled;
 use crate::common;
 
 use common::Scratch;
@@ -567,4 +568,26 @@ int main(void)
         let broken = scratch.run(&[&asked[..], &["--", "-DBROKEN"]].concat());
         assert!(!broken.stdout.starts_with("safe"), "{}", broken.stdout);
     }
+}
+
+/// On x86, a `sem_trywait` that fails, and a signal that no thread waits for, only load. Both commands know that.
+#[test]
+fn looking_is_not_a_fence() {
+    let source = "#include <assert.h>\n#include <pthread.h>\n#include <semaphore.h>\n#include <stdatomic.h>\n\
+        #define R memory_order_relaxed\natomic_int x, y;\nint a, b;\nsem_t s;\npthread_cond_t c = PTHREAD_COND_INITIALIZER;\n\
+        static void *p(void *_) { atomic_store_explicit(&x, 1, R); LOOK; a = atomic_load_explicit(&y, R); return _; }\n\
+        static void *q(void *_) { atomic_store_explicit(&y, 1, R); LOOK; b = atomic_load_explicit(&x, R); return _; }\n\
+        int main(void)\n{\n    pthread_t t[2];\n    sem_init(&s, 0, VALUE);\n    pthread_create(&t[0], 0, p, 0);\n    \
+        pthread_create(&t[1], 0, q, 0);\n    pthread_join(t[0], 0);\n    pthread_join(t[1], 0);\n    assert(a || b);\n    return 0;\n}\n";
+    let check = |look: &str, value: u32, can_fail: bool| {
+        let source = source.replace("LOOK", look).replace("VALUE", &value.to_string());
+        let scratch = compiled(&format!("c_look_{}_{value}", look.len()), &source);
+        scratch.run(&["check", "-q", "t.c"]).exits(if can_fail { 1 } else { 0 });
+        let run = ["run", "-q", "--no-save", "--strategy", "exhaustive", "--", "./t"];
+        scratch.run(&run).exits(if can_fail { 4 } else { 0 });
+    };
+    check("sem_trywait(&s)", 0, true);
+    check("sem_trywait(&s)", 2, false);
+    check("pthread_cond_signal(&c)", 0, true);
+    check("pthread_cond_broadcast(&c)", 0, true);
 }
