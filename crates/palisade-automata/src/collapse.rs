@@ -26,6 +26,10 @@
 //! access the cell now, or was in its own last local steps, both are about to do so in some state of the machine, and
 //! every race is seen this way. Threads that were about to access something are not forgotten.
 //!
+//! The thread's own updates are such a next step, but some of them can come before its last local steps, too. So a
+//! thread with pending stores stops before an access to a cell on which races are possible: its pending stores may
+//! reach memory while it is about to make the access, and other threads may react to that.
+//!
 //! *What stays possible.* With [`Stuck::Kept`] no thread is forgotten, and no visible step is collapsed. Then
 //! every stop is a state that the thread reaches, and all its steps up to there are local and invisible. So what
 //! the thread and the others can still reach is the same before these steps and after one of their outcomes.
@@ -227,9 +231,13 @@ impl Search<'_, '_> {
         if edges.iter().any(|&edge| self.machine.waits_for_buffer(local, edge)) {
             return Ahead::Waits;
         }
+        let next_accesses = self.observer.next_accesses(local);
+        if !next_accesses.is_empty() && !local.thread.buffer.is_empty() {
+            return Ahead::Waits;
+        }
         let view = self.observer.view(local);
         let mut passed = local.passed.clone();
-        for access in self.observer.next_accesses(local) {
+        for access in next_accesses {
             if !passed.contains(&access) {
                 passed.push(access);
             }

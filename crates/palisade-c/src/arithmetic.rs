@@ -3,7 +3,7 @@
 //! Arithmetic on signed integers (`nsw`) that leaves the range is an error of the program. Everything else wraps.
 
 use crate::expr::{self, Expr, width_bounds};
-use crate::flat::{Access, BlockId, End, RegId, StepKind, Written};
+use crate::flat::{Access, BlockId, End, RegId, Register, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use crate::memory::{Val, access_size, element_offset, offset};
 use palisade_llvm::instructions::{
@@ -19,9 +19,13 @@ impl Generator<'_, '_> {
         let value = match &instruction.op {
             Op::Load { ty, pointer, access } => {
                 let plain = is_plain(access);
+                let own_result = |result| self.loads_own_result(result, *pointer);
+                let written = match instruction.result {
+                    Some(result) if self.is_masked(result) => Written::Partly,
+                    Some(result) if own_result(result) => Written::Copied,
+                    _ => Written::Needed,
+                };
                 let pointer = self.scalar(*pointer)?;
-                let partly = instruction.result.is_some_and(|result| self.is_masked(result));
-                let written = if partly { Written::Partly } else { Written::Needed };
                 self.load_type(*ty, pointer, plain, written)?
             }
             Op::Store { value, pointer, access } => {
@@ -85,7 +89,7 @@ impl Generator<'_, '_> {
             }
             Op::Compare { predicate, left, right, .. } => {
                 let (a, b) = (self.scalar(*left)?, self.scalar(*right)?);
-                Val::Scalar(self.compare(*predicate, a, b))
+                Val::Scalar(compare(*predicate, a, b, &self.code.registers))
             }
             Op::Select { condition, yes, no } => {
                 let width = self.type_width(instruction.ty)?;
@@ -197,7 +201,9 @@ impl Generator<'_, '_> {
             _ => {
                 let size = self.size(ty)?;
                 let width = self.type_width(ty)?;
-                let register = self.temporary(if width == 1 { 8 } else { width });
+                let copied = written == Written::Copied;
+                // A copy is kept as it is, with what marks it as never written.
+                let register = self.temporary(if width == 1 && !copied { 8 } else { width });
                 self.step(StepKind::Load { to: register, from: Access { pointer, size, plain }, written });
                 Ok(Val::Scalar(self.wrap(width, Expr::Reg(register))))
             }
@@ -490,21 +496,6 @@ impl Generator<'_, '_> {
         })
     }
 
-    fn compare(&self, predicate: IntPredicate, a: Expr, b: Expr) -> Expr {
-        match predicate {
-            IntPredicate::Eq => self.binary(BinaryOp::Eq, a, b),
-            IntPredicate::Ne => self.binary(BinaryOp::Ne, a, b),
-            IntPredicate::Slt => self.binary(BinaryOp::Lt, a, b),
-            IntPredicate::Sle => self.binary(BinaryOp::Le, a, b),
-            IntPredicate::Sgt => self.binary(BinaryOp::Gt, a, b),
-            IntPredicate::Sge => self.binary(BinaryOp::Ge, a, b),
-            IntPredicate::Ult => self.binary(BinaryOp::WordLt, a, b),
-            IntPredicate::Ule => self.binary(BinaryOp::WordLe, a, b),
-            IntPredicate::Ugt => self.binary(BinaryOp::WordLt, b, a),
-            IntPredicate::Uge => self.binary(BinaryOp::WordLe, b, a),
-        }
-    }
-
     /// One of two values.
     pub(crate) fn select(&mut self, condition: Expr, yes: Expr, no: Expr, width: u32) -> Expr {
         if let Some(condition) = condition.as_int() {
@@ -523,6 +514,23 @@ impl Generator<'_, '_> {
         self.go_on(block);
         self.step(StepKind::Assign(register, value));
         self.end(End::Goto(after));
+    }
+}
+
+/// A comparison.
+pub(crate) fn compare(predicate: IntPredicate, a: Expr, b: Expr, registers: &[Register]) -> Expr {
+    let binary = |op, a, b| expr::binary(op, a, b, registers);
+    match predicate {
+        IntPredicate::Eq => binary(BinaryOp::Eq, a, b),
+        IntPredicate::Ne => binary(BinaryOp::Ne, a, b),
+        IntPredicate::Slt => binary(BinaryOp::Lt, a, b),
+        IntPredicate::Sle => binary(BinaryOp::Le, a, b),
+        IntPredicate::Sgt => binary(BinaryOp::Gt, a, b),
+        IntPredicate::Sge => binary(BinaryOp::Ge, a, b),
+        IntPredicate::Ult => binary(BinaryOp::WordLt, a, b),
+        IntPredicate::Ule => binary(BinaryOp::WordLe, a, b),
+        IntPredicate::Ugt => binary(BinaryOp::WordLt, b, a),
+        IntPredicate::Uge => binary(BinaryOp::WordLe, b, a),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::flat::{Access, End, StepKind, Written};
 use crate::inline::{Generator, Refused, definition_result};
 use crate::link::{FunctionRef, Target};
 use crate::memory::{Val, width};
+use crate::returns::may_lack_value;
 use palisade_llvm::calls::{ArgumentValue, Call, Callee};
 use palisade_llvm::instructions::Instruction;
 use palisade_llvm::types::{Type, TypeId};
@@ -54,6 +55,14 @@ impl<'a> Generator<'a, '_> {
         for &operand in &operands {
             arguments.push(self.value(operand)?);
         }
+        let mut lacks = |function: FunctionRef| {
+            let module = &self.context.memory.linked.modules[function.module];
+            module.functions[function.function].body.as_ref().is_some_and(|body| may_lack_value(module, body))
+        };
+        let may_lack = match target {
+            Some(Target::Function(function)) => lacks(function),
+            _ => self.context.address_taken.iter().copied().any(&mut lacks),
+        };
         let result = match target {
             // The verifier's own functions mean what they are for, whatever their body is.
             Some(Target::Function(function)) => {
@@ -69,6 +78,9 @@ impl<'a> Generator<'a, '_> {
             }
         };
         if let Some(value) = instruction.result {
+            if may_lack && self.uses(value) > 0 {
+                self.check_returned(&result);
+            }
             self.set(value, result);
         }
         Ok(())
@@ -92,6 +104,7 @@ impl<'a> Generator<'a, '_> {
             return Err(self.refuse("a call through a pointer that returns a struct"));
         }
         let result = width(module, *result).map(|w| self.temporary(w));
+        let caller = module;
         let count = parameters.len();
         let after = self.new_block();
         let linked = self.context.memory.linked;
@@ -103,8 +116,13 @@ impl<'a> Generator<'a, '_> {
             .filter(|function| {
                 let module = &linked.modules[function.module];
                 let definition = &module.functions[function.function];
+                let widths = parameters.iter().zip(&definition.parameters).all(|(&given, parameter)| {
+                    width(caller, given).is_none_or(|given| width(module, parameter.ty) == Some(given))
+                });
+                let returned = width(module, definition_result(module, definition));
                 definition.parameters.len() == count
-                    && width(module, definition_result(module, definition)).is_some() == result.is_some()
+                    && widths
+                    && returned == result.map(|result| self.code.width(result))
             })
             .collect();
         for function in fitting {

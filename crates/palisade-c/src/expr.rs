@@ -230,7 +230,7 @@ pub(crate) fn wrap(width: u32, e: Expr, registers: &[Register]) -> Expr {
         return e;
     }
     match e {
-        Expr::Int(value) => Expr::Int(wrap_int(width, value)),
+        Expr::Int(value) if !crate::bits::is_function(value) => Expr::Int(wrap_int(width, value)),
         Expr::Wrap(inner, a) if width <= inner => wrap(width, *a, registers),
         e => Expr::Wrap(width, Box::new(e)),
     }
@@ -250,9 +250,20 @@ fn commutes(op: BinaryOp) -> bool {
     matches!(op, WordAdd | WordMul | BitAnd | BitOr | BitXor | Eq | Ne)
 }
 
+/// Whether the result of an operator depends on more of an address than which one it is.
+fn uses_bits(op: BinaryOp) -> bool {
+    use BinaryOp::{And, Eq, Ne, Or, WordAdd};
+    !matches!(op, Eq | Ne | And | Or | WordAdd)
+}
+
 /// An operator, simplified.
 pub(crate) fn binary(op: BinaryOp, a: Expr, b: Expr, registers: &[Register]) -> Expr {
     use BinaryOp::{BitAnd, BitOr, BitXor, Eq, Ne, WordAdd, WordLe, WordLt, WordMul, WordSub};
+    // What depends on the address of a function is left as it is, so that it can be seen.
+    let of_function = |e: &Expr| e.as_int().is_some_and(crate::bits::is_function);
+    if (of_function(&a) || of_function(&b)) && uses_bits(op) {
+        return Expr::Binary(op, Box::new(a), Box::new(b));
+    }
     if let (Expr::Int(a), Expr::Int(b)) = (&a, &b)
         && let Ok(value) = palisade_program::running::binary(op, *a, *b)
     {

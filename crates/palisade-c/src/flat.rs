@@ -44,6 +44,8 @@ pub(crate) struct Code {
     /// The allocation sites, and the lists of freed objects by shape.
     pub(crate) sites: Vec<Site>,
     pub(crate) free_lists: Vec<(usize, Vec<RegId>)>,
+    /// Whether an assertion of the program turned out to hold whatever happens.
+    pub(crate) asserted: bool,
 }
 
 /// Steps without branches.
@@ -80,6 +82,8 @@ pub(crate) enum Written {
     Partly,
     /// It is copied as it is.
     Copied,
+    /// It is looked at, and may be anything.
+    Any,
 }
 
 impl Written {
@@ -88,7 +92,7 @@ impl Written {
         match self {
             Written::Needed => Some(Check::Initialised),
             Written::Partly => Some(Check::Value),
-            Written::Copied => None,
+            Written::Copied | Written::Any => None,
         }
     }
 }

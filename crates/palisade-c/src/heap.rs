@@ -28,6 +28,9 @@ pub(crate) const SUCCEED: &str = "allocations succeed";
 pub(crate) const REUSE: &str =
     "memory freed by one thread is not handed to another, and only handed out again with the same layout";
 
+/// `malloc` returns multiples of this.
+const HEAP_ALIGNMENT: i64 = 16;
+
 /// The layout of heap objects.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
@@ -341,6 +344,7 @@ impl Heap {
             kind: ObjectKind::Heap,
             constant: false,
             size: *size,
+            align: HEAP_ALIGNMENT,
             leaves: leaves.clone(),
             debug: *debug,
             span,

@@ -9,7 +9,9 @@
 use crate::expr::{self, Expr};
 use crate::flat::{Access, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
 use crate::link::FunctionRef;
-use crate::memory::{Memory, MemoryObject, Refusal, ThreadNumber, Val, leaves, unsupported, width};
+use crate::memory::{
+    Leaf, Memory, MemoryObject, Refusal, ThreadNumber, Val, alignment, leaves, unsupported, width,
+};
 use crate::objects::ObjectKind;
 use crate::{Places, scopes};
 use palisade_base::{Diagnostic, Id, Span};
@@ -31,6 +33,9 @@ const MAX_STEPS: usize = 200_000;
 /// An expression with more operators gets a register.
 const MAX_EXPRESSION: usize = 24;
 
+/// The register that holds what a thread returns.
+pub(crate) const RESULT: RegId = RegId(1);
+
 /// What the threads of a program share while they are generated.
 pub(crate) struct Context<'a> {
     pub(crate) memory: Memory<'a>,
@@ -44,6 +49,8 @@ pub(crate) struct Context<'a> {
     pub(crate) library_taken: Vec<Box<str>>,
     /// What the answer rests on.
     pub(crate) notes: std::collections::BTreeSet<crate::Note>,
+    /// What every answer is about, whatever it is.
+    pub(crate) circumstances: std::collections::BTreeSet<crate::Note>,
     pub(crate) features: Features,
     /// The threads that wait for conditions, by the number of their bit.
     pub(crate) waiting: Vec<ThreadNumber>,
@@ -61,12 +68,15 @@ pub(crate) struct Context<'a> {
 pub(crate) struct Features {
     /// Threads are detached.
     pub(crate) detaches: bool,
-    /// Mutexes are destroyed.
+    /// Mutexes, reader-writer locks, semaphores and condition variables are destroyed.
     pub(crate) destroys_mutexes: bool,
+    pub(crate) destroys_rwlocks: bool,
+    pub(crate) destroys_semaphores: bool,
+    pub(crate) destroys_conditions: bool,
     /// Memory is freed.
     pub(crate) frees: bool,
-    /// Mutexes may be recursive.
-    pub(crate) recursive_mutexes: bool,
+    /// Mutexes may be recursive, or check for errors.
+    pub(crate) unusual_mutexes: bool,
 }
 
 /// Where the result of a function goes.
@@ -131,8 +141,12 @@ pub(crate) struct Generator<'a, 'c> {
     pub(crate) exit: BlockId,
     /// What the thread returns.
     pub(crate) result: RegId,
+    /// Whether another thread may ask for that.
+    pub(crate) joinable: bool,
     here: BlockId,
     frames: Vec<Frame<'a>>,
+    /// The registers that hold the locks that the thread holds as a reader, once there are some.
+    pub(crate) read_locks: Option<[RegId; 4]>,
     /// The innermost place in a file of the user.
     pub(crate) span: Span,
     call_spans: Vec<Span>,
@@ -150,6 +164,7 @@ impl<'a, 'c> Generator<'a, 'c> {
         let exit = code.new_block();
         let started = code.new_register("started", 64);
         let result = code.new_register("result", 64);
+        assert_eq!(result, RESULT, "the register for the result has a fixed number");
         let mut generator = Generator {
             context,
             code,
@@ -157,8 +172,10 @@ impl<'a, 'c> Generator<'a, 'c> {
             started,
             exit,
             result,
+            joinable: false,
             here: entry,
             frames: Vec::new(),
+            read_locks: None,
             span: Span::NONE,
             call_spans: Vec::new(),
             steps: 0,
@@ -226,7 +243,11 @@ impl<'a, 'c> Generator<'a, 'c> {
     /// Something that cannot be translated.
     pub(crate) fn refuse(&mut self, what: impl Into<String>) -> Refused {
         let span = self.span;
-        self.context.refusals.push(unsupported(&what.into(), span));
+        let mut what = what.into();
+        if let (true, Some(frame)) = (span.is_none(), self.frames.last()) {
+            what = format!("{what}, in `{}`", self.context.memory.linked.name(frame.function));
+        }
+        self.context.refusals.push(unsupported(&what, span));
         let index = self.context.refusals.len() - 1;
         self.step(StepKind::Unsupported(index));
         self.end(End::Stop);
@@ -284,6 +305,11 @@ impl<'a, 'c> Generator<'a, 'c> {
     /// How often a value is used.
     pub(crate) fn uses(&self, value: ValueId) -> u32 {
         self.frame().uses[value.index()]
+    }
+
+    /// Whether a local is a variable of the source program, as far as the debug information says.
+    pub(crate) fn is_variable(&self, local: ValueId) -> bool {
+        self.frame().names.contains_key(&local)
     }
 
     /// The type of a local variable in the source program.
@@ -473,6 +499,7 @@ impl<'a, 'c> Generator<'a, 'c> {
             kind: ObjectKind::Local,
             constant: false,
             size,
+            align: alignment(module, ty, None),
             leaves: found.clone(),
             debug: None,
             span: self.span,
@@ -565,17 +592,26 @@ impl<'a, 'c> Generator<'a, 'c> {
                         (Val::Aggregate(parts), Results::Struct(registers)) => {
                             registers.into_iter().zip(parts).collect()
                         }
-                        // Nothing may use the result.
-                        (Val::Undefined, _) => Vec::new(),
+                        (Val::Undefined, Results::Struct(registers)) => {
+                            registers.into_iter().map(|register| (register, Val::Undefined)).collect()
+                        }
                         _ => return Err(self.refuse("what is returned here")),
                     };
                     for (register, part) in parts {
                         match part {
                             Val::Scalar(e) => self.step(StepKind::Assign(register, e)),
-                            Val::Undefined => {}
+                            // Nothing may use the result.
+                            Val::Undefined => self.step(StepKind::Uninitialise(register)),
                             Val::Aggregate(_) => return Err(self.refuse("what is returned here")),
                         }
                     }
+                }
+                if let (Results::Scalar(register), [_], true) =
+                    (&self.frame().result, &self.frames[..], self.joinable)
+                {
+                    let value = Expr::Reg(*register);
+                    self.step(StepKind::Assign(self.result, value));
+                    self.step(StepKind::Initialised(self.result, Check::Returned));
                 }
                 let after = self.frame().after;
                 self.end(End::Goto(after));
@@ -606,7 +642,7 @@ impl<'a, 'c> Generator<'a, 'c> {
                 self.end(End::Stop);
             }
             Op::Phi(_) => {}
-            Op::Alloca { ty, count, .. } => self.alloca(instruction, *ty, *count)?,
+            Op::Alloca { ty, count, align, .. } => self.alloca(instruction, *ty, *count, *align)?,
             Op::Call(call) => self.call_instruction(instruction, call)?,
             _ => self.operation(instruction)?,
         }
@@ -657,29 +693,39 @@ impl<'a, 'c> Generator<'a, 'c> {
         instruction: &Instruction,
         ty: TypeId,
         count: Option<Operand>,
+        align: Option<u64>,
     ) -> Result<(), Refused> {
         let Some(result) = instruction.result else { return Ok(()) };
+        let given = count;
         let count = match count {
             None => 1,
             Some(count) => match self.scalar(count)? {
                 Expr::Int(count) if (1..65536).contains(&count) => count,
-                _ => return Err(self.refuse("a local array whose length is not a constant")),
+                _ => return Err(self.refuse("a local array, or `alloca`, whose size is not a constant")),
             },
         };
         let module = self.module();
-        let one = leaves(module, ty);
-        let one = self.accept(one)?;
         let size = module.layouts.size(ty).and_then(|size| i64::try_from(size).ok()).unwrap_or(0);
-        let mut all = Vec::new();
-        for index in 0..count {
-            all.extend(one.iter().map(|leaf| {
-                let mut leaf = leaf.clone();
-                leaf.offset += index * size;
-                leaf
-            }));
+        // Bytes that the program asks for by `alloca`, and uses as something else.
+        let hint = if size == 1 { self.use_as(result) } else { None };
+        let (element, step) = match hint {
+            Some(hint) => (hint, module.layouts.size(hint).and_then(|size| i64::try_from(size).ok())),
+            None => (ty, Some(size)),
+        };
+        let one = leaves(module, element);
+        let one = self.accept(one)?;
+        let mut all: Vec<Leaf> = Vec::new();
+        let mut start = 0;
+        while let Some(step) = step.filter(|step| *step > 0 && start < size * count) {
+            let moved = |leaf: &Leaf| Leaf { offset: leaf.offset + start, ..leaf.clone() };
+            all.extend(one.iter().map(moved).filter(|leaf| leaf.offset + (1 << leaf.size) <= size * count));
+            start += step;
         }
         let known = self.frame().names.get(&result).cloned();
-        let LocalName { name, ty: debug, in_block } = known.unwrap_or_default();
+        let LocalName { mut name, ty: debug, in_block } = known.unwrap_or_default();
+        if name.is_empty() && given.is_some() {
+            name = "alloca".to_owned();
+        }
         let debug = debug.map(|ty| (self.module_index(), ty));
         let marked = self.frame().marked.contains(&result);
         let kind = if in_block && marked { ObjectKind::BlockLocal } else { ObjectKind::Local };
@@ -688,6 +734,7 @@ impl<'a, 'c> Generator<'a, 'c> {
             kind,
             constant: false,
             size: size * count,
+            align: alignment(module, ty, align),
             leaves: all,
             debug,
             span: self.span,
@@ -697,6 +744,10 @@ impl<'a, 'c> Generator<'a, 'c> {
         }
         if in_block && !marked {
             self.context.unmarked.push(object);
+        }
+        if !marked && scopes::is_kept_literal(self.body(), result) {
+            let note = "compound literals are not used after their block has ended";
+            self.context.notes.insert(crate::Note(note.to_owned()));
         }
         self.frame_mut().locals.push((object, marked));
         self.set(result, Val::Scalar(Expr::Address(object, 0)));

@@ -15,6 +15,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Objects start at multiples of this.
 const ALIGNMENT: i64 = 64;
 
+/// Heap objects start at multiples of this where the program asks for an alignment.
+const PAGE: i64 = 4096;
+
 /// All objects are below this address: programs may keep tags in the upper 16 bits of pointers.
 const END: i64 = FUNCTION_BASE;
 
@@ -108,6 +111,9 @@ impl Layout {
             if !uses.mentioned.contains(&id) {
                 continue;
             }
+            let on_page = memory.aligned_heap && object.kind == ObjectKind::Heap;
+            let align = object.align.max(if on_page { PAGE } else { ALIGNMENT });
+            next = (next + align - 1) / align * align;
             layout.addresses[index] = Some(next);
             next = stride + (next + object.size + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
             for leaf in &object.leaves {
@@ -197,6 +203,11 @@ impl Layout {
     /// Whether the address of an object is kept somewhere.
     pub(crate) fn is_exposed(&self, object: ObjectId) -> bool {
         self.exposed.contains(&object)
+    }
+
+    /// The indices of the cells of an object.
+    pub(crate) fn cells_of(&self, object: ObjectId) -> &[usize] {
+        self.by_object.get(&object).map_or(&[][..], Vec::as_slice)
     }
 
     /// The objects and functions, for explanations.
@@ -328,6 +339,13 @@ impl Uses {
             (_, Some(object)) => {
                 self.mentioned.insert(object);
                 self.based.insert((object, access.size));
+                // An index may be computed from the address of another object.
+                access.pointer.for_each_object(&mut |other| {
+                    if other != object {
+                        self.mentioned.insert(other);
+                        self.exposed.insert(other);
+                    }
+                });
             }
             (pointer, None) => {
                 self.expose(pointer);

@@ -22,8 +22,10 @@
 //! others. What is not understood is refused with a diagnostic. Checks that are
 //! [limits](palisade_program::written::Check::is_limit) fail where the translation may differ.
 
+mod arguments;
 mod arithmetic;
 mod assembly;
+mod bits;
 mod calls;
 mod cells;
 mod definite;
@@ -44,6 +46,7 @@ mod narrow;
 mod objects;
 mod promote;
 mod propagate;
+mod returns;
 mod scopes;
 mod statement_of_end;
 mod statements;
@@ -196,6 +199,10 @@ pub struct Translation {
     pub program: Program,
     /// What the answer rests on, to be stated with it.
     pub notes: Vec<Note>,
+    /// What every answer is about, whatever it is, to be stated with it.
+    pub circumstances: Vec<Note>,
+    /// The places where what the program does depends on what addresses are as numbers.
+    pub uses_of_bits: Vec<Span>,
     /// What lies where in memory, to explain bad pointers.
     pub objects: Objects,
     /// The threads, in the order of the instances of the processes.
@@ -209,6 +216,8 @@ pub struct Translation {
     pub spurious: bool,
     /// Whether a thread may still run when the one that started it ends, as far as the text says.
     pub outlives: bool,
+    /// Whether an assertion of the program turned out to hold whatever happens, so that nothing is left of it.
+    pub asserted: bool,
     /// Whether it may allocate memory.
     pub allocates: bool,
     /// Under [`Aim::Exit`], all objects that the program may allocate. `None` if that is not followed.
@@ -257,6 +266,7 @@ pub fn translate(
         address_taken,
         library_taken,
         notes: BTreeSet::new(),
+        circumstances: BTreeSet::new(),
         features: features(&linked),
         waiting: Vec::new(),
         heap: heap::Heap::default(),
@@ -279,6 +289,7 @@ pub fn translate(
                     returned";
         context.notes.insert(Note(note.to_owned()));
     }
+    context.notes.extend(scopes::kept_pointers(&threads, &layout, &context.memory));
     let waiting = context.waiting.len();
     let emitted = emit::Emitted { layout: &layout, frees, waiting, races: options.races, aim: options.aim };
     let merged = merge(threads.iter().map(|thread| (thread, emitted.process(thread))).collect());
@@ -327,6 +338,8 @@ pub fn translate(
     Ok(Translation {
         program,
         notes: context.notes.iter().cloned().collect(),
+        circumstances: context.circumstances.iter().cloned().collect(),
+        uses_of_bits: bits::uses_of_bits(&threads, &layout, &context.memory),
         objects: layout.objects(&context.memory),
         threads: order
             .into_iter()
@@ -340,6 +353,7 @@ pub fn translate(
         waits,
         spurious: waiting > 0,
         outlives,
+        asserted: threads.iter().any(|thread| thread.code.asserted),
         allocates: !context.heap.objects.is_empty(),
         allocations,
     })
@@ -468,9 +482,12 @@ fn features(linked: &Linked<'_>) -> inline::Features {
     };
     inline::Features {
         frees: mentions(&["free", "realloc"]),
-        detaches: mentions(&["pthread_detach", "thrd_detach"]),
+        detaches: mentions(&["pthread_detach", "thrd_detach", "pthread_attr_setdetachstate"]),
         destroys_mutexes: mentions(&["pthread_mutex_destroy", "mtx_destroy", "pthread_spin_destroy"]),
-        recursive_mutexes: mentions(&["pthread_mutexattr_settype", "mtx_init"])
+        destroys_rwlocks: mentions(&["pthread_rwlock_destroy"]),
+        destroys_semaphores: mentions(&["sem_destroy"]),
+        destroys_conditions: mentions(&["pthread_cond_destroy", "cnd_destroy"]),
+        unusual_mutexes: mentions(&["pthread_mutexattr_settype", "mtx_init"])
             || linked.modules.iter().any(has_unusual_mutex),
     }
 }

@@ -6,7 +6,7 @@
 use palisade_base::{Diagnostic, Id};
 use palisade_llvm::Module;
 use palisade_llvm::module::{FunctionId, GlobalId, Linkage, SymbolId, SymbolKind};
-use palisade_llvm::values::ConstantKind;
+use palisade_llvm::values::{ConstantKind, Expression};
 use rustc_hash::FxHashMap;
 
 /// A function that is defined in a module.
@@ -47,9 +47,12 @@ impl<'a> Linked<'a> {
         for (index, module) in modules.iter().enumerate() {
             for symbol in &module.symbols {
                 if matches!(&*symbol.name, "llvm.global_ctors" | "llvm.global_dtors") {
+                    let names = functions_in(module, symbol.kind).join("`, `");
                     errors.push(Diagnostic::error(
                         "c-unsupported",
-                        "not supported: constructors and destructors, which run before and after `main`",
+                        format!(
+                            "not supported: constructors and destructors, which run before and after `main`: `{names}`"
+                        ),
                     ));
                     continue;
                 }
@@ -135,4 +138,20 @@ impl<'a> Linked<'a> {
         let module = &self.modules[function.module];
         &module.symbols[module.functions[function.function].symbol].name
     }
+}
+
+/// The functions whose addresses are in the initial value of a variable.
+fn functions_in(module: &Module, variable: SymbolKind) -> Vec<&str> {
+    let SymbolKind::Global(global) = variable else { return Vec::new() };
+    let mut open: Vec<_> = module.globals[global].initializer.into_iter().collect();
+    let mut found = Vec::new();
+    while let Some(constant) = open.pop() {
+        match &module.constants[constant].kind {
+            ConstantKind::Aggregate(parts) => open.extend(parts.iter().rev()),
+            ConstantKind::Expression(Expression::Cast { value, .. }) => open.push(*value),
+            ConstantKind::Symbol(symbol) => found.push(&*module.symbols[*symbol].name),
+            _ => {}
+        }
+    }
+    found
 }

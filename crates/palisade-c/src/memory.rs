@@ -9,7 +9,7 @@ use crate::link::{FunctionRef, GlobalRef, Linked, Target};
 use crate::objects::ObjectKind;
 use palisade_base::{Diagnostic, Span};
 use palisade_llvm::Module;
-use palisade_llvm::debug::NodeId;
+use palisade_llvm::debug::{Node, NodeId};
 use palisade_llvm::instructions::{BinaryOp as IrBinary, CastOp};
 use palisade_llvm::types::{Type, TypeId};
 use palisade_llvm::values::{ConstantId, ConstantKind, Expression};
@@ -42,6 +42,8 @@ pub(crate) struct MemoryObject {
     pub(crate) constant: bool,
     /// Its size in bytes.
     pub(crate) size: i64,
+    /// Its address is a multiple of this power of 2 in every layout of memory.
+    pub(crate) align: i64,
     /// In increasing order of offsets.
     pub(crate) leaves: Vec<Leaf>,
     /// The module and debug type that name its parts.
@@ -67,7 +69,14 @@ pub(crate) struct Memory<'a> {
     pub(crate) objects: Vec<MemoryObject>,
     globals: FxHashMap<(GlobalRef, Option<ThreadNumber>), ObjectId>,
     functions: Vec<Target>,
+    /// Whether the program allocates memory with an alignment.
+    pub(crate) aligned_heap: bool,
+    /// The variables of the C library that hold streams.
+    streams: Vec<(Box<str>, ObjectId)>,
 }
+
+/// What these variables are called.
+const STREAMS: [&str; 6] = ["stdin", "stdout", "stderr", "__stdinp", "__stdoutp", "__stderrp"];
 
 /// Functions lie above all objects, this far apart.
 pub(crate) const FUNCTION_BASE: i64 = 1 << 46;
@@ -75,7 +84,16 @@ pub(crate) const FUNCTION_STEP: i64 = 16;
 
 impl<'a> Memory<'a> {
     pub(crate) fn new(linked: &'a Linked<'a>) -> Memory<'a> {
-        Memory { linked, objects: Vec::new(), globals: FxHashMap::default(), functions: Vec::new() }
+        Memory {
+            linked,
+            objects: Vec::new(),
+            globals: FxHashMap::default(),
+            functions: Vec::new(),
+            aligned_heap: linked.modules.iter().any(|module| {
+                ["aligned_alloc", "memalign", "posix_memalign"].iter().any(|name| module.find(name).is_some())
+            }),
+            streams: Vec::new(),
+        }
     }
 
     pub(crate) fn object(&self, id: ObjectId) -> &MemoryObject {
@@ -95,6 +113,7 @@ impl<'a> Memory<'a> {
             kind: ObjectKind::Global,
             constant: false,
             size: 1 << size,
+            align: 1 << size,
             leaves: vec![leaf],
             debug: None,
             span: Span::NONE,
@@ -145,9 +164,30 @@ impl<'a> Memory<'a> {
             Some(target @ (Target::Function(_) | Target::Library(_))) => {
                 Ok(Expr::Int(self.function_address(target)))
             }
+            Some(Target::Missing(name)) if STREAMS.contains(&&*name) => {
+                Ok(Expr::Address(self.stream(&name), 0))
+            }
             Some(Target::Missing(name)) => Err(format!("no translation unit defines the variable `{name}`")),
             None => Err("an alias of a computed address".to_owned()),
         }
+    }
+
+    /// The variable of the C library that holds a stream. Programs only pass the stream on.
+    fn stream(&mut self, name: &str) -> ObjectId {
+        if let Some((_, known)) = self.streams.iter().find(|(known, _)| &**known == name) {
+            return *known;
+        }
+        let mut add = |name: String, size, init| {
+            let object = self.add_cell(name, size, 0);
+            let stream = &mut self.objects[object.0 as usize];
+            stream.constant = true;
+            stream.leaves[0].init = Some(init);
+            object
+        };
+        let stream = add(format!("*{name}"), 0, Expr::Int(0));
+        let variable = add(name.to_owned(), 3, Expr::Address(stream, 0));
+        self.streams.push((name.into(), variable));
+        variable
     }
 
     /// The object of a global variable, for a thread.
@@ -163,15 +203,26 @@ impl<'a> Memory<'a> {
         let name = variable.as_ref().map_or(&**symbol, |variable| variable.name).to_owned();
         let kind = if key.1.is_some() { ObjectKind::ThreadLocal } else { ObjectKind::Global };
         let debug = variable.and_then(|variable| variable.ty).map(|ty| (global.module, ty));
+        let is_spin_lock = debug.is_some_and(|(_, ty)| is_spin_lock(module, ty));
         let size = module.layouts.size(definition.ty).ok_or("a variable without a size")?;
         let size = i64::try_from(size).map_err(|_| "a variable that is too large".to_owned())?;
         let constant = definition.constant;
-        let object = MemoryObject { name, kind, constant, size, leaves: Vec::new(), debug, span: Span::NONE };
+        let align = alignment(module, definition.ty, definition.align);
+        let (span, none) = (Span::NONE, Vec::new());
+        let object = MemoryObject { name, kind, constant, size, align, leaves: none, debug, span };
         let id = self.add(object);
         self.globals.insert(key, id);
         let mut leaves = leaves(module, definition.ty)?;
         let initializer = definition.initializer.ok_or("a variable that is defined elsewhere")?;
         self.initialise(global.module, initializer, 0, thread, &mut leaves)?;
+        let spin_lock = is_spin_lock.then_some(0);
+        for offset in never_initialised(module, definition.ty).into_iter().chain(spin_lock) {
+            let first = leaves.iter_mut().find(|leaf| leaf.offset == offset);
+            first
+                .into_iter()
+                .filter(|leaf| leaf.init == Some(Expr::Int(0)))
+                .for_each(|leaf| leaf.init = None);
+        }
         self.objects[id.0 as usize].leaves = leaves;
         Ok(id)
     }
@@ -217,12 +268,12 @@ impl<'a> Memory<'a> {
                 if matches!(module.types.get(ty), Type::Named(id)
                     if &*module.types.named()[*id].name == "union.pthread_mutex_t")
                 {
-                    return recursive_mutex(leaves, offset);
+                    return unusual_mutex(leaves, offset);
                 }
                 Ok(())
             }
             _ => match self.constant(module_index, constant, thread)? {
-                Val::Scalar(value) => {
+                Val::Scalar(value) if value.is_constant() => {
                     set(leaves, offset, value);
                     Ok(())
                 }
@@ -304,26 +355,108 @@ impl<'a> Memory<'a> {
                 let offset = offset(module, *source, &indices, &[])?;
                 Ok(crate::expr::binary(BinaryOp::WordAdd, base, offset, &[]))
             }
-            Expression::Binary { op: op @ (IrBinary::Add | IrBinary::Sub), left, right, .. }
-                if module.types.integer_bits(ty) == Some(64) =>
-            {
+            Expression::Cast { op: CastOp::PtrToInt | CastOp::Trunc, value } => {
+                let width = width(module, ty).ok_or("a constant expression of this form")?;
+                let value = self.constant_scalar(module_index, *value, thread)?;
+                Ok(crate::expr::wrap(width, value, &[]))
+            }
+            Expression::Cast { op: CastOp::ZExt, value } => {
+                let from = width(module, module.constants[*value].ty);
+                let from = from.ok_or("a constant expression of this form")?;
+                let value = self.constant_scalar(module_index, *value, thread)?;
+                Ok(crate::expr::unsigned(from, value, &[]))
+            }
+            Expression::Binary { op, left, right, .. } if module.types.integer_bits(ty) == Some(64) => {
+                let op = match op {
+                    IrBinary::Add => BinaryOp::WordAdd,
+                    IrBinary::Sub => BinaryOp::WordSub,
+                    IrBinary::Mul => BinaryOp::WordMul,
+                    IrBinary::And => BinaryOp::BitAnd,
+                    IrBinary::Or => BinaryOp::BitOr,
+                    IrBinary::Xor => BinaryOp::BitXor,
+                    // Only by constants for which they cannot fail.
+                    IrBinary::Shl => BinaryOp::WordShl,
+                    IrBinary::LShr => BinaryOp::WordShr,
+                    IrBinary::AShr => BinaryOp::Shr,
+                    IrBinary::UDiv => BinaryOp::WordDiv,
+                    IrBinary::URem => BinaryOp::WordRem,
+                    _ => return Err("a constant expression of this form".to_owned()),
+                };
                 let left = self.constant_scalar(module_index, *left, thread)?;
                 let right = self.constant_scalar(module_index, *right, thread)?;
-                let op = if *op == IrBinary::Add { BinaryOp::WordAdd } else { BinaryOp::WordSub };
+                let by = right.as_int();
+                let fine = match op {
+                    BinaryOp::WordShl | BinaryOp::WordShr | BinaryOp::Shr => {
+                        by.is_some_and(|by| (0..64).contains(&by))
+                    }
+                    BinaryOp::WordDiv | BinaryOp::WordRem => by.is_some_and(|by| by != 0),
+                    _ => true,
+                };
+                if !fine {
+                    return Err("a constant expression of this form".to_owned());
+                }
                 Ok(crate::expr::binary(op, left, right, &[]))
+            }
+            Expression::Compare { predicate, left, right } => {
+                let left = self.constant_scalar(module_index, *left, thread)?;
+                let right = self.constant_scalar(module_index, *right, thread)?;
+                Ok(crate::arithmetic::compare(*predicate, left, right, &[]))
             }
             _ => Err("a constant expression of this form".to_owned()),
         }
     }
 }
 
+/// Objects of the thread library for which there is no initial value: they must be initialised by a call, also those
+/// that are global.
+const NO_INITIALIZER: [&str; 4] = ["union.sem_t", "union.pthread_barrier_t", "union.mtx_t", "union.cnd_t"];
+
+/// Whether a type of the source program is that of spin locks. They are plain numbers, and must be initialised, too.
+fn is_spin_lock(module: &Module, ty: NodeId) -> bool {
+    match module.debug.get(ty) {
+        Some(Node::Type(ty)) => ty.name.as_deref() == Some("pthread_spinlock_t"),
+        _ => false,
+    }
+}
+
+/// The offsets of such objects in a variable of a type.
+fn never_initialised(module: &Module, ty: TypeId) -> Vec<i64> {
+    let mut found = Vec::new();
+    let mut open = vec![(ty, 0)];
+    while let Some((ty, offset)) = open.pop() {
+        if let Type::Named(id) = module.types.get(ty)
+            && NO_INITIALIZER.contains(&&*module.types.named()[*id].name)
+        {
+            found.push(offset);
+            continue;
+        }
+        let count = match module.types.body(ty) {
+            Type::Struct { fields, .. } => fields.len(),
+            Type::Array { element, length }
+                if matches!(module.types.body(*element), Type::Struct { .. } | Type::Array { .. }) =>
+            {
+                usize::try_from(*length).unwrap_or(0).min(MAX_LEAVES)
+            }
+            _ => 0,
+        };
+        for index in 0..count {
+            let element = module.types.element(ty, u64::try_from(index).unwrap_or(0));
+            if let (Some(element), Ok(at)) = (element, element_offset(module, ty, index)) {
+                open.push((element, offset + at));
+            }
+        }
+    }
+    found
+}
+
 /// The kind of a mutex that has an initial value, in the form that the library has for it.
-fn recursive_mutex(leaves: &mut [Leaf], offset: i64) -> Result<(), Refusal> {
+fn unusual_mutex(leaves: &mut [Leaf], offset: i64) -> Result<(), Refusal> {
     let kind = leaves.iter().find(|leaf| leaf.offset == offset + 16).and_then(|leaf| leaf.init.clone());
     match kind {
         None | Some(Expr::Int(0 | 3)) => {}
         Some(Expr::Int(1)) => set(leaves, offset, Expr::Int(crate::library::RECURSIVE)),
-        Some(_) => return Err("a mutex that checks for errors".to_owned()),
+        Some(Expr::Int(2)) => set(leaves, offset, Expr::Int(crate::library::CHECKING)),
+        Some(_) => return Err("a mutex of this kind".to_owned()),
     }
     Ok(())
 }
@@ -372,6 +505,17 @@ pub(crate) fn width(module: &Module, ty: TypeId) -> Option<u32> {
     }
 }
 
+/// Compilers align arrays of some size like this, which C does not promise.
+const USUAL_ALIGNMENT: i64 = 16;
+
+/// The alignment that a variable has in every layout of memory: that of its type, or the larger one that the program
+/// wants.
+pub(crate) fn alignment(module: &Module, ty: TypeId, given: Option<u64>) -> i64 {
+    let number = |bytes: Option<u64>| bytes.and_then(|bytes| i64::try_from(bytes).ok());
+    let of_type = number(module.layouts.align(ty)).unwrap_or(1);
+    of_type.max(number(given).filter(|given| *given > USUAL_ALIGNMENT).unwrap_or(1)).max(1)
+}
+
 /// The leaves of a type, not initialised. Scalars of an odd size have no leaf: they cannot be accessed.
 pub(crate) fn leaves(module: &Module, ty: TypeId) -> Result<Vec<Leaf>, Refusal> {
     let mut found = Vec::new();
@@ -410,7 +554,7 @@ fn collect_leaves(module: &Module, ty: TypeId, offset: i64, found: &mut Vec<Leaf
                 collect_leaves(module, *element, offset + index * size, found)?;
             }
         }
-        _ => return Err("a variable of this type".to_owned()),
+        _ => return Err(format!("a variable of type `{}`", module.types.display(ty))),
     }
     Ok(())
 }

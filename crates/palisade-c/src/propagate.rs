@@ -7,7 +7,7 @@
 use crate::expr::Expr;
 use crate::flat::{Block, BlockId, Code, End, RegId, Register, Step, StepKind};
 use crate::liveness::Liveness;
-use palisade_program::written::BinaryOp;
+use palisade_program::written::{BinaryOp, Check};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
@@ -54,6 +54,15 @@ fn facts(code: &Code, liveness: &Liveness) -> Vec<Option<Known>> {
 pub(crate) fn fold(code: &mut Code) -> bool {
     let known = facts(code, &Liveness::new(code));
     let mut changed = false;
+    for (block, at) in code.blocks.iter().zip(&known) {
+        if let (false, Some(here)) = (code.asserted, at) {
+            let (steps, end) = run(code, block, &mut here.clone());
+            if drops_assertion(code, block, &steps, &end) {
+                code.asserted = true;
+                break;
+            }
+        }
+    }
     for (index, at) in known.into_iter().enumerate() {
         let Some(mut here) = at else {
             let block = &mut code.blocks[index];
@@ -71,6 +80,24 @@ pub(crate) fn fold(code: &mut Code) -> bool {
         (block.steps, block.end) = (steps, end);
     }
     changed
+}
+
+/// Whether an assertion of the program is not needed any more once a block has these steps and this end.
+fn drops_assertion(code: &Code, block: &Block, steps: &[Step], end: &End) -> bool {
+    let is_assertion = |step: &Step| match step.kind {
+        StepKind::Assert(_, check) => matches!(check, Check::Assertion | Check::NoAbort),
+        _ => false,
+    };
+    let count = |steps: &[Step]| steps.iter().filter(|step| is_assertion(step)).count();
+    let avoids = match (&block.end, end) {
+        (End::Branch(_, yes, no), End::Goto(to)) => {
+            let other = if to == yes { no } else { yes };
+            other != to && code.block(*other).steps.iter().any(is_assertion)
+        }
+        _ => false,
+    };
+    let fails = steps.last().is_some_and(|step| matches!(step.kind, StepKind::Assert(Expr::Int(0), _)));
+    avoids || !fails && count(steps) < count(&block.steps)
 }
 
 /// The blocks that follow, with what is known there.

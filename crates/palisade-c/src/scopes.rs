@@ -5,17 +5,22 @@
 //!
 //! The variables of `main` itself, other than those of its blocks, exist until the program ends.
 
+use crate::Note;
 use crate::expr::Expr;
 use crate::flat::{Code, ObjectId, Step, StepKind};
 use crate::inline::{Generator, Refused};
+use crate::layout::Layout;
+use crate::memory::Memory;
 use crate::objects::ObjectKind;
 use crate::propagate;
+use crate::threads::ThreadCode;
 use palisade_llvm::Module;
 use palisade_llvm::calls::{ArgumentValue, Callee};
 use palisade_llvm::instructions::{CastOp, Op};
 use palisade_llvm::module::Body;
 use palisade_llvm::values::{ConstantKind, Operand, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 
 /// The beginning or the end of a lifetime.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -101,4 +106,58 @@ pub(crate) fn enter_once(code: &mut Code) {
             code.block_mut(block).steps.retain(|step| !once(step));
         }
     }
+}
+
+/// How the compiler's names for compound literals begin.
+const LITERAL: &str = ".compoundliteral";
+
+/// Whether a local is a compound literal whose address, or that of a part, is stored in a variable.
+pub(crate) fn is_kept_literal(body: &Body, local: ValueId) -> bool {
+    if !body.values[local].name.starts_with(LITERAL) {
+        return false;
+    }
+    let mut addresses = vec![local];
+    let mut next = 0;
+    while let Some(&address) = addresses.get(next) {
+        next += 1;
+        for instruction in body.blocks.iter().flat_map(|block| &block.instructions) {
+            match (&instruction.op, instruction.result) {
+                (Op::Store { value, .. }, _) if *value == Operand::Local(address) => return true,
+                (Op::Cast { value: base, .. } | Op::GetElementPtr { base, .. }, Some(result))
+                    if *base == Operand::Local(address) && !addresses.contains(&result) =>
+                {
+                    addresses.push(result);
+                }
+                _ => {}
+            }
+        }
+    }
+    false
+}
+
+/// So many variables are named in one sentence.
+const MAX_NAMES: usize = 3;
+
+/// A variable that is entered again has the same address as before. A pointer to the one before would be taken for one to
+/// the new one, if the address is kept somewhere. This comes after [`enter_once`].
+pub(crate) fn kept_pointers(threads: &[ThreadCode], layout: &Layout, memory: &Memory<'_>) -> Option<Note> {
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    for thread in threads {
+        for block in thread.code.reachable() {
+            for step in &thread.code.block(block).steps {
+                if let StepKind::Enter(object) = step.kind
+                    && layout.is_exposed(object)
+                {
+                    names.insert(&memory.object(object).name);
+                }
+            }
+        }
+    }
+    let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
+    let which = match names.as_slice() {
+        [] => return None,
+        names if names.len() <= MAX_NAMES => format!("`{}`", names.join("` or `")),
+        [first, ..] => format!("`{first}` or {} other variables", names.len() - 1),
+    };
+    Some(Note(format!("no pointer to {which} is kept from one turn of a loop, or one call, to the next")))
 }

@@ -9,13 +9,15 @@ use crate::exit::{self, Counter};
 use crate::expr::{self, Expr};
 use crate::flat::{Access, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
 use crate::groups::{self, Groups};
-use crate::inline::{Context, Generator};
+use crate::inline::{Context, Generator, RESULT};
 use crate::library::first_child;
 use crate::link::{FunctionRef, Target};
 use crate::memory::{ThreadNumber, Val, as_function, unsupported};
 use crate::objects::ObjectKind;
 use crate::promote::promote;
-use crate::{Aim, Finish, Roots, ThreadCell, definite, finish, heap, narrow, propagate, scopes, tidy};
+use crate::{
+    Aim, Finish, Roots, ThreadCell, arguments, definite, finish, heap, narrow, propagate, scopes, tidy,
+};
 use palisade_base::{Diagnostic, Span};
 use palisade_program::written::{BinaryOp, Check, Rmw};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,7 +26,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const MAX_DEPTH: u32 = 3;
 
 /// The most threads.
-const MAX_THREADS: usize = 64;
+pub(crate) const MAX_THREADS: usize = 64;
 
 /// A thread with its code.
 pub(crate) struct ThreadCode {
@@ -124,21 +126,9 @@ impl Threads<'_, '_> {
         self.context.memory.linked.function(name).ok_or_else(|| missing(name))
     }
 
-    /// The arguments with which a root is called: zeros, such as the `argc` of `main`. The answer says so.
-    fn zeros(&mut self, function: FunctionRef) -> Vec<Val> {
-        let module = &self.context.memory.linked.modules[function.module];
-        let found = &module.functions[function.function];
-        let parameters = found.parameters.len();
-        if parameters > 0 {
-            let name = &module.symbols[found.symbol].name;
-            self.context.notes.insert(crate::Note(format!("the arguments of `{name}` are 0")));
-        }
-        vec![Val::Scalar(Expr::Int(0)); parameters]
-    }
-
     fn main(&mut self) -> Result<(), Vec<Diagnostic>> {
         let main = self.find("main")?;
-        let arguments = self.zeros(main);
+        let arguments = arguments::of_main(self.context, main);
         let mut generator = Generator::new(self.context, 1);
         let _ = generator.call(main, arguments);
         generator.program_ends(true);
@@ -166,7 +156,7 @@ impl Threads<'_, '_> {
         let started = init.map(|_| self.context.memory.add_cell("initialised".to_owned(), 2, 0));
         if let (Some(init), Some(started)) = (init, started) {
             let name = self.name(&[init]);
-            let arguments = self.zeros(init);
+            let arguments = arguments::zeros(self.context, init);
             let mut generator = Generator::new(self.context, 1);
             let _ = generator.call(init, arguments);
             let code = generator.finish(|generator| set_cell(generator, started));
@@ -176,7 +166,7 @@ impl Threads<'_, '_> {
         let mut ended = Vec::new();
         for (index, &entry) in entries.iter().enumerate() {
             let name = self.name(&[entry]);
-            let arguments = self.zeros(entry);
+            let arguments = arguments::zeros(self.context, entry);
             // Numbers of their own, which `init` cannot reach.
             let number = 1001 + ThreadNumber::try_from(index).expect("few threads");
             let done = finally.map(|_| self.context.memory.add_cell(format!("{name}.ended"), 2, 0));
@@ -197,7 +187,7 @@ impl Threads<'_, '_> {
         }
         if let Some(finally) = finally {
             let name = self.name(&[finally]);
-            let arguments = self.zeros(finally);
+            let arguments = arguments::zeros(self.context, finally);
             let mut generator = Generator::new(self.context, 1000);
             for done in ended {
                 await_cell(&mut generator, done);
@@ -320,6 +310,7 @@ impl Threads<'_, '_> {
         };
         self.slots.entry(number).or_default().cells = Some(cells);
         let mut generator = Generator::new(self.context, number);
+        generator.joinable = true;
         await_cell(&mut generator, cells.started);
         if generator.context.options.aim == Aim::Exit {
             let started = load_cell(&mut generator, cells.started, 2);
@@ -340,9 +331,7 @@ impl Threads<'_, '_> {
                 module.functions[entry_function(entry)].parameters.len()
             };
             let arguments = vec![Val::Scalar(argument.clone()); parameters.min(1)];
-            if let Ok(Val::Scalar(value)) = generator.call(entry, arguments) {
-                generator.step(StepKind::Assign(generator.result, value));
-            }
+            let _ = generator.call(entry, arguments);
         };
         match slot.entries.as_slice() {
             [only] => returns(&mut generator, *only),
@@ -465,9 +454,10 @@ impl Threads<'_, '_> {
             let unread = self.slots.get(&number).and_then(|slot| slot.cells);
             if let Some(cells) = unread.filter(|_| !joined.contains(&number)) {
                 for block in &mut code.blocks {
-                    block.steps.retain(|step| {
-                        let StepKind::Store { to, .. } = &step.kind else { return true };
-                        to.pointer != Expr::Address(cells.result, 0)
+                    block.steps.retain(|step| match &step.kind {
+                        StepKind::Store { to, .. } => to.pointer != Expr::Address(cells.result, 0),
+                        StepKind::Initialised(register, Check::Returned) => *register != RESULT,
+                        _ => true,
                     });
                 }
             }
@@ -715,9 +705,13 @@ impl Threads<'_, '_> {
             for block in thread.code.reachable() {
                 for step in &thread.code.block(block).steps {
                     if let StepKind::Unsupported(index) = step.kind {
-                        let diagnostic = &self.context.refusals[index];
-                        if !found.contains(diagnostic) {
-                            found.push(diagnostic.clone());
+                        let mut diagnostic = self.context.refusals[index].clone();
+                        if diagnostic.span().is_none() && !diagnostic.message.contains(", in `") {
+                            diagnostic.message =
+                                format!("{}, in thread `{}`", diagnostic.message, thread.name);
+                        }
+                        if !found.contains(&diagnostic) {
+                            found.push(diagnostic);
                         }
                     }
                 }
@@ -743,7 +737,12 @@ fn simplify(code: &mut Code, context: &mut Context<'_>) {
         let mut changed = true;
         while changed {
             let memory = &context.memory;
-            let local = |object: ObjectId| memory.object(object).kind.is_local();
+            // What a thread-local variable leads to at the end is not leaked.
+            let kept = context.options.aim == Aim::Exit;
+            let local = |object: ObjectId| match memory.object(object).kind {
+                ObjectKind::ThreadLocal => !kept,
+                kind => kind.is_local(),
+            };
             changed = promote(code, memory, &local);
             changed |= propagate::fold(code);
             changed |= tidy::tidy(code);

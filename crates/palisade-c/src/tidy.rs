@@ -181,6 +181,9 @@ fn substitute(code: &mut Code) -> bool {
                 if let StepKind::Initialised(register, check) = kind {
                     match value(register) {
                         Some(Expr::Reg(original)) => kind = StepKind::Initialised(original, check),
+                        Some(Expr::Int(crate::UNINITIALISED)) => {
+                            kind = StepKind::Assert(Expr::Int(0), check);
+                        }
                         Some(_) => continue,
                         None => {}
                     }

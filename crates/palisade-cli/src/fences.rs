@@ -1,13 +1,14 @@
 //! `palisade fences`: which fences make a program safe or robust, why each is needed, and the program with
 //! them.
 
-use crate::args::{Common, FencesArgs, GoalArg, PerArg, PlacementArg};
+use crate::args::{Common, FencesArgs, Format, GoalArg, PerArg, PlacementArg};
 use crate::exit::Exit;
 use crate::files::{self, InputFile, Reading};
 use crate::html::{Page, subject};
 use crate::limits::UserLimits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
+use crate::patch;
 use crate::paths::keep_apart;
 use crate::ran_out::{Backstop, LastWords, Question};
 use palisade::c::Unsettled;
@@ -18,7 +19,6 @@ use palisade::{
     Limits, Model, Options, Per, Placement, Reason, Which, WriteError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 
 /// Runs the command.
 pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
@@ -33,6 +33,10 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     let outputs = [("--write", args.write.as_deref()), ("--html", args.html.as_deref())];
     if let Err(exit) = keep_apart([found.path.as_path()], &outputs, output) {
         return exit;
+    }
+    if args.diff && output.format == Format::Json {
+        let error = Diagnostic::error("unsuitable-options", "--diff prints a patch, which is not JSON");
+        return output.refuse_about("--diff", error.help("leave out --format json, or use --write FILE"));
     }
     if let Some(error) = engine_of_other_goal(args) {
         return output.refuse_about("--engine", error);
@@ -175,10 +179,11 @@ fn file(
         Standing::Open => Exit::Unknown,
         Standing::Bad => Exit::Violated,
     };
-    Ok(match &args.write {
-        Some(path) => exit.worst(write(&input, &answer, path, limits, output)),
-        None => exit,
-    })
+    let exit = match args.write.is_some() || args.diff {
+        true => exit.worst(write(found, args, &input, &answer, limits, output)),
+        false => exit,
+    };
+    Ok(exit)
 }
 
 /// Prints the answer.
@@ -189,55 +194,98 @@ fn print(input: &Input, answer: &FencesAnswer, page: &mut Page<'_>, output: &Out
     output.print(&output.rendered(&finding));
 }
 
-/// Writes the program with the fences of the first set.
-fn write(input: &Input, answer: &FencesAnswer, path: &Path, limits: &Limits, output: &Output) -> Exit {
-    let name = path.display().to_string();
+/// Writes the program with the fences of the first set, or prints the patch.
+fn write(
+    found: &InputFile,
+    args: &FencesArgs,
+    input: &Input,
+    answer: &FencesAnswer,
+    limits: &Limits,
+    output: &Output,
+) -> Exit {
     let meter = Meter::new(output.detail == Detail::Quiet);
-    let text = limits.within(|| answer.written(input, 0, &limits.clone().with_progress(meter.progress())));
-    let text = text.unwrap_or_else(|what| Err(WriteError::Unknown(Reason::Exhausted(what))));
+    let limits = limits.clone().with_progress(meter.progress());
+    let patches = limits.within(|| patch::confirmed(found, args, input, answer, &limits));
+    let patches = patches.unwrap_or_else(|what| Err(WriteError::Unknown(Reason::Exhausted(what))));
     drop(meter);
-    let (problem, exit) = match text {
-        Ok(text) => match files::write(path, &text) {
-            Ok(()) => return Exit::Fine,
-            Err(error) => (error, Exit::Error),
-        },
+    let name = args.write.as_ref().map_or("--diff".to_owned(), |path| path.display().to_string());
+    match patches {
+        Ok(patches) => {
+            if args.diff {
+                output.print(&patch::unified(&patches));
+            }
+            match args.write.as_deref().map(|path| patch::write(path, input, &patches)) {
+                Some(Err(error)) => {
+                    output.complain_about(&name, error);
+                    Exit::Error
+                }
+                _ => Exit::Fine,
+            }
+        }
         Err(WriteError::NoSet) => {
             if output.detail != Detail::Quiet {
                 let name = report::visible(&name);
                 output.complain(&format!("{name}: not written, there are no fences to insert\n"));
             }
-            return Exit::Fine;
+            Exit::Fine
         }
-        Err(WriteError::Compiled) => {
-            let message = "not written: fences are not inserted into C texts yet";
-            let help = "insert them by hand at the lines above: atomic_thread_fence(memory_order_seq_cst)";
+        Err(error) => {
+            let (problem, exit) = not_written(error, input, output);
+            if let Some(problem) = problem {
+                output.complain_about(&name, problem);
+            }
+            exit
+        }
+    }
+}
+
+/// Why the fences were not written, unless that was printed, and how the command ends.
+fn not_written(error: WriteError, input: &Input, output: &Output) -> (Option<Diagnostic>, Exit) {
+    let is_c = input.c.is_some();
+    let (problem, exit) = match error {
+        WriteError::NoSet => unreachable!("this is not an error"),
+        WriteError::Compiled => {
+            let message = "not written: fences are written into C, but not into LLVM IR";
+            let help =
+                "insert them into the source at the lines above: atomic_thread_fence(memory_order_seq_cst)";
             (Diagnostic::error("compiled-language", message).help(help), Exit::Error)
         }
-        Err(WriteError::NoRoom(problems)) => {
+        WriteError::NoRoom(problems) => {
             output.complain(&output.diagnostics(&input.source, &problems));
-            return Exit::Error;
+            return (None, Exit::Error);
         }
-        Err(WriteError::SomeInstances(process)) => {
+        WriteError::SomeInstances(process) => {
             let message = format!(
                 "not written: a fence is needed in `{process}` but not in the other instances of its process"
             );
             let error = Diagnostic::error("some-instances", message);
             (error.help("use --per source, or write the condition by hand"), Exit::Error)
         }
-        Err(WriteError::Unknown(reason)) => {
+        WriteError::Unknown(reason) => {
             let message =
                 format!("not written: the program with the fences could not be checked again: {reason}");
             (Diagnostic::error("not-verified", message), Exit::Unknown)
         }
-        Err(WriteError::NotReadable(refused)) => {
+        WriteError::NotReadable(refused) => {
             output.complain(&output.diagnostics(&refused.source, &refused.diagnostics));
-            (bug("the program with the fences cannot be read"), Exit::Error)
+            match is_c {
+                true => (misplaced("does not compile"), Exit::Error),
+                false => (bug("the program with the fences cannot be read"), Exit::Error),
+            }
         }
-        Err(WriteError::NotRight) => (bug("the program with the fences is not correct"), Exit::Error),
-        Err(WriteError::Ask(error)) => (failure(&FencesError::Ask(error)), Exit::Error),
+        WriteError::NotRight if is_c => (misplaced("is still wrong"), Exit::Error),
+        WriteError::NotRight => (bug("the program with the fences is not correct"), Exit::Error),
+        WriteError::Ask(error) => (failure(&FencesError::Ask(error)), Exit::Error),
     };
-    output.complain_about(&name, problem);
-    exit
+    (Some(problem), exit)
+}
+
+/// A macro can hide where a statement of C begins and ends.
+fn misplaced(what: &str) -> Diagnostic {
+    let message =
+        format!("not written: the fences cannot be placed here, because the program with them {what}");
+    Diagnostic::error("no-room-for-fence", message)
+        .help("a macro in these lines may contain several statements: insert the fences by hand")
 }
 
 fn bug(message: &str) -> Diagnostic {

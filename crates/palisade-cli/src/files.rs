@@ -128,6 +128,11 @@ pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
         return refuse(match text(&found.path) {
             Err(error) => error,
             Ok(_) => c::refuse_other_languages(&found.path).err().unwrap_or_else(|| {
+                if found.path == Path::new("-") {
+                    let message = "standard input has no name that shows its language";
+                    return Diagnostic::error("unknown-language", message)
+                        .help("add --input LANGUAGE: `palisade check - --input pal`");
+                }
                 Diagnostic::error("unknown-language", "the file's name does not show its language")
                     .help(extensions_help())
             }),

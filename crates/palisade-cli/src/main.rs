@@ -22,6 +22,7 @@ mod meter;
 mod monitor;
 mod outcomes;
 mod output;
+mod patch;
 mod paths;
 mod ran_out;
 mod replay;
@@ -31,6 +32,7 @@ mod rust_tests;
 mod serve;
 mod shell;
 mod show;
+mod suppress;
 mod translate;
 mod waiting;
 

@@ -9,7 +9,8 @@ use crate::exit::Exit;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::paths::{clash, keep_apart};
-use crate::{cargo, execution_page, files, interrupt, limits};
+use crate::{cargo, execution_page, files, interrupt, limits, suppress};
+use palisade::harness::execution::Leaks;
 use palisade::harness::explore::Searched;
 use palisade::harness::process::{Program, Scheduling, StartError};
 use palisade::harness::schedule::{Command, Schedule, Strategy};
@@ -52,6 +53,10 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     if let Some(problem) = unsuitable(args, model, wanted) {
         return output.refuse_about(if name.is_empty() { "palisade run" } else { &name }, problem);
     }
+    let suppressions = match suppress::read(args.suppress.as_deref(), output) {
+        Ok(suppressions) => suppressions,
+        Err(exit) => return exit,
+    };
     let job = Job {
         args,
         robust,
@@ -77,6 +82,9 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
             first_only: args.stop_at_first,
             memory: Some(limits::UserLimits::new(common).per_file(1).memory()),
             jobs: limits::jobs(common),
+            suppressions,
+            read_source: suppress::source,
+            leaks: if args.allow_leaked_threads { Leaks::Allowed } else { Leaks::Reported },
         },
         folder: std::env::current_dir().map(|path| path.display().to_string()).unwrap_or_default(),
         stop: interrupt::stop_flag(),
@@ -89,7 +97,8 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         ("--html", args.html.as_deref()),
     ];
     let program = Some(Path::new(&name)).filter(|path| path.components().count() > 1);
-    if let Err(exit) = keep_apart(args.replay.as_deref().into_iter().chain(program), &outputs, output) {
+    let inputs = [args.replay.as_deref(), args.suppress.as_deref(), program];
+    if let Err(exit) = keep_apart(inputs.into_iter().flatten(), &outputs, output) {
         return exit;
     }
     let start = Instant::now();
@@ -126,8 +135,11 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
             .help("link and compile with `palisade cc` or `palisade c++`; objects of other compilers are not followed");
         return output.refuse_about(&name, diagnostic);
     }
+    suppress::warn(&session, output);
     let mut unwritten = false;
     let sources = sources(&session.findings);
+    // A test is only a part of its program.
+    let unused = if args.label.is_some() { Vec::new() } else { session.unused_suppressions() };
     let quoted = clash(sources.keys().map(Path::new), &outputs);
     let is_free = quoted.is_none();
     let saved = match quoted.map_or_else(|| job.save(&mut session, schedule.as_deref()), Err) {
@@ -149,6 +161,8 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         findings: &session.findings,
         question: if robust { RunQuestion::Robustness(wanted) } else { RunQuestion::Failures(model) },
         sources: &sources,
+        frames: session.frames(),
+        unused: &unused,
         scheduling: &scheduling,
         problem: problem.as_deref(),
         saved: saved.as_deref(),
@@ -244,6 +258,8 @@ impl Job<'_> {
             findings: &findings,
             question: RunQuestion::Failures(self.options.model),
             sources: &BTreeMap::new(),
+            frames: &BTreeMap::new(),
+            unused: &[],
             scheduling: "none",
             problem: problem.as_deref(),
             saved: None,
@@ -337,6 +353,14 @@ impl Job<'_> {
                     .to_owned(),
             );
         }
+        if findings.failures.iter().any(|found| found.what.name == NO_EXECUTION) {
+            let all = if done == 1 { "the one schedule".to_owned() } else { format!("all {done} schedules") };
+            let is_all = searched.is_some_and(|searched| searched.complete);
+            let advice = if is_all { "" } else { " More schedules, or another seed, may meet it." };
+            return Some(format!(
+                "An assumption (`__VERIFIER_assume`) was false in {all}, so nothing is known about the program.{advice}"
+            ));
+        }
         if let Some(found) = findings.failures.iter().find(|found| found.what.is_inconclusive) {
             let message = &found.what.message;
             if done == 1 {
@@ -347,6 +371,9 @@ impl Job<'_> {
                 "Not all of {done} schedules could be followed to their end{given_up}: {message}."
             ));
         }
+        if let Some(problem) = self.cut_short(findings, searched) {
+            return Some(problem);
+        }
         if searched.is_some_and(|searched| !searched.complete)
             && is_worth_continuing(findings)
             && !self.args.stop_at_first
@@ -356,6 +383,12 @@ impl Job<'_> {
         if !findings.unfollowed.is_empty() {
             let what: BTreeSet<&str> =
                 findings.unfollowed.keys().map(|(what, _)| report::unfollowed_name(*what)).collect();
+            if what == BTreeSet::from(["value"]) {
+                return Some(
+                    "This holds for the values that were tried, and the program asks for others, too."
+                        .to_owned(),
+                );
+            }
             let what = what.into_iter().collect::<Vec<_>>().join(", ");
             return Some(format!(
                 "Not everything could be followed ({what}): nothing is known about what was not seen."
@@ -363,6 +396,22 @@ impl Job<'_> {
         }
         (findings.events == 0)
             .then(|| format!("No event was seen in {schedules}: there is nothing to judge the program by."))
+    }
+
+    /// What silenced failures leave out. Random schedules say something about those that were followed to their end;
+    /// a search or a single schedule that was cut short says nothing.
+    fn cut_short(&self, findings: &Findings, searched: Option<Searched>) -> Option<String> {
+        let (short, all) = (findings.silenced.cut_short, findings.executions);
+        if short == 0 || searched.is_none() && short + findings.assumed < all {
+            return None;
+        }
+        let which = match (short, all) {
+            (1, 1) => "The one schedule ended early at a silenced failure".to_owned(),
+            (short, all) if short == all => format!("All {all} schedules ended early at silenced failures"),
+            (1, all) => format!("1 of {all} schedules ended early at a silenced failure"),
+            (short, all) => format!("{short} of {all} schedules ended early at silenced failures"),
+        };
+        Some(format!("{which}, and what the program does after that is not known."))
     }
 
     /// Where the schedule of the most important finding is stored, if it is.
@@ -477,12 +526,15 @@ const MADE_WITH: &str = "Either the program was rebuilt since the schedule was r
 const NOT_THE_SAME: &str = "The program did not behave the same when its threads took the same turns again.";
 const WHAT_TO_DO: &str = "It depends on something that the scheduler does not decide or see: the process id, a file, the network, or code that was compiled without Palisade and changes memory that threads share. Make it the same in every run, or use random schedules.";
 
+/// The failure that no execution has met the program's assumptions. Others may.
+const NO_EXECUTION: &str = "no-execution";
+
 /// Whether more executions can show more.
 fn is_worth_continuing(findings: &Findings) -> bool {
     let lost: u64 = findings
         .failures
         .iter()
-        .filter(|found| found.what.is_inconclusive)
+        .filter(|found| found.what.is_inconclusive && found.what.name != NO_EXECUTION)
         .map(|found| found.executions)
         .sum();
     lost < MAX_INCONCLUSIVE || lost * 2 < findings.executions
@@ -515,16 +567,16 @@ fn sources(findings: &Findings) -> BTreeMap<String, Source> {
             sources.insert(place.file.clone(), Source::new(place.file, text));
         }
     };
-    for found in &findings.violations {
+    for found in findings.violations.iter().chain(&findings.silenced.violations) {
         for instruction in [found.what.store, found.what.previous, found.what.access] {
             add(findings.instructions.name(instruction));
         }
     }
-    for found in &findings.races {
+    for found in findings.races.iter().chain(&findings.silenced.races) {
         add(&found.what.first.0);
         add(&found.what.second.0);
     }
-    for found in &findings.failures {
+    for found in findings.failures.iter().chain(&findings.silenced.failures) {
         found.what.places.iter().for_each(|(place, _)| add(place));
     }
     for found in &findings.reorderings {

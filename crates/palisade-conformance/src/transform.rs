@@ -3,7 +3,9 @@
 use crate::random::Random;
 use crate::walk;
 use palisade_program::Value;
-use palisade_program::written::{BinaryOp, Domain, Name, Outside, Placement, Program, Stmt, StmtKind, Type};
+use palisade_program::written::{
+    BinaryOp, Domain, Name, Outside, PlaceKind, Placement, Program, Stmt, StmtKind, Type,
+};
 
 /// Adds a full fence at a random place. This never adds behaviour: removing the fence steps from a run of the
 /// result gives a run of the program.
@@ -92,5 +94,16 @@ pub fn in_words(program: &Program, random: &mut Random) -> Program {
 pub fn with_plain(program: &Program, random: &mut Random) -> Program {
     let mut result = program.clone();
     walk::places(&mut result, &mut |place| place.plain = random.percent(40));
+    result
+}
+
+/// The program with all accesses to some variables marked as plain.
+pub fn with_plain_variables(program: &Program, variables: &[&str]) -> Program {
+    let mut result = program.clone();
+    walk::places(&mut result, &mut |place| {
+        if let PlaceKind::Named(name) = &place.kind {
+            place.plain = variables.contains(&name.to_string().as_str());
+        }
+    });
     result
 }

@@ -42,7 +42,7 @@
 
 use crate::explore::{Execution, Limits, Summary, drop_elsewhere, explore};
 use crate::footprint::Footprint;
-use crate::plan::{Choice, Sleeper};
+use crate::plan::{Choice, Plan, Sleeper};
 use crate::recording::{Divergence, Foreseen, Pending, RecordedStep, Recording};
 use crate::subject::{Next, Subject};
 use std::ops::ControlFlow;
@@ -54,6 +54,16 @@ pub trait Executions {
     /// ones, until there are none or the number of steps is reached. A run that ends because of that number
     /// is not [cut](Recording::cut): the search requested no more.
     fn run(&mut self, request: &Request<'_>) -> Recording;
+
+    /// How many more runs to announce [ahead](Executions::expect) of time.
+    fn appetite(&self) -> usize {
+        0
+    }
+
+    /// The search is going to request this run later, unless it is stopped.
+    fn expect(&mut self, request: &Request<'_>) {
+        let _ = request;
+    }
 
     /// Whether the search should end as soon as it can. This is called at every step.
     fn is_stopped(&mut self) -> bool {
@@ -187,6 +197,11 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         }
     }
 
+    fn is_ready(&mut self, process: usize) -> bool {
+        let at = self.path.len();
+        self.recording().and_then(|recording| recording.pending(at, process)).is_some_and(|next| next.ready)
+    }
+
     fn outcomes(&mut self, process: usize) -> usize {
         if let Some(taken) = self.next_recorded().filter(|taken| taken.choice.process == process) {
             return taken.outcomes;
@@ -230,6 +245,20 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         self.planned = (self.path.len(), choices, asleep);
     }
 
+    fn appetite(&self) -> usize {
+        self.executions.appetite()
+    }
+
+    fn foresee(&mut self, plans: Vec<Plan>) {
+        for Plan { from, choices, asleep } in plans {
+            let mut all = self.path[..from].to_vec();
+            all.extend(choices);
+            let steps = self.steps.max(all.len());
+            let request = Request { choices: &all, asleep: &asleep, steps, preference: Preference::Any };
+            self.executions.expect(&request);
+        }
+    }
+
     fn prefers(&mut self) -> Option<usize> {
         self.next_recorded().map(|taken| taken.choice.process)
     }
@@ -243,6 +272,10 @@ impl<E: Executions> Subject for Replayed<'_, E> {
     ) -> bool {
         let Some(recording) = self.recording() else { return false };
         let race = &recording.steps[from];
+        if race.footprint.everything && sequence.is_empty() {
+            // Before the program ended, it was ready or not.
+            return recording.pending(from, process).is_some_and(|pending| pending.ready);
+        }
         if let (Some((address, open)), [touch]) = (race.open, footprint.touches.as_slice()) {
             let elsewhere = |other: &Footprint| {
                 !other.everything && !other.touches.iter().any(|other| other.overlaps(touch))

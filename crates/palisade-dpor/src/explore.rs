@@ -49,6 +49,12 @@
 //! "Stateless model checking for TSO and PSO", TACAS 2015. `tests/suite/buffers.rs` compares with all
 //! interleavings.
 //!
+//! *Plans.* All executions that are still to be tried begin with a branch of some node, so they can be run ahead of
+//! time ([`Subject::foresee`]), on other cores. How such an execution begins does not change any more. New branches
+//! are added after the others, at all levels of a tree, so the first path through a branch stays the same. The
+//! processes that are asleep when it begins are those of the node and those of the branches before it. A subject
+//! that compares plan and request notices if this were not so, and loses only time.
+//!
 //! *Invariants*
 //! 1. The subject is at the last node of the stack whenever the search looks at it or takes a step (checked
 //!    before each step and after races are reversed).
@@ -58,7 +64,7 @@
 use crate::footprint::Footprint;
 use crate::history::{History, Late, Step};
 use crate::node::Node;
-use crate::plan::{Choice, Sleeper};
+use crate::plan::{Choice, Plan};
 use crate::subject::{Next, Subject};
 use crate::wakeup::{Branch, Item, insert};
 use std::ops::ControlFlow;
@@ -175,6 +181,7 @@ pub fn explore<S: Subject>(
                     break;
                 }
                 search.reverse_races();
+                search.foretell();
                 if search.subject.is_stopped() {
                     search.summary.stopped = true;
                     break;
@@ -225,28 +232,24 @@ impl<S: Subject> Search<'_, S> {
             if self.subject.is_stopped() {
                 return None;
             }
-            let ready: Vec<(usize, Footprint)> = (0..self.subject.processes())
-                .filter_map(|process| match self.subject.next(process) {
-                    Next::Ready(footprint) => Some((process, footprint)),
-                    Next::Nothing | Next::Waiting(_) => None,
-                })
-                .collect();
-            if ready.is_empty() {
+            let processes = self.subject.processes();
+            if !(0..processes).any(|process| self.subject.is_ready(process)) {
                 return Some(if self.subject.is_cut() { Ended::Cut } else { Ended::Complete });
             }
             if self.history.steps.len() >= self.limits.steps {
                 return Some(Ended::Cut);
             }
-            let node = self.nodes.last_mut().expect("there is a node for the current point");
+            let node = self.nodes.last().expect("there is a node for the current point");
             if node.branches.is_empty() {
-                let asleep =
-                    |process: usize| node.sleep.iter().any(|asleep| asleep.all && asleep.process == process);
                 // The preferred process, or the one that has taken the fewest steps. So all processes take
                 // part in an execution that is cut.
                 let wish = self.subject.prefers();
-                let awake = ready.into_iter().filter(|(process, _)| !asleep(*process));
-                let (process, footprint) = awake
-                    .min_by_key(|(process, _)| (wish != Some(*process), self.history.count(*process)))?;
+                let awake = (0..processes).filter(|&process| !node.is_asleep(process));
+                let ready = awake.filter(|&process| self.subject.is_ready(process));
+                let process =
+                    ready.min_by_key(|&process| (wish != Some(process), self.history.count(process)))?;
+                let Next::Ready(footprint) = self.subject.next(process) else { return None };
+                let node = self.nodes.last_mut().expect("there is a node for the current point");
                 node.branches.push(Branch::leaf(process, footprint));
                 if wish.is_some_and(|wish| wish != process) {
                     self.announce_plan(None);
@@ -263,17 +266,28 @@ impl<S: Subject> Search<'_, S> {
     fn announce_plan(&mut self, outcome: Option<usize>) {
         let node = self.nodes.last().expect("there is a node for the current point");
         let Some(branch) = node.branches.first() else { return };
-        let mut asleep: Vec<Sleeper> = (node.sleep.iter().filter(|asleep| asleep.all))
-            .map(|asleep| Sleeper { process: asleep.process, footprint: asleep.footprint.clone() })
-            .collect();
-        let mut choices: Vec<Choice> = Vec::new();
-        for (process, outcome, footprint) in branch.first_path(outcome) {
-            let planned = |of: usize| choices.iter().filter(|choice| choice.process == of).count();
-            let taken = |of: usize| self.history.count(of) + planned(of);
-            asleep.retain(|other| !other.is_woken_by(process, footprint, taken));
-            choices.push(Choice { process, outcome });
-        }
+        let from = self.history.steps.len();
+        let Plan { choices, asleep, .. } = self.history.plan(from, node.sleepers(0), branch, outcome);
         self.subject.plan(choices, asleep);
+    }
+
+    /// Informs the subject of what will be tried after the current execution.
+    fn foretell(&mut self) {
+        let appetite = self.subject.appetite();
+        if appetite == 0 {
+            return;
+        }
+        let mut plans = Vec::with_capacity(appetite);
+        for (position, node) in self.nodes.iter_mut().enumerate().rev() {
+            for index in 1..node.branches.len() {
+                if plans.len() < appetite && !node.branches[index].is_foreseen {
+                    node.branches[index].is_foreseen = true;
+                    let branch = &node.branches[index];
+                    plans.push(self.history.plan(position, node.sleepers(index), branch, None));
+                }
+            }
+        }
+        self.subject.foresee(plans);
     }
 
     /// Takes the first step of the branches of the current node. Returns false if there is nothing left to
@@ -331,10 +345,12 @@ impl<S: Subject> Search<'_, S> {
                 try_before(&self.history, &mut self.nodes[race], race, late);
             }
         }
+        // A step that touches everything and ends the program prevents what others were about to do.
+        let is_over = self.history.steps.last().is_some_and(|last| last.footprint.everything);
         for process in 0..self.subject.processes() {
             // In an execution that was cut, a process may also wait for a buffer.
             if let Next::Waiting(footprint) = self.subject.next(process)
-                && footprint.waits
+                && (footprint.waits || is_over)
                 && footprint.after.iter().all(|&step| self.history.has(step))
             {
                 let position = self.history.steps.len();

@@ -8,7 +8,9 @@
 //! Two steps race if they conflict and nothing else orders them. Clocks represent what happens before a step.
 
 use crate::footprint::{Footprint, Party, StepId, conflict};
-use crate::wakeup::Item;
+use crate::plan::{Choice, Plan, Sleeper};
+use crate::wakeup::{Branch, Item};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A step of an execution.
@@ -43,6 +45,12 @@ impl Step {
         knows(&other.clock, self.id())
     }
 }
+
+/// Room for most sequences. Larger pieces of memory take longer to allocate.
+const USUAL_SEQUENCE: usize = 16;
+
+/// A clock that is being computed: by process, how many of its steps happen before.
+type Clock = SmallVec<[u32; 16]>;
 
 /// An execution in progress.
 #[derive(Debug, Default)]
@@ -90,6 +98,28 @@ impl History {
         Some(step)
     }
 
+    /// How an execution begins that tries a branch after this many steps, with the outcome of the branch's own
+    /// step if it is known.
+    pub fn plan(
+        &self,
+        from: usize,
+        mut asleep: Vec<Sleeper>,
+        branch: &Branch,
+        outcome: Option<usize>,
+    ) -> Plan {
+        let before = |of: usize| {
+            self.positions.get(of).map_or(0, |own| own.partition_point(|&position| position < from))
+        };
+        let mut choices: Vec<Choice> = Vec::new();
+        for (process, outcome, footprint) in branch.first_path(outcome) {
+            let planned = |of: usize| choices.iter().filter(|choice| choice.process == of).count();
+            let taken = |of: usize| before(of) + planned(of);
+            asleep.retain(|other| !other.is_woken_by(process, footprint, taken));
+            choices.push(Choice { process, outcome });
+        }
+        Plan { from, choices, asleep }
+    }
+
     /// Whether a step was taken.
     pub fn has(&self, step: StepId) -> bool {
         self.count(step.process as usize) >= step.number as usize
@@ -101,12 +131,13 @@ impl History {
     }
 
     /// What happens before a step, whatever it conflicts with.
-    fn base_clock(&self, late: Late<'_>) -> Vec<u32> {
+    fn base_clock(&self, late: Late<'_>) -> Clock {
         let own = self.positions.get(late.process).map_or(&[][..], Vec::as_slice);
         let last = own[..own.partition_point(|&at| at < late.position)].last().copied();
         let born =
             || self.born.iter().find(|(child, _)| *child == late.process).map(|&(_, position)| position);
-        let mut clock = last.or_else(born).map_or_else(Vec::new, |at| self.steps[at].clock.to_vec());
+        let mut clock =
+            last.or_else(born).map_or_else(Clock::new, |at| Clock::from_slice(&self.steps[at].clock));
         for &step in late.footprint.after.iter().filter(|step| step.number > 0) {
             let at = self.position_of(step).expect("a step is ready only after the steps that it names");
             join(&mut clock, &self.steps[at].clock);
@@ -144,7 +175,7 @@ impl History {
             footprint: late.footprint,
             knows: |step: StepId| self.position_of(step).is_some_and(is_left),
         };
-        let mut sequence = Vec::with_capacity(self.steps.len() - race);
+        let mut sequence = Vec::with_capacity((self.steps.len() - race).min(USUAL_SEQUENCE));
         for step in self.steps[race + 1..].iter().filter(|step| !first.before(step)) {
             if step.process != late.process && conflict(step.party(), last) {
                 join(&mut clock, &step.clock);
@@ -176,7 +207,7 @@ impl History {
 
 /// Goes through the steps that a waiting step may race with.
 pub(crate) struct WaitingRaces {
-    known: Vec<u32>,
+    known: Clock,
     next: usize,
 }
 
@@ -206,7 +237,7 @@ pub(crate) fn knows(clock: &[u32], step: StepId) -> bool {
     clock.get(step.process as usize).is_some_and(|&known| known >= step.number)
 }
 
-pub(crate) fn join(into: &mut Vec<u32>, from: &[u32]) {
+fn join(into: &mut Clock, from: &[u32]) {
     if into.len() < from.len() {
         into.resize(from.len(), 0);
     }
@@ -216,10 +247,10 @@ pub(crate) fn join(into: &mut Vec<u32>, from: &[u32]) {
 }
 
 /// Counts a step of a process.
-fn tick(mut clock: Vec<u32>, process: usize) -> (u32, Arc<[u32]>) {
+fn tick(mut clock: Clock, process: usize) -> (u32, Arc<[u32]>) {
     if clock.len() <= process {
         clock.resize(process + 1, 0);
     }
     clock[process] += 1;
-    (clock[process], clock.into())
+    (clock[process], Arc::from(clock.as_slice()))
 }

@@ -31,7 +31,7 @@ pub use executions::{Executions, Preference, Request, explore_executions};
 pub use explore::{Ended, Execution, Limits, Summary, explore};
 pub use footprint::{Footprint, Mode, StepId, Touch};
 pub use history::Step;
-pub use plan::{Choice, Sleeper};
+pub use plan::{Choice, Plan, Sleeper};
 pub use preemptions::{PreemptionSummary, explore_preemptions};
 pub use recording::{Divergence, Foreseen, Label, Recording};
 pub use subject::{Next, Subject};

@@ -1,5 +1,7 @@
 //! A point of the search: what was tried there, and what is still to be tried.
 
+use crate::footprint::Footprint;
+use crate::plan::Sleeper;
 use crate::wakeup::{Asleep, Branch};
 
 /// A point of the search.
@@ -22,6 +24,26 @@ impl Node {
     /// A point at which some processes are asleep, and something may be planned.
     pub fn new(sleep: Vec<Asleep>, branches: Vec<Branch>) -> Node {
         Node { sleep, branches, ..Node::default() }
+    }
+
+    /// Whether the next step of a process leads only to what was seen.
+    pub fn is_asleep(&self, process: usize) -> bool {
+        self.sleep.iter().any(|asleep| asleep.all && asleep.process == process)
+    }
+
+    /// The processes that are asleep when the branch with this index begins.
+    pub fn sleepers(&self, index: usize) -> Vec<Sleeper> {
+        let sleeper =
+            |process: usize, footprint: &Footprint| Sleeper { process, footprint: footprint.clone() };
+        let before = self.sleep.iter().filter(|asleep| asleep.all);
+        let mut sleepers: Vec<Sleeper> =
+            before.map(|asleep| sleeper(asleep.process, &asleep.footprint)).collect();
+        for branch in &self.branches[..index] {
+            if sleepers.iter().all(|known| known.process != branch.process) {
+                sleepers.push(sleeper(branch.process, &branch.footprint));
+            }
+        }
+        sleepers
     }
 
     /// Starts the first branch, whose step has this many outcomes. Returns false if none of them is to be

@@ -12,6 +12,17 @@ pub struct Choice {
     pub outcome: usize,
 }
 
+/// How an execution that the search is going to ask for begins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// How many steps of the current execution come first.
+    pub from: usize,
+    /// The steps after those.
+    pub choices: Vec<Choice>,
+    /// Processes that are asleep then.
+    pub asleep: Vec<Sleeper>,
+}
+
 /// A process whose next step leads only to traces already seen, as long as no conflicting step is taken.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Sleeper {

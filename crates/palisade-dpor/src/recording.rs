@@ -141,6 +141,15 @@ impl Recording {
         }
     }
 
+    /// The last step has ended the whole program: what a process was about to do does not happen any more. It could have
+    /// happened before, so the search tries that. The last step must touch [everything](Footprint::everything).
+    pub fn is_prevented(&mut self, process: usize) {
+        if let Some(pending) = self.now(process) {
+            let pending = Pending { ready: false, ..pending.clone() };
+            self.set(process, Some(pending));
+        }
+    }
+
     /// A process takes no further steps.
     pub fn ends(&mut self, process: usize) {
         if self.now(process).is_some() {

@@ -1,7 +1,7 @@
 //! What the search runs: something whose processes take steps one by one.
 
 use crate::footprint::Footprint;
-use crate::plan::{Choice, Sleeper};
+use crate::plan::{Choice, Plan, Sleeper};
 
 /// Something whose processes take steps one by one.
 ///
@@ -13,6 +13,11 @@ pub trait Subject {
 
     /// The next step of a process.
     fn next(&mut self, process: usize) -> Next;
+
+    /// Whether a process is ready for its next step.
+    fn is_ready(&mut self, process: usize) -> bool {
+        matches!(self.next(process), Next::Ready(_))
+    }
 
     /// How many outcomes the next step of a process can have, at least one. Steps with several outcomes are
     /// those in which the program itself chooses.
@@ -34,6 +39,18 @@ pub trait Subject {
     /// processes. This is for subjects for which going back is expensive: they can run all of it at once.
     fn plan(&mut self, choices: Vec<Choice>, asleep: Vec<Sleeper>) {
         let _ = (choices, asleep);
+    }
+
+    /// How many more of the next executions the subject wants to know in advance.
+    fn appetite(&self) -> usize {
+        0
+    }
+
+    /// Executions that the search is going to try, the next ones first, each of them once, and no more than the
+    /// [appetite](Subject::appetite). The current execution has just ended. Nothing that the search finds in the
+    /// meantime changes these plans, as long as it is not stopped; see `explore.rs`.
+    fn foresee(&mut self, plans: Vec<Plan>) {
+        let _ = plans;
     }
 
     /// The process that the subject prefers for the next step, where the search is free to choose.

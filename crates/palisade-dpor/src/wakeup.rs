@@ -48,12 +48,15 @@ pub struct Branch {
     next: Vec<(usize, Vec<Branch>)>,
     /// What to try after outcomes that are not listed; `None` if these are not to be tried.
     others: Option<Vec<Branch>>,
+    /// Whether the subject knows that it will be tried.
+    pub is_foreseen: bool,
 }
 
 impl Branch {
     /// A branch after which the search is free.
     pub fn leaf(process: usize, footprint: Footprint) -> Branch {
-        Branch { process, footprint, clock: Arc::default(), next: Vec::new(), others: Some(Vec::new()) }
+        let (clock, next, others) = (Arc::default(), Vec::new(), Some(Vec::new()));
+        Branch { process, footprint, clock, next, others, is_foreseen: false }
     }
 
     /// Whether an outcome is to be tried.
@@ -132,7 +135,7 @@ fn clone_tree(tree: &[Branch]) -> Vec<Branch> {
         let next = branch.next.iter().map(|(outcome, tree)| (*outcome, take(tree))).collect();
         let others = branch.others.as_ref().map(&mut take);
         let (footprint, clock) = (branch.footprint.clone(), branch.clock.clone());
-        made.push(Branch { process: branch.process, footprint, clock, next, others });
+        made.push(Branch { process: branch.process, footprint, clock, next, others, is_foreseen: false });
     }
     made.reverse();
     made
@@ -264,7 +267,7 @@ fn chain(sequence: Vec<Item<'_>>) -> Option<Branch> {
         // Only writes are asked what they know; see `footprint.rs`.
         let clock = if item.footprint.writes() { item.clock.clone() } else { Arc::default() };
         let footprint = item.footprint.clone();
-        tree = Some(Branch { process: item.process, footprint, clock, next, others });
+        tree = Some(Branch { process: item.process, footprint, clock, next, others, is_foreseen: false });
     }
     tree
 }

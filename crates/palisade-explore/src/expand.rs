@@ -24,7 +24,7 @@
 //! and t2, where t1 is about to make an access, or was in its last local steps. If some step of the chosen set is in w,
 //! the first one can be taken first, as always, and the rest of w leads to the same state. If none is, the set's steps
 //! are independent of w and of the two accesses: if t1 is the thread of the set, it takes at most updates in w, so the
-//! access is already among its [last accesses](Info::racing) in v, or it is the load that it waits at. The set is not
+//! access is already among its [last accesses](Info::racing) in v, or it is the access that it waits at. The set is not
 //! chosen then, because t2 is about to make the other access, or may still make it. So w leads to the same race after
 //! any step of the set.
 //!

@@ -55,7 +55,7 @@ static void both(uint64_t address, uint64_t load, uint64_t store, uint64_t place
     if (pal_is_quiet(place)) {
         return;
     }
-    uint64_t at = address & ADDRESS_BITS, second = place | pal.self->tag;
+    uint64_t at = address & ADDRESS_BITS, second = pal_at(place);
     /* With store buffers, only the load is seen by others now. */
     pal_decide(at | (pal.buffers ? load : store), second | F_CHOSEN);
     pal_log(at | load, second | F_CHOSEN);
@@ -82,7 +82,7 @@ EXPORT void __tsan_vptr_update(void **address, void *value)
     }
     /* Writing the value that is already there does not race with others that do the same. Whether it is there
      * is known only when the thread has been chosen. */
-    uint64_t at = (uint64_t)address & ADDRESS_BITS, second = CALLER | pal.self->tag | F_CHOSEN;
+    uint64_t at = (uint64_t)address & ADDRESS_BITS, second = pal_at(CALLER) | F_CHOSEN;
     pal_decide(at | (pal.buffers ? HEAD(K_LOAD, O_PLAIN, 8) : HEAD(K_STORE, O_PLAIN, 8)), second);
     pal_happens(at | (*address != value ? HEAD(K_STORE, O_PLAIN, 8) : HEAD(K_LOAD, O_PLAIN, 8)), second);
     pal_announce((uint64_t)address, 8, K_STORE);

@@ -26,14 +26,14 @@ static inline uint64_t order(int memory_order)
 static inline void decide(const volatile void *address, uint64_t head, uint64_t place)
 {
     if (!pal_is_quiet(place)) {
-        pal_decide(((uint64_t)address & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
+        pal_decide(((uint64_t)address & ADDRESS_BITS) | head, pal_at(place) | F_CHOSEN);
     }
 }
 
 static inline void log_as(const volatile void *address, uint64_t head, uint64_t place)
 {
     if (likely(!pal.quiet)) {
-        uint64_t first = ((uint64_t)address & ADDRESS_BITS) | head, second = place | pal.self->tag | F_CHOSEN;
+        uint64_t first = ((uint64_t)address & ADDRESS_BITS) | head, second = pal_at(place) | F_CHOSEN;
         pal_check_access(first, second);
         pal_log(first, second);
     }

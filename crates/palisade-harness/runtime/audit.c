@@ -230,24 +230,88 @@ void pal_drop_marks(struct thread *thread)
 /* Pieces that monitors know; one step. */
 enum { WORD = 8, LINE = 64, SHORT = 256 };
 
-static void log_part(uint64_t address, uint64_t size, enum kind kind, uint64_t second, int *is_first)
+static void log_part(uint64_t address, uint64_t size, enum kind kind, enum order order, uint64_t second, int *is_first)
 {
     size_t unit = size <= SHORT ? WORD : LINE;
     for (uint64_t at = 0; at < size;) {
         uint64_t bytes = unit - (address + at) % unit;
         bytes = bytes < size - at ? bytes : size - at;
-        uint64_t first = ((address + at) & ADDRESS_BITS) | HEAD(kind, kind == K_LOCKED ? O_SEQ_CST : O_PLAIN, bytes);
-        if (*is_first) {
-            pal_happens(first, second | F_CHOSEN);
-            *is_first = 0;
-        } else {
-            if (unlikely(address + at - STACKS < STACK_RANGE * MAX_THREADS)) {
-                pal_touches_stack(first, second);
-            }
-            pal_happens(first, second);
+        uint64_t first = ((address + at) & ADDRESS_BITS) | HEAD(kind, order, bytes);
+        if (unlikely(address + at - STACKS < STACK_RANGE * MAX_THREADS)) {
+            pal_touches_stack(first, second);
         }
+        pal_happens(first, second | (*is_first ? F_CHOSEN : 0));
+        *is_first = 0;
         at += bytes;
     }
+}
+
+/* One step that reads one range and then writes another. */
+static void copy_step(uint64_t to, enum order to_order, uint64_t from, enum order from_order, uint64_t size, uint64_t second)
+{
+    uint64_t bytes = size <= SHORT ? WORD - to % WORD : LINE - to % LINE;
+    pal_add_range(from, size, K_LOAD);
+    pal_add_range(to, size, K_STORE);
+    pal_decide((to & ADDRESS_BITS) | HEAD(K_STORE, to_order, bytes < size ? bytes : size), second | F_CHOSEN);
+    int is_first = 1;
+    log_part(from, size, K_LOAD, from_order, second, &is_first);
+    log_part(to, size, K_STORE, to_order, second, &is_first);
+}
+
+/* gcc announces that a struct is copied by a call for the store and then one for the load. The store has to wait for
+ * the load: these calls are replaced (src/audit.rs). gcc makes both calls for `x = x`, but does not write. */
+static void hold(void *address, uint64_t size, enum order order)
+{
+    pal.self->held = (uint64_t)address;
+    pal.self->held_order = order;
+    pal_announce((uint64_t)address, size, K_STORE);
+}
+
+static void copy(void *address, uint64_t size, enum order order, uint64_t place)
+{
+    struct thread *self = pal.self;
+    uint64_t from = (uint64_t)address, to = self->held;
+    if (size && !pal_is_quiet(place)) {
+        uint64_t second = pal_at(place);
+        if (to != from) {
+            copy_step(to, self->held_order, from, order, size, second);
+        } else {
+            uint64_t bytes = size <= SHORT ? WORD - from % WORD : LINE - from % LINE;
+            int is_first = 1;
+            pal_add_range(from, size, K_LOAD);
+            pal_decide((from & ADDRESS_BITS) | HEAD(K_LOAD, order, bytes < size ? bytes : size), second | F_CHOSEN);
+            log_part(from, size, K_LOAD, order, second, &is_first);
+        }
+    }
+    pal_announce(from, size, K_LOAD);
+}
+
+#define COPIES(kind, order, size)                                                                  \
+    EXPORT void palisade_hold_##kind##write##size(void *address)                                   \
+    {                                                                                              \
+        hold(address, size, order);                                                                \
+    }                                                                                              \
+    EXPORT void palisade_copy_##kind##read##size(void *address)                                    \
+    {                                                                                              \
+        copy(address, size, order, CALLER);                                                        \
+    }
+#define ALL_COPIES(kind, order)                                                                    \
+    COPIES(kind, order, 1)                                                                         \
+    COPIES(kind, order, 2)                                                                         \
+    COPIES(kind, order, 4)                                                                         \
+    COPIES(kind, order, 8)                                                                         \
+    COPIES(kind, order, 16)
+ALL_COPIES(, O_PLAIN)
+ALL_COPIES(volatile_, O_VOLATILE)
+
+EXPORT void palisade_hold_write_range(void *address, unsigned long size)
+{
+    hold(address, size, O_PLAIN);
+}
+
+EXPORT void palisade_copy_read_range(void *address, unsigned long size)
+{
+    copy(address, size, O_PLAIN, CALLER);
 }
 
 /* Follows an access that was not announced. */
@@ -273,28 +337,19 @@ __attribute__((used)) void pal_audit_follow(uint64_t address, uint64_t code, uin
         return;
     }
     enum kind kind = code & A_LOCKED ? K_LOCKED : store == V_EVENT ? K_STORE : K_LOAD;
-    uint64_t at = store == V_EVENT ? address : source, second = place | self->tag;
-    uint64_t bytes = size <= SHORT ? WORD - at % WORD : LINE - at % LINE;
-    if (bytes < size || (load == V_EVENT && store == V_EVENT)) {
-        if (load == V_EVENT) {
-            pal_add_range(source, size, K_LOAD);
-        }
-        if (store == V_EVENT) {
-            pal_add_range(address, size, kind);
-        }
-    }
-    pal_decide((at & ADDRESS_BITS) | HEAD(kind, kind == K_LOCKED ? O_SEQ_CST : O_PLAIN, bytes < size ? bytes : size), second | F_CHOSEN);
-    int is_first = 1;
-    if (kind == K_LOCKED) {
-        log_part(address, size, K_LOCKED, second, &is_first);
+    enum order order = kind == K_LOCKED ? O_SEQ_CST : O_PLAIN;
+    uint64_t at = store == V_EVENT ? address : source, second = pal_at(place);
+    if (kind == K_STORE && load == V_EVENT) {
+        copy_step(address, O_PLAIN, source, O_PLAIN, size, second);
         return;
     }
-    if (load == V_EVENT) {
-        log_part(source, size, K_LOAD, second, &is_first);
+    uint64_t bytes = size <= SHORT ? WORD - at % WORD : LINE - at % LINE;
+    if (bytes < size) {
+        pal_add_range(at, size, kind);
     }
-    if (store == V_EVENT) {
-        log_part(address, size, K_STORE, second, &is_first);
-    }
+    pal_decide((at & ADDRESS_BITS) | HEAD(kind, order, bytes < size ? bytes : size), second | F_CHOSEN);
+    int is_first = 1;
+    log_part(at, size, kind, order, second, &is_first);
 }
 
 /* A function of the C library accesses memory for the program. */

@@ -337,8 +337,9 @@ void pal_buffer(uint64_t first, uint64_t second)
     store->previous = self->newest;
     store->epoch = self->epoch;
     store->asleep = store->is_dead = store->wakes = 0;
-    store->is_held = pal.holds && pal.strategy == S_RANDOM && !pal_is_on_stack(self, first & ADDRESS_BITS) &&
-                     (pal.holds == 1 || pal_random() % pal.holds == 0);
+    int may_hold = pal.strategy == S_RANDOM && !pal_is_on_stack(self, first & ADDRESS_BITS);
+    store->is_held = may_hold && (pal.attacks ? pal_is_delayed(self)
+                                              : pal.holds && (pal.holds == 1 || pal_random() % pal.holds == 0));
     if (store->is_held) {
         self->restless = RESTLESS_STEPS;
     }

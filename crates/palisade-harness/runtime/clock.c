@@ -58,7 +58,7 @@ void pal_sleep(uint64_t nanoseconds, uint64_t place)
     self->timed_out = 0;
     self->deadline = pal_now() + nanoseconds;
     pal_await(self, is_time, HEAD(K_PAUSE, O_PLAIN, 0), place);
-    pal_log(HEAD(K_PAUSE, O_PLAIN, 0), place | self->tag | F_CHOSEN);
+    pal_log(HEAD(K_PAUSE, O_PLAIN, 0), pal_at(place) | F_CHOSEN);
 }
 
 static uint64_t length_of(const struct timespec *time)

@@ -125,7 +125,7 @@ static void *give(struct block *block, size_t size, uint64_t distance, uint64_t 
 {
     block->size = size;
     block->distance = distance;
-    block->made_at = (place & ADDRESS_BITS) | pal.self->tag;
+    block->made_at = pal_at(place & ADDRESS_BITS);
     block->freed_at = 0;
     unsigned char *shadow = SHADOW_OF((uint64_t)(block + 1));
     shadow[-1] = S_LIVE_HEADER;
@@ -184,7 +184,7 @@ static void retire(struct block *block, uint64_t place)
     unsigned char *shadow = SHADOW_OF((uint64_t)(block + 1));
     shadow[-1] = S_FREED_HEADER;
     pal_fill(shadow, S_FREED, (block->size + GRANULE - 1) / GRANULE);
-    block->freed_at = (place & ADDRESS_BITS) | pal.self->tag;
+    block->freed_at = pal_at(place & ADDRESS_BITS);
     struct block *whole = (struct block *)((char *)block - block->distance);
     if (!to) {
         return;
@@ -219,7 +219,7 @@ static struct block *about_to_free(void *memory, uint64_t place)
     }
     uint64_t size = is_block ? block->size : 1, first = (address & ADDRESS_BITS) | HEAD(K_FREE, O_PLAIN, 0);
     if (!pal_is_alone() && !pal_is_in_library(place)) {
-        uint64_t second = place | pal.self->tag | F_CHOSEN;
+        uint64_t second = pal_at(place) | F_CHOSEN;
         pal_add_range(address, size, K_FREE);
         pal_decide(first, second);
         pal_log(first, second);

@@ -58,7 +58,7 @@ __attribute__((destructor(101))) static void at_end(void)
         /* What is left to do is to write what the program printed: the C library has no destructors that
          * matter. Another thread could hold a stream, and then only `exit` itself knows what to do. */
         fflush(NULL);
-        pal_syscall(SYS_exit_group, exit_code, 0, 0, 0, 0, 0);
+        pal_exit_process(exit_code);
     }
 }
 
@@ -269,8 +269,7 @@ EXPORT int execle(const char *path, const char *argument, ...)
 EXPORT void _exit(int code)
 {
     pal_at_exit(code, NULL);
-    pal_syscall(SYS_exit_group, code, 0, 0, 0, 0, 0);
-    __builtin_unreachable();
+    pal_exit_process(code);
 }
 
 EXPORT void _Exit(int code)
@@ -565,11 +564,14 @@ int pal_limit_syscall(long number, const long *arguments, uint64_t place, long *
 EXPORT void abort(void)
 {
     if (!pal.shared->crash_place) {
-        pal.shared->crash_place = CALLER - 1;
+        pal.shared->crash_place = pal_crash_at(CALLER);
         pal.shared->crash_thread = pal.self->number;
     }
     pal.shared->steps = pal.steps;
     pal.quiet = 1;
+    if (pal_restores) {
+        pal_end_execution(SIGABRT);
+    }
     NEXT(abort)();
     __builtin_unreachable();
 }
@@ -579,7 +581,7 @@ void pal_fails(const char *what, uint64_t place)
     char text[256];
     int length = snprintf(text, sizeof text, "assertion failed: %s", what);
     pal_text(T_MESSAGE, text, (size_t)length);
-    pal.shared->crash_place = place - 1;
+    pal.shared->crash_place = pal_crash_at(place);
     pal.shared->crash_thread = pal.self->number;
     abort();
 }
@@ -589,7 +591,7 @@ EXPORT void __assert_fail(const char *assertion, const char *file, unsigned line
     char text[1024];
     int length = snprintf(text, sizeof text, "%s:%u: assertion `%s` failed in %s", file, line, assertion, function ? function : "?");
     pal_text(T_MESSAGE, text, length < (int)sizeof text ? (size_t)length : sizeof text - 1);
-    pal.shared->crash_place = CALLER - 1;
+    pal.shared->crash_place = pal_crash_at(CALLER);
     pal.shared->crash_thread = pal.self->number;
     write(2, text, pal_length(text));
     write(2, "\n", 1);

@@ -25,7 +25,7 @@ static int is_free(struct thread *self)
 
 static void log_chosen(const void *object, uint64_t head, uint64_t place)
 {
-    uint64_t first = ((uint64_t)object & ADDRESS_BITS) | head, second = place | pal.self->tag | F_CHOSEN;
+    uint64_t first = ((uint64_t)object & ADDRESS_BITS) | head, second = pal_at(place) | F_CHOSEN;
     pal_check_access(first, second);
     pal_log(first, second);
 }
@@ -75,7 +75,7 @@ int pal_try_lock(pthread_mutex_t *handle, uint64_t place)
         return 0;
     }
     uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4);
-    pal_decide(((uint64_t)mutex & ADDRESS_BITS) | head, place | self->tag | F_CHOSEN);
+    pal_decide(((uint64_t)mutex & ADDRESS_BITS) | head, pal_at(place) | F_CHOSEN);
     if (mutex->locked) {
         log_chosen(mutex, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
         return EBUSY;
@@ -178,7 +178,7 @@ static int rwlock_take(pthread_rwlock_t *handle, int writes, int may_wait, uint6
         self->deadline = deadline;
         pal_await(lock, writes ? can_write : can_read, first, place);
     } else {
-        pal_decide(first, place | self->tag | F_CHOSEN);
+        pal_decide(first, pal_at(place) | F_CHOSEN);
     }
     if (lock->writer || (writes && lock->readers)) {
         log_chosen(lock, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
@@ -295,7 +295,7 @@ EXPORT int pthread_spin_trylock(pthread_spinlock_t *lock)
         return 0;
     }
     uint64_t place = CALLER, head = HEAD(K_LOCKED, O_ACQUIRE, 4);
-    pal_decide(((uint64_t)lock & ADDRESS_BITS) | head, place | pal.self->tag | F_CHOSEN);
+    pal_decide(((uint64_t)lock & ADDRESS_BITS) | head, pal_at(place) | F_CHOSEN);
     log_chosen((const void *)lock, head, place);
     if (*lock != 1) {
         return EBUSY;

@@ -24,7 +24,9 @@ enum kind {
     K_TEXT,
     K_END,
     K_UPDATE,
-    K_MISUSE
+    K_MISUSE,
+    K_SITE,
+    K_CHOICE
 };
 
 enum order { O_PLAIN, O_VOLATILE, O_RELAXED, O_ACQUIRE, O_RELEASE, O_ACQ_REL, O_SEQ_CST };
@@ -55,6 +57,7 @@ enum note {
     N_MAPPING = 10,
     N_MEMORY_FILE = 11,
     N_AFTER_EXIT = 12,
+    N_VALUE = 13,
     N_SHARED_STACK = 16
 };
 /* What else there is to say, above the number of the note. */
@@ -64,7 +67,7 @@ enum note {
 enum stuck { STUCK_DEADLOCK, STUCK_RUNNING, STUCK_DETACHED, STUCK_NOT_JOINED, STUCK_SPINS };
 
 /* What a text is about. */
-enum text { T_HELLO = 1, T_END = 2, T_MESSAGE = 3 };
+enum text { T_HELLO = 1, T_END = 2, T_MESSAGE = 3, T_PRINTED = 4 };
 
 /* Why an execution was aborted. */
 enum reason { R_NONE, R_DEADLOCK, R_STEPS, R_STALLED, R_UNSUPPORTED, R_TIME, R_INTERNAL, R_TURNS, R_SPUN, R_STOPPED, R_LIVELOCK, R_MISUSE, R_ASSUMED };
@@ -77,6 +80,7 @@ enum misuse {
     M_INVALID_FREE = 3,
     M_OVERFLOW = 4,
     M_AFTER_RETURN = 5,
+    M_AFTER_END = 6,
     M_ACCESS = 16, /* the size of the access; whether it writes; whether it is a store that reaches memory only now */
     M_SIZE = 17,   /* of the block */
     M_START = 18,

@@ -54,6 +54,9 @@ struct slot {
 
 int pal_map(uint64_t address, size_t size, int flags)
 {
+    if (unlikely(pal_restores)) {
+        return pal_map_restorable(address, size, flags);
+    }
     long got = pal_syscall(SYS_mmap, (long)address, (long)size, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | flags, -1, 0);
     if (got == (long)address) {
         return 0;

@@ -66,7 +66,7 @@ static void say(enum misuse what, uint64_t number, uint64_t second)
     pal_log((number & ADDRESS_BITS) | HEAD(K_MISUSE, O_PLAIN, what), second & (ADDRESS_BITS | 0xfffull << 48));
 }
 
-static const char *const names[] = {"", "use after free", "double free", "invalid free", "heap overflow", "stack use after return"};
+static const char *const names[] = {"", "use after free", "double free", "invalid free", "heap overflow", "stack use after return", "use of a thread-local variable of a thread that has ended"};
 
 static __attribute__((noreturn)) void misused(enum misuse what, const struct block *block, uint64_t address, uint64_t first, uint64_t second)
 {
@@ -114,16 +114,34 @@ static uint64_t frames_of(const struct thread *owner)
     return pal_is_on_stack(owner, (uint64_t)owner->frame) ? (uint64_t)owner->frame : 0;
 }
 
-static const struct thread *owner_of(uint64_t address)
+/* The thread to whose part of the stacks an address belongs. */
+static const struct thread *near(uint64_t address)
 {
     uint64_t number = (address - STACKS) / STACK_RANGE;
     for (int i = 0; i < pal.thread_count; i++) {
         const struct thread *thread = pal.threads[i];
         if (thread->number == number) {
-            return thread->stack_size && pal_is_on_stack(thread, address) ? thread : NULL;
+            return thread->stack_size ? thread : NULL;
         }
     }
     return NULL;
+}
+
+static const struct thread *owner_of(uint64_t address)
+{
+    const struct thread *thread = near(address);
+    return thread && pal_is_on_stack(thread, address) ? thread : NULL;
+}
+
+/* The C library keeps the thread-local variables of a thread above its frames. They end with the thread. */
+static void check_locals(uint64_t first, uint64_t second)
+{
+    uint64_t address = first & ADDRESS_BITS;
+    const struct thread *of = near(address);
+    if (of && of->finished && address >= (uint64_t)of->stack_end && address < (uint64_t)of->stack_low + of->stack_size) {
+        say(M_OWNER, 1, of->tag);
+        misused(M_AFTER_END, NULL, address, first, second);
+    }
 }
 
 /* An access to a stack by a thread whose own frames begin at `frame`. */
@@ -132,6 +150,7 @@ void pal_check_stack(uint64_t first, uint64_t second, const void *frame)
     uint64_t address = first & ADDRESS_BITS;
     const struct thread *owner = owner_of(address);
     if (!owner) {
+        check_locals(first, second);
         return;
     }
     int is_own = owner == pal.self;
@@ -158,13 +177,14 @@ void pal_check_update(const struct thread *owner, uint64_t first, uint64_t secon
             say(M_OWNER, of->finished, of->tag);
             misused(M_AFTER_RETURN, NULL, address, first, second);
         }
+        check_locals(first, second);
     }
 }
 
 /* The program is about to free an address. */
 void pal_check_free(uint64_t address, uint64_t place)
 {
-    uint64_t first = HEAD(K_FREE, O_PLAIN, 0), second = place | pal.self->tag;
+    uint64_t first = HEAD(K_FREE, O_PLAIN, 0), second = pal_at(place);
     int state = address % GRANULE == 0 && pal_is_heap(address) ? *(SHADOW_OF(address) - 1) : 0;
     if (state == S_FREED_HEADER) {
         misused(M_DOUBLE_FREE, (const struct block *)address - 1, address, first, second);

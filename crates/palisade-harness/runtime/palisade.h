@@ -6,19 +6,22 @@
  *
  * - access.c, atomic.c: memory accesses; audit.c: accesses for which the compiler makes no call; strings.c,
  *   stdio.c: accesses that the C library makes for the program;
- * - schedule.c: which thread continues, and what to do if none can; buffer.c: store buffers;
+ * - schedule.c: which thread continues, and what to do if none can; attack.c: schedules in which one thread delays its
+ *   stores; buffer.c: store buffers;
  * - spin.c: threads in loops that change nothing; endless.c: executions that never end;
  * - switch.c: switching to another thread, either by coroutines on one kernel thread or by a token that
  *   kernel threads pass on;
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
  * - misuse.c: accesses to memory that was freed or left;
+ * - site.c: which part of the program has called a library's code;
  * - verifier.c: assumptions and values that are not determined;
  * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend only on the
  *   program's own steps, so that a schedule can be repeated;
  * - limits.c: what cannot be followed; hidden.c: memory that can change without an access; library.c: code
  *   that is not followed;
  * - reap.c: processes that an execution leaves behind;
- * - server.c: one execution after the other, each in its own process. */
+ * - restore.c: taking an execution back; resident.c: a process that runs many executions;
+ * - server.c: one execution after the other; watch.c: executions that do not end. */
 
 #ifndef PALISADE_H
 #define PALISADE_H
@@ -63,6 +66,13 @@ struct announced {
 };
 enum { MAX_ANNOUNCED = 4, MAX_ONCE = 4 };
 
+/* A function of a library that a thread is in: where its return address is on the stack, that address, and the code
+ * of the function. */
+struct entered {
+    uint64_t slot, caller, from, size;
+};
+enum { MAX_ENTERED = 32 };
+
 struct thread {
     /* For switch.c. */
     void *stack_pointer;
@@ -73,6 +83,8 @@ struct thread {
     void *kernel_stack_pointer;
     /* Its number, shifted to its position in records. */
     uint64_t tag;
+    /* For site.c: how many functions of libraries it is in, of those in `entered`. */
+    uint32_t entered_count;
     uint32_t number;
     /* The thread that started it, its index among that thread's children, and how many threads it has
      * started. */
@@ -114,6 +126,8 @@ struct thread {
     /* For audit.c: what was announced and whether any of it has happened; what to do about an access that was
      * not announced; whether its stack is marked, and the lowest mark. */
     struct announced announced[MAX_ANNOUNCED];
+    uint64_t held; /* where the struct goes that it is about to copy */
+    enum order held_order;
     unsigned announced_count;
     int announced_used;
     unsigned char audit_load, audit_store;
@@ -131,6 +145,7 @@ struct thread {
      * index in the list of threads with pending stores, and whether its next step waits for the empty buffer. */
     uint32_t oldest, newest, pending, epoch;
     int loaded_at, buffer_priority, drains;
+    int has_stored; /* for attack.c */
     int restless; /* in how many steps it may soon stop running, because a store was held back */
     const void *frame; /* while it does not run, the end of the frames on its stack that it has not left */
     const uint64_t *state_from; /* for endless.c: where its registers and frames begin on its stack */
@@ -143,6 +158,9 @@ struct thread {
     void *cancel_buffers;
     struct thread *next;
     char park_stack[1024] __attribute__((aligned(16)));
+    struct entered entered[MAX_ENTERED];
+    /* The last call of a precompiled function of the C++ library: its return address, and where that is on the stack. */
+    uint64_t outside, outside_slot;
 };
 
 /* State that the server and the execution share. */
@@ -163,6 +181,7 @@ struct shared {
      * of them. A set by hashing. */
     uint64_t shared_words[MAX_SHARED];
     uint32_t shared_count;
+    uint32_t is_sharing_new;                  /* the current execution has found some of them */
     uint32_t names;                           /* threads that have a number */
     uint32_t parents[MAX_THREADS], siblings[MAX_THREADS];
 };
@@ -182,6 +201,8 @@ struct command {
     uint64_t model;   /* whose store buffers threads have */
     uint64_t choices; /* how many pairs of actor and count follow; count 0: the actor is asleep */
     uint64_t addresses; /* how many addresses follow, by which a search under PSO names stores */
+    uint64_t names;     /* in a search: how many threads are known from other executions, each by its parent and index */
+    uint64_t sharing;   /* in a search: how many words of stacks are known to be shared, as in `shared_words` */
 };
 #define COMMAND_MAGIC 0x31444e414d4d4f43ull
 /* For a search through all executions: footprints are logged, turns are followed strictly, threads whose
@@ -200,6 +221,8 @@ struct actor {
 /* An actor in a schedule is the number of its thread. For a buffer, the position of the store in it, plus 1,
  * is above that number. In a search under PSO, it is the position of the store's address in a list. */
 enum { ACTOR_BITS = 12 };
+/* What is above the number of a thread that gets a value, plus that value. */
+#define VALUES (1u << 17)
 
 struct choice {
     uint32_t actor;
@@ -223,6 +246,7 @@ struct runtime {
     struct choice *choices;
     const uint64_t *addresses;
     uint64_t choice_at, choice_used;
+    uint32_t given_value; /* with which the chosen thread goes on, plus 1; 0 if none is given */
     int thread_count, live;
     int token_mode;
     int log_fd;
@@ -241,6 +265,7 @@ struct runtime {
     int is_forked;          /* a process that the program forked */
     int buffers;            /* threads have store buffers */
     uint32_t holds;         /* of a random schedule: one in this many stores is held back */
+    int attacks;            /* of a random schedule: one thread delays its stores (attack.c) */
     struct thread *shown;   /* the thread whose buffer lies over memory */
     int loaded_count;       /* threads with pending stores */
     int tries_endless;      /* all take turns, to see whether the execution ends */
@@ -291,6 +316,16 @@ uint64_t pal_mix_pending(const struct thread *owner, uint64_t state, uint64_t (*
 void pal_make_room(void);
 void pal_wakes(void);
 
+/* site.c */
+uint64_t pal_site_of(uint64_t place);
+uint64_t pal_outside(uint64_t place);
+uint64_t pal_crash_at(uint64_t place);
+
+/* attack.c */
+void pal_begin_attack(uint64_t random);
+int pal_is_delayed(struct thread *self);
+struct thread *pal_attack(int is_private, int is_idle);
+
 /* endless.c */
 void pal_begin_endless(void);
 void pal_changes_outside(void);
@@ -315,6 +350,7 @@ int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack);
 int pal_spins_forever(struct thread *thread);
 int pal_is_on_stack(const struct thread *thread, uint64_t address);
 void pal_note_writes(struct thread *self);
+void pal_know_sharing(const uint64_t *words, uint64_t count);
 
 /* server.c */
 struct thread *pal_first_thread(void);
@@ -401,6 +437,51 @@ int pal_hidden_syscall(long number, const long *arguments, uint64_t place, long 
 
 /* stdio.c */
 void pal_reads_text(const char *text, size_t most, uint64_t place);
+
+/* server.c, for the processes in which executions run */
+struct choice;
+void pal_write_all(int fd, const void *bytes, size_t size);
+int pal_read_command(void *bytes, size_t size);
+size_t pal_choice_bytes(void);
+void pal_set_choices(struct choice *choices);
+void pal_settle(void);
+void pal_begin_log(void);
+void pal_begin_execution(void);
+void pal_report_end(int status, const char *printed, size_t printed_bytes);
+void pal_crashed(int signal, void *about, void *context);
+
+/* watch.c */
+struct stopwatch {
+    struct timespec start;
+    int64_t last_change;
+    uint64_t seen;
+};
+void pal_start_watch(struct stopwatch *stopwatch);
+enum reason pal_is_too_long(struct stopwatch *stopwatch, const struct command *command);
+void pal_current_call(int process, char *text, size_t size);
+int pal_watch(int child);
+
+/* restore.c */
+extern char pal_restores;
+long pal_own_syscall(long number, long a, long b, long c, long d, long e, long f);
+int pal_begin_restoring(void);
+void pal_each_execution(void (*begin)(void));
+int pal_map_restorable(uint64_t address, size_t size, int flags);
+void pal_hands_on(void);
+void pal_unrestorable(void);
+__attribute__((noreturn)) void pal_give_up(void);
+__attribute__((noreturn)) void pal_end_execution(int status);
+__attribute__((noreturn)) void pal_exit_process(int code);
+
+/* resident.c */
+void pal_begin_residents(const char *mode);
+int pal_wants_resident(void);
+int pal_run_resident(int (*make_process)(void));
+struct choice *pal_given_up_choices(void);
+int pal_is_resident_memory(uint64_t address);
+void pal_resident_gives_up(void);
+void pal_resident_prints(const char *text, size_t size);
+void pal_resident_reports(int status);
 
 /* reap.c */
 void pal_begin_reaping(void);
@@ -532,6 +613,14 @@ static inline __attribute__((always_inline)) void pal_log(uint64_t first, uint64
     }
 }
 
+/* A place of the calling thread, with its tag. No address of code has this bit. */
+#define SITE (1ull << 47)
+static inline __attribute__((always_inline)) uint64_t pal_at(uint64_t place)
+{
+    struct thread *self = pal.self;
+    return (likely(!self->entered_count) ? place : pal_site_of(place)) | self->tag;
+}
+
 static inline __attribute__((always_inline)) uint64_t pal_next_random(void)
 {
     uint64_t state = pal.random += 0xa0761d6478bd642full;
@@ -610,7 +699,7 @@ static inline __attribute__((always_inline)) void pal_event(uint64_t address, ui
         return;
     }
     uint64_t first = (address & ADDRESS_BITS) | head;
-    uint64_t second = place | pal.self->tag | F_CHOSEN;
+    uint64_t second = pal_at(place) | F_CHOSEN;
     pal_decide(first, second);
     pal_happens(first, second);
 }
@@ -619,7 +708,7 @@ static inline __attribute__((always_inline)) void pal_event(uint64_t address, ui
 static inline void pal_also(uint64_t address, uint64_t head, uint64_t place)
 {
     if (likely(!pal.quiet)) {
-        uint64_t first = (address & ADDRESS_BITS) | head, second = place | pal.self->tag;
+        uint64_t first = (address & ADDRESS_BITS) | head, second = pal_at(place);
         if (unlikely(address - STACKS < STACK_RANGE * MAX_THREADS)) {
             pal_touches_stack(first, second);
         }

@@ -11,8 +11,9 @@
  * Each may begin with given choices.
  *
  * With store buffers, the buffer of a thread is another actor: its steps let pending stores reach memory. In some
- * random schedules, that is as likely as any other step. In the others, some stores are held back for as long as
- * possible, and the others reach memory at once: what goes wrong usually needs few reorderings and long delays.
+ * random schedules, that is as likely as any other step. In others, some stores are held back for as long as
+ * possible, and the rest reach memory at once: what goes wrong usually needs few reorderings and long delays. In every
+ * second one, one thread delays its stores (attack.c).
  * Schedules also differ in how long threads keep running. Soon after a store was held back, another thread is
  * likely to continue. For PCT, a buffer has a priority of its own.
  *
@@ -100,6 +101,8 @@ void pal_begin_schedule(void)
         uint64_t random = pal_next_random() >> 32;
         pal.holds = holds[random % 4];
         pal.stickiness = stickiness[random / 4 % 4];
+        pal.attacks = pal.strategy == S_RANDOM && random >> 4 & 1;
+        pal_begin_attack(random >> 5);
     }
     uint64_t length = pal.command.length ? pal.command.length : 1000;
     uint64_t depth = pal.command.depth < MAX_CHANGES ? pal.command.depth : MAX_CHANGES;
@@ -347,7 +350,7 @@ static struct actor random_update(void)
     uint64_t threads = (uint64_t)pal.ready_count, buffers = (uint64_t)pal.loaded_count;
     uint64_t random = pal_next_random();
     struct thread *owner = pal.loaded[(random >> 32) * buffers >> 32];
-    if (pal.holds == NEVER) {
+    if (pal.holds == NEVER && !pal.attacks) {
         int updates = !threads || pal_next_random() % (threads + buffers) >= threads;
         return updates ? buffer_of(owner) : (struct actor){NULL, 0};
     }
@@ -357,7 +360,14 @@ static struct actor random_update(void)
     if (store) {
         return (struct actor){last, store};
     }
-    return !threads || random % RELEASE == 0 ? buffer_of(owner) : (struct actor){NULL, 0};
+    int releases = random % RELEASE == 0 && !pal.attacks;
+    return !threads || releases ? buffer_of(owner) : (struct actor){NULL, 0};
+}
+
+/* Whether a thread has had its turn: it has only read for a long time, or has run for a very long time. */
+static int had_its_turn(struct thread *thread)
+{
+    return thread->idle > MAX_IDLE || pal.streak > MAX_STREAK;
 }
 
 static struct actor any(void)
@@ -369,7 +379,13 @@ static struct actor any(void)
             return update;
         }
     }
-    if (self->place >= 0 && KIND_OF(self->first) <= K_STORE && pal_is_on_stack(self, self->first & ADDRESS_BITS)) {
+    int is_private = KIND_OF(self->first) <= K_STORE && pal_is_on_stack(self, self->first & ADDRESS_BITS);
+    if (pal.attacks) {
+        int is_idle = had_its_turn(self);
+        self->idle = is_idle ? 0 : self->idle;
+        return (struct actor){pal_attack(is_private && !is_idle, is_idle), 0};
+    }
+    if (self->place >= 0 && is_private) {
         /* Others hardly ever look at this. */
         if (pal_next_random() % PRIVATE) {
             return (struct actor){self, 0};
@@ -389,12 +405,6 @@ static struct actor any(void)
         }
     }
     return (struct actor){pal.ready[(pal_next_random() >> 32) * (uint64_t)pal.ready_count >> 32], 0};
-}
-
-/* Whether a thread has had its turn: it has only read for a long time, or has run for a very long time. */
-static int had_its_turn(struct thread *thread)
-{
-    return thread->idle > MAX_IDLE || pal.streak > MAX_STREAK;
 }
 
 /* Logs why a thread whose turn it is cannot run. */
@@ -431,7 +441,8 @@ static struct actor named(uint32_t name)
     if (!thread) {
         return (struct actor){NULL, 0};
     }
-    if (!position) {
+    if (!position || position >= VALUES) {
+        pal.given_value = position ? position - VALUES + 1 : 0;
         return (struct actor){thread->place >= 0 ? thread : NULL, 0};
     }
     uint32_t store = pending_of(thread, position - 1);
@@ -482,6 +493,7 @@ static struct actor given(void)
 
 static struct actor choose(void)
 {
+    pal.given_value = 0;
     struct actor next = given();
     struct thread *self = pal.self;
     struct actor last = pal.last.pending ? pal.last : (struct actor){self, 0};
@@ -728,7 +740,7 @@ void pal_yield(void)
 void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t place)
 {
     struct thread *self = pal.self;
-    uint64_t second = place | self->tag | F_CHOSEN;
+    uint64_t second = pal_at(place) | F_CHOSEN;
     self->object = object;
     self->ready = ready;
     if (unlikely(++pal.steps >= pal.next_check)) {

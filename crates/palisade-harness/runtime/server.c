@@ -1,9 +1,10 @@
 /* Runs one execution after the other.
  *
  * Under `palisade run`, standard input receives commands, standard output carries the log, and standard error
- * carries what the program prints. The program stops before `main` and forks for every command, so that all
- * executions begin in the same state, at the same addresses. The server watches each execution. If one dies,
- * the server reports it with the rest of its log. If one produces no events, the server ends it.
+ * carries what the program prints. The program stops before `main` and forks, so that all executions begin in the
+ * same state, at the same addresses. A process either runs one execution, or takes executions back and runs many
+ * (resident.c). The server watches each execution (watch.c). If one dies, the server reports it with the rest of
+ * its log. If one produces no events, the server ends it.
  *
  * A program that is started in another way runs under one schedule, with the seed in PALISADE_SEED or 0.
  * Nothing is logged. */
@@ -36,28 +37,29 @@ static struct thread main_thread;
 static int command_fd = -1;
 static char end_of_output[64];
 
-static void write_all(int fd, const void *bytes, size_t size)
+void pal_write_all(int fd, const void *bytes, size_t size)
 {
     const char *from = bytes;
     while (size) {
-        long written = pal_syscall(SYS_write, fd, (long)from, (long)size, 0, 0, 0);
+        long written = pal_own_syscall(SYS_write, fd, (long)from, (long)size, 0, 0, 0);
         if (written == -EINTR) {
             continue;
         }
         if (written <= 0) {
             /* Nothing reads the output any more. */
-            pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
+            pal_own_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
         }
         from += written;
         size -= (size_t)written;
     }
 }
 
-static int read_all(int fd, void *bytes, size_t size)
+/* Reads from the pipe of commands. Returns 0 at its end. */
+int pal_read_command(void *bytes, size_t size)
 {
     char *to = bytes;
     while (size) {
-        long got = pal_syscall(SYS_read, fd, (long)to, (long)size, 0, 0, 0);
+        long got = pal_own_syscall(SYS_read, command_fd, (long)to, (long)size, 0, 0, 0);
         if (got == -EINTR) {
             continue;
         }
@@ -76,9 +78,10 @@ static int in_text;
 void pal_flush(void)
 {
     struct shared *shared = pal.shared;
+    pal_hands_on();
     if (pal.is_served) {
         shared->writing = 1;
-        write_all(pal.log_fd, pal.log, shared->at);
+        pal_write_all(pal.log_fd, pal.log, shared->at);
     }
     if (pal.command.flags & EXPLORE && pal.self) {
         pal_note_writes(pal.self);
@@ -115,9 +118,9 @@ void pal_stop(enum reason reason, const char *message)
 {
     if (!pal.is_served) {
         const char *what = reason == R_DEADLOCK ? "deadlock: no thread can ever move again" : message;
-        write_all(2, "palisade: ", 10);
-        write_all(2, what, pal_length(what));
-        write_all(2, "\n", 1);
+        pal_write_all(2, "palisade: ", 10);
+        pal_write_all(2, what, pal_length(what));
+        pal_write_all(2, "\n", 1);
         pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
     }
     if (*message) {
@@ -125,15 +128,14 @@ void pal_stop(enum reason reason, const char *message)
     }
     pal.shared->reason = reason;
     pal.shared->steps = pal.steps;
-    pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
-    __builtin_unreachable();
+    pal_exit_process(0);
 }
 
 void pal_note_about(enum note note, uint64_t about, uint64_t place)
 {
     if (pal.is_served) {
         uint64_t what = (uint64_t)note | about << NOTE_BITS;
-        pal_log((what & ADDRESS_BITS) | HEAD(K_NOTE, O_PLAIN, 0), (place & ADDRESS_BITS) | pal.self->tag);
+        pal_log((what & ADDRESS_BITS) | HEAD(K_NOTE, O_PLAIN, 0), pal_at(place & ADDRESS_BITS));
     }
 }
 
@@ -210,138 +212,6 @@ static void say_hello(void)
     pal_flush();
 }
 
-static void real_time(struct timespec *time)
-{
-    pal_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)time, 0, 0, 0, 0);
-}
-
-/* Ends an execution that does not end by itself. Returns 0 and does nothing while it writes to the log,
- * because the amount that was written would be unknown. The caller then tries again. */
-static int end_child(pid_t child, int *status, int is_stopped)
-{
-    if (!is_stopped) {
-        kill(child, SIGSTOP);
-        if (waitpid(child, status, WUNTRACED) == child && !WIFSTOPPED(*status)) {
-            return 1;
-        }
-    }
-    if (pal.shared->writing) {
-        kill(child, SIGCONT);
-        return 0;
-    }
-    kill(child, SIGKILL);
-    waitpid(child, status, 0);
-    return 1;
-}
-
-static void report_end(int status);
-
-/* How often to try to end an execution that writes to the log, and the pause between tries. Together they
- * take less time than the harness allows. */
-enum { TRIES = 20, BETWEEN_TRIES = 5 * 1000 * 1000 };
-
-/* A request to end the server has arrived. What the execution has shown is still reported, unless nothing
- * reads the log any more. */
-static void end_all(pid_t child)
-{
-    int status = 0, is_over = 0;
-    for (int i = 0; i < TRIES && !is_over; i++) {
-        is_over = end_child(child, &status, 0);
-        if (!is_over) {
-            struct timespec tick = {0, BETWEEN_TRIES};
-            pal_syscall(SYS_nanosleep, (long)&tick, 0, 0, 0, 0, 0);
-        }
-    }
-    if (!is_over) {
-        kill(child, SIGKILL);
-    }
-    pal_end_children();
-    if (is_over) {
-        if (!pal.shared->reason && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
-            pal.shared->reason = R_STOPPED;
-        }
-        pal.shared->late = 0;
-        report_end(status);
-    }
-    pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
-}
-
-/* Watches an execution until it is over. */
-static int watch(pid_t child)
-{
-    pid_t parent = getppid();
-    struct shared *shared = pal.shared;
-    struct timespec start, now;
-    real_time(&start);
-    int64_t last_change = 0;
-    uint64_t seen = UINT64_MAX;
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGCHLD);
-    for (;;) {
-        int status;
-        pid_t ended = waitpid(child, &status, WNOHANG | WUNTRACED);
-        if (ended == child && !WIFSTOPPED(status)) {
-            return status;
-        }
-        if (ended == child) {
-            int signal = WSTOPSIG(status);
-            if (end_child(child, &status, 1)) {
-                char text[128];
-                snprintf(text, sizeof text, "the program was stopped by signal %d (%s), and waits to be continued from outside", signal,
-                         strsignal(signal));
-                if (!shared->reason) {
-                    shared->reason = R_UNSUPPORTED;
-                    pal_text(T_MESSAGE, text, pal_length(text));
-                }
-                return status;
-            }
-        }
-        if (pal_is_end_requested()) {
-            end_all(child);
-        }
-        if (getppid() != parent) {
-            kill(child, SIGKILL);
-            pal_reap();
-            pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
-        }
-        struct timespec tick = {0, 50 * 1000 * 1000};
-        sigtimedwait(&signals, NULL, &tick);
-        real_time(&now);
-        int64_t elapsed = (now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000;
-        uint64_t progress = shared->at + shared->flushed * LOG_BYTES;
-        if (progress != seen || shared->writing) {
-            seen = progress;
-            last_change = elapsed;
-        }
-        int stalled = pal.command.stall && elapsed - last_change >= (int64_t)pal.command.stall;
-        int late = pal.command.time && elapsed >= (int64_t)pal.command.time;
-        /* An execution that is writing ends by itself afterwards. */
-        shared->late = (uint32_t)late;
-        if ((stalled || late) && !shared->writing) {
-            char path[64], text[256] = "";
-            snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", (int)child, (int)shared->running);
-            int fd = open(path, O_RDONLY);
-            if (fd >= 0) {
-                ssize_t length = read(fd, text, sizeof text - 1);
-                text[length > 0 ? length : 0] = 0;
-                close(fd);
-            }
-            if (!end_child(child, &status, 0)) {
-                continue;
-            }
-            if (!shared->reason) {
-                shared->reason = stalled ? R_STALLED : R_TIME;
-            }
-            if (shared->reason == R_STALLED) {
-                /* "running", or the number of a system call. */
-                pal_text(T_MESSAGE, text, pal_length(text));
-            }
-            return status;
-        }
-    }
-}
-
 /* Reports activity that was not followed. It means that the end of the process says nothing about the
  * program. */
 static void report_unfollowed(void)
@@ -355,13 +225,14 @@ static void report_unfollowed(void)
     }
 }
 
-/* Reports how an execution ended. */
-static void report_end(int status)
+/* Reports how an execution ended. What it has printed is either given here, or was written to standard error. */
+void pal_report_end(int status, const char *printed, size_t printed_bytes)
 {
+    enum { PRINTED_HERE = 32 };
     struct shared *shared = pal.shared;
     uint64_t fields[9 + shared->names];
     size_t at = 0;
-    fields[at++] = (uint64_t)(uint32_t)status;
+    fields[at++] = (uint64_t)(uint32_t)status | (uint64_t)(printed != NULL) << PRINTED_HERE;
     fields[at++] = shared->reason;
     fields[at++] = shared->steps;
     fields[at++] = shared->crash_place;
@@ -373,20 +244,31 @@ static void report_end(int status)
     for (uint32_t i = 0; i < shared->names; i++) {
         fields[at++] = (uint64_t)shared->parents[i] << 32 | shared->siblings[i];
     }
+    if (printed_bytes) {
+        pal_text(T_PRINTED, printed, printed_bytes);
+    }
     pal_log(HEAD(K_END, O_PLAIN, 0), 0);
     pal_text(T_END, (const char *)fields, at * sizeof *fields);
-    /* Before the log: whoever has read that the execution has ended does not have to wait for this. */
-    write_all(2, end_of_output, pal_length(end_of_output));
+    if (!printed) {
+        /* Before the log: whoever has read that the execution has ended does not have to wait for this. */
+        pal_write_all(2, end_of_output, pal_length(end_of_output));
+    }
     pal_flush();
 }
 
-static void crashed(int signal, siginfo_t *info, void *context)
+void pal_crashed(int signal, void *about, void *context)
 {
     ucontext_t *machine = context;
-    pal.shared->crash_place = (uint64_t)machine->uc_mcontext.gregs[REG_RIP];
+    siginfo_t *info = about;
+    pal.shared->crash_place = pal_crash_at((uint64_t)machine->uc_mcontext.gregs[REG_RIP] + 1);
     pal.shared->crash_address = (uint64_t)info->si_addr;
     pal.shared->crash_thread = pal.self->number;
     pal.shared->steps = pal.steps;
+    if (pal_restores) {
+        pal_end_execution(signal);
+    }
+    /* What follows is not the program's. */
+    pal.quiet++;
     struct sigaction usual = {.sa_handler = SIG_DFL};
     sigaction(signal, &usual, NULL);
     /* The instruction is executed again and ends the process. A signal that was sent is sent again. */
@@ -403,7 +285,7 @@ static void prepare_executions(void)
     setrlimit(RLIMIT_CORE, &no_core);
     stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
     sigaltstack(&stack, NULL);
-    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK, .sa_sigaction = crashed};
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK, .sa_sigaction = (void (*)(int, siginfo_t *, void *))pal_crashed};
     const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         sigaction(signals[i], &action, NULL);
@@ -411,21 +293,55 @@ static void prepare_executions(void)
     pal_begin_limits();
 }
 
-/* System calls are made directly: every other page of the C library that is touched costs as much as several
- * of them. */
-static void begin_execution(void)
+/* What a process does before its first execution. System calls are made directly: every other page of the C
+ * library that is touched costs as much as several of them. */
+void pal_settle(void)
 {
     uint64_t none = 0, usual[4] = {0, 0, 0, 0};
     pal_syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
     pal_syscall(SYS_rt_sigaction, SIGTERM, (long)usual, 0, sizeof none, 0, 0);
     pal_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, sizeof none, 0, 0);
-    pal_syscall(SYS_close, command_fd, 0, 0, 0, 0, 0);
     main_thread.kernel_id = (int)pal_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+void pal_begin_execution(void)
+{
     pal.shared->running = (uint32_t)main_thread.kernel_id;
     pal_wipes = (pal.command.flags & EXPLORE) != 0;
     pal_begin_schedule();
     pal.quiet = 0;
     pal_report_early();
+}
+
+/* Nothing is known about the next execution yet. */
+void pal_begin_log(void)
+{
+    struct shared *shared = pal.shared;
+    shared->at = shared->flushed = shared->reason = shared->exited = shared->accesses = 0;
+    shared->writing = 0;
+    shared->crash_place = shared->crash_address = shared->steps = 0;
+    shared->late = shared->replaced = shared->forked_threads = 0;
+    /* An execution depends only on its command. In a search, threads keep their numbers. */
+    const uint64_t *names = pal.addresses + pal.command.addresses, *words = names + pal.command.names;
+    shared->names = 1;
+    for (uint64_t i = 1; i < pal.command.names && i < MAX_THREADS; i++) {
+        shared->parents[i] = (uint32_t)(names[i] >> 32);
+        shared->siblings[i] = (uint32_t)names[i];
+        shared->names = (uint32_t)i + 1;
+    }
+    pal_know_sharing(words, pal.command.sharing);
+}
+
+size_t pal_choice_bytes(void)
+{
+    uint64_t numbers = pal.command.addresses + pal.command.names + pal.command.sharing;
+    return pal.command.choices * sizeof *pal.choices + numbers * sizeof *pal.addresses;
+}
+
+void pal_set_choices(struct choice *choices)
+{
+    pal.choices = choices;
+    pal.addresses = (const uint64_t *)(choices + pal.command.choices);
 }
 
 /* The addresses of the log and of the given turns. */
@@ -436,7 +352,7 @@ static void *shared_memory(uint64_t place, size_t size)
 {
     if (pal_map(place, size, MAP_SHARED | MAP_NORESERVE)) {
         const char problem[] = "palisade: no memory for the log\n";
-        write_all(2, problem, sizeof problem - 1);
+        pal_write_all(2, problem, sizeof problem - 1);
         pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
     }
     return (void *)place;
@@ -477,47 +393,48 @@ static void serve(void)
     make_process = make_process ? make_process : pal_next("fork");
     pid_t server = getpid();
     for (;;) {
-        if (!read_all(command_fd, &pal.command, sizeof pal.command) || pal.command.magic != COMMAND_MAGIC) {
-            pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
-        }
-        size_t bytes = pal.command.choices * sizeof *pal.choices + pal.command.addresses * sizeof *pal.addresses;
-        if (bytes) {
-            pal.choices = shared_memory(CHOICES_PLACE, bytes);
-            pal.addresses = (const uint64_t *)(pal.choices + pal.command.choices);
-            if (!read_all(command_fd, pal.choices, bytes)) {
-                pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+        int left = 0;
+        if (pal_wants_resident()) {
+            left = pal_run_resident(make_process);
+            if (left < 0) {
+                return;
+            }
+            if (!left) {
+                continue;
             }
         }
-        struct shared *shared = pal.shared;
-        shared->at = shared->flushed = shared->reason = shared->exited = shared->accesses = 0;
-        shared->writing = 0;
-        shared->crash_place = shared->crash_address = shared->steps = 0;
-        if (!(pal.command.flags & EXPLORE)) {
-            /* An execution depends only on its command. In a search, threads keep their numbers. */
-            shared->names = 1;
+        if (!left && (!pal_read_command(&pal.command, sizeof pal.command) || pal.command.magic != COMMAND_MAGIC)) {
+            pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
         }
-        shared->late = shared->replaced = shared->forked_threads = 0;
+        size_t bytes = left == 2 ? 0 : pal_choice_bytes();
+        pal_set_choices(bytes ? shared_memory(CHOICES_PLACE, bytes) : left == 2 ? pal_given_up_choices() : NULL);
+        if (!pal_read_command(pal.choices, bytes)) {
+            pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+        }
+        pal_begin_log();
         pal_expect_children();
         pid_t child = make_process();
         if (child == 0) {
             if (pal_syscall(SYS_getppid, 0, 0, 0, 0, 0, 0) != server) {
                 pal_syscall(SYS_exit_group, 3, 0, 0, 0, 0, 0);
             }
-            begin_execution();
+            pal_settle();
+            pal_syscall(SYS_close, command_fd, 0, 0, 0, 0, 0);
+            pal_begin_execution();
             return;
         }
         int status = 0;
         if (child < 0) {
-            shared->reason = R_INTERNAL;
+            pal.shared->reason = R_INTERNAL;
             const char problem[] = "fork failed: there are too many processes, or no memory is left";
             pal_text(T_MESSAGE, problem, sizeof problem - 1);
         } else {
-            status = watch(child);
-            shared->late = 0;
+            status = pal_watch(child);
+            pal.shared->late = 0;
             pal_reap();
             report_unfollowed();
         }
-        report_end(status);
+        pal_report_end(status, NULL, 0);
         if (bytes) {
             munmap(pal.choices, bytes);
         }
@@ -578,6 +495,11 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
     }
     unsetenv("PALISADE_RUN");
     unsetenv("PALISADE_END_OF_OUTPUT");
+    enum { LONGEST_MODE = 16 };
+    static char kept_mode[LONGEST_MODE];
+    if (mode && pal_length(mode) < sizeof kept_mode) {
+        pal_copy(kept_mode, mode, pal_length(mode));
+    }
     unsetenv("PALISADE_SCHEDULING");
     const char *bind = getenv("LD_BIND_NOW");
     if (bind && pal_is_text(bind, "palisade")) {
@@ -602,6 +524,7 @@ __attribute__((constructor(101))) static void begin(int count, char **arguments,
         sched_setaffinity(0, sizeof set, &set);
     }
     if (run) {
+        pal_begin_residents(kept_mode);
         serve();
         return;
     }

@@ -114,9 +114,34 @@ static void note_sharing(const struct thread *self, uint64_t first)
             }
             shared->shared_count += !*slot;
             *slot |= word << WORD | bytes;
-            pal_note(N_SHARED_STACK, 0);
+            shared->is_sharing_new = 1;
+            if (pal.is_served) {
+                uint64_t what = N_SHARED_STACK | (*slot & ((1 << WORD) - 1)) << NOTE_BITS;
+                pal_log(what | HEAD(K_NOTE, O_PLAIN, 0), (word * WORD & ADDRESS_BITS) | self->tag);
+            }
         }
     }
+}
+
+/* An execution begins, and this is what is known. */
+void pal_know_sharing(const uint64_t *words, uint64_t count)
+{
+    struct shared *shared = pal.shared;
+    if (shared->is_sharing_new || shared->shared_count != count) {
+        for (uint64_t at = 0; at < MAX_SHARED && shared->shared_count; at++) {
+            shared->shared_words[at] = 0;
+        }
+        shared->shared_count = 0;
+        for (uint64_t i = 0; i < count && i < MAX_SHARED / 2; i++) {
+            *slot_of(words[i] >> WORD) = words[i];
+            shared->shared_count++;
+        }
+    } else {
+        for (uint64_t i = 0; i < count; i++) {
+            *slot_of(words[i] >> WORD) = words[i];
+        }
+    }
+    shared->is_sharing_new = 0;
 }
 
 /* Whether a write of a thread to its own stack is part of its state. */
@@ -139,7 +164,7 @@ void pal_note_writes(struct thread *self)
     for (uint64_t from = self->log_mark; from < at; from += 16) {
         const uint64_t *record = (const uint64_t *)(pal.log + from);
         enum kind kind = KIND_OF(record[0]);
-        if (record[1] & F_PENDING || kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE || kind == K_FENCE) {
+        if (record[1] & F_PENDING || kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE || kind == K_FENCE || kind == K_SITE) {
             continue;
         }
         if ((kind == K_STORE || kind == K_LOCKED) && pal_is_on_stack(self, record[0] & ADDRESS_BITS) && is_private(record[0])) {

@@ -58,13 +58,14 @@ int pal_create(pthread_t *pthread, const pthread_attr_t *attributes, void *(*sta
                uint64_t place)
 {
     pal_refuse_thread();
+    place = pal_outside(place);
     while (pal.zombies) {
         struct thread *zombie = pal.zombies;
         pal.zombies = zombie->next;
         pal_release_kernel_thread(zombie);
     }
     struct thread *thread, *self = pal.self;
-    uint64_t first = HEAD(K_START, O_SEQ_CST, 0), second = place | self->tag | F_CHOSEN;
+    uint64_t first = HEAD(K_START, O_SEQ_CST, 0), second = pal_at(place) | F_CHOSEN;
     if (!pal.quiet) {
         pal_decide(first, second);
     }
@@ -188,7 +189,7 @@ static __attribute__((noreturn)) void end_first(uint64_t place)
             if (child) {
                 uint64_t first = HEAD(K_JOIN, O_ACQUIRE, 0) | child->number;
                 pal_await(child, has_ended, first, place);
-                pal_log(first, place | self->tag | F_CHOSEN);
+                pal_log(first, pal_at(place) | F_CHOSEN);
                 known[count++] = child;
             }
         }
@@ -202,6 +203,10 @@ void pal_end_thread(void *result, uint64_t place)
     struct thread *self = pal.self;
     destroy_locals(self);
     self->result = result;
+    if (self->stack_size) {
+        /* Its stack and its thread-local variables end with it. */
+        pal_add_range((uint64_t)self->stack_low, self->stack_size, K_FREE);
+    }
     pal_event(self->number, HEAD(K_ENDED, O_PLAIN, 0), place);
     if (!self->number) {
         end_first(place);
@@ -227,6 +232,7 @@ EXPORT int pthread_create(pthread_t *pthread, const pthread_attr_t *attributes, 
 int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place)
 {
     struct thread *self = pal.self, *thread = pal_thread_of(pthread);
+    place = pal_outside(place);
     if (!thread) {
         return ESRCH;
     }
@@ -241,7 +247,7 @@ int pal_join(pthread_t pthread, void **result, uint64_t deadline, uint64_t place
     }
     self->deadline = deadline;
     self->timed_out = 0;
-    uint64_t second = place | self->tag | F_CHOSEN;
+    uint64_t second = pal_at(place) | F_CHOSEN;
     pal_await(thread, has_ended, HEAD(K_JOIN, O_ACQUIRE, 0) | thread->number, place);
     if (!thread->ended) {
         pal_log(HEAD(K_PAUSE, O_PLAIN, 0), second);
@@ -270,7 +276,7 @@ EXPORT int pthread_tryjoin_np(pthread_t pthread, void **result)
 {
     struct thread *thread = pal_thread_of(pthread);
     if (thread && !thread->ended && !pal.quiet) {
-        uint64_t second = CALLER | pal.self->tag | F_CHOSEN;
+        uint64_t second = pal_at(CALLER) | F_CHOSEN;
         pal_decide(HEAD(K_JOIN, O_ACQUIRE, 0) | thread->number, second);
         pal_log(HEAD(K_PAUSE, O_PLAIN, 0), second);
         if (!thread->ended) {
@@ -451,6 +457,7 @@ EXPORT int pthread_setspecific(pthread_key_t key, const void *value)
 
 EXPORT pid_t gettid(void)
 {
+    pal_unrestorable();
     return pal.self ? pal.self->kernel_id : (pid_t)pal_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 

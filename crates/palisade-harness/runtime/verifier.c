@@ -5,14 +5,18 @@
  * that. Whatever goes wrong in another thread afterwards also goes wrong in an execution in which this thread has not
  * got so far.
  *
- * Values depend on the seed of the schedule, on the thread, and on how many values it has asked for, but not on the
- * order of threads. Half of them are small. A search through all executions cannot try all values, so it refuses.
+ * Getting a value that is not determined is a step. In random schedules, values depend on the seed of the schedule, on
+ * the thread, and on how many values it has asked for, but not on the order of threads. Half of them are small. A search
+ * through all executions tries every value of `_Bool`, of `char` and of a range that the program gives
+ * (`__VERIFIER_nondet_range`). Of wider types it tries a few, and that is reported. A schedule may give the value.
  *
  * A program may define these functions itself. */
 
 #include "palisade.h"
 
 #define WEAK EXPORT __attribute__((weak))
+
+enum { MAX_RANGE = 1 << 16 };
 
 WEAK void __VERIFIER_assume(int condition)
 {
@@ -33,24 +37,68 @@ static uint64_t mix(uint64_t state)
     return state ^ state >> 31;
 }
 
+/* One of `count` values, by its index; -1 if it is any value, which depends on the seed. */
+static int64_t choice(uint64_t count, uint64_t place)
+{
+    if (pal_is_quiet(place)) {
+        return -1;
+    }
+    uint64_t first = count | HEAD(K_CHOICE, O_PLAIN, 0), second = pal_at(place) | F_CHOSEN;
+    pal_decide(first, second);
+    int64_t which = (int64_t)pal.given_value - 1;
+    if (pal.command.flags & EXPLORE && which < 0) {
+        which = 0;
+    }
+    if (which >= (int64_t)count) {
+        pal_stop(R_TURNS, "");
+    }
+    pal_log(which < 0 ? HEAD(K_CHOICE, O_PLAIN, 0) : first | (uint64_t)which << 24, second);
+    return which;
+}
+
 static uint64_t any(void)
 {
-    if (pal.command.flags & EXPLORE) {
-        pal_stop(R_UNSUPPORTED, "the program asks for a value that is not determined (__VERIFIER_nondet_...), and an exhaustive search cannot try all of them; random schedules choose one");
-    }
     struct thread *self = pal.self;
     uint64_t random = mix(mix(pal.command.seed + 0x9e3779b97f4a7c15ull) + ((uint64_t)self->number << 32) + ++self->values);
     return random & 1 ? (random >> 1) % 4 : mix(random);
 }
 
+static uint64_t below(uint64_t count, uint64_t place)
+{
+    int64_t which = choice(count, place);
+    return which >= 0 ? (uint64_t)which : any() % count;
+}
+
+/* A few values, and the smallest and the largest one. */
+static uint64_t wide(int is_signed, unsigned bits, uint64_t place)
+{
+    uint64_t top = 1ull << (bits - 1), all = top | (top - 1);
+    const uint64_t signed_values[] = {0, 1, 2, 3, 4, all, top, top - 1};
+    const uint64_t unsigned_values[] = {0, 1, 2, 3, 4, 5, top, all};
+    int64_t which = choice(8, place);
+    if (which < 0) {
+        return any();
+    }
+    if (pal.command.flags & EXPLORE) {
+        pal_note(N_VALUE, place);
+    }
+    return (is_signed ? signed_values : unsigned_values)[which];
+}
+
 #define NONDET(type, name)                                                                         \
     WEAK type __VERIFIER_nondet_##name(void)                                                       \
     {                                                                                              \
-        return (type)any();                                                                        \
+        return (type)wide((type)-1 < (type)1, 8 * sizeof(type), CALLER);                           \
     }
-NONDET(char, char)
-NONDET(signed char, schar)
-NONDET(unsigned char, uchar)
+#define NONDET_BYTE(type, name)                                                                    \
+    WEAK type __VERIFIER_nondet_##name(void)                                                       \
+    {                                                                                              \
+        int64_t which = choice(256, CALLER);                                                       \
+        return (type)(which < 0 ? any() : (uint64_t)which);                                        \
+    }
+NONDET_BYTE(char, char)
+NONDET_BYTE(signed char, schar)
+NONDET_BYTE(unsigned char, uchar)
 NONDET(short, short)
 NONDET(unsigned short, ushort)
 NONDET(int, int)
@@ -65,12 +113,21 @@ NONDET(size_t, size_t)
 
 WEAK _Bool __VERIFIER_nondet_bool(void)
 {
-    return any() >> 1 & 1;
+    return below(2, CALLER);
 }
 
 WEAK _Bool __VERIFIER_nondet__Bool(void)
 {
-    return any() >> 1 & 1;
+    return below(2, CALLER);
+}
+
+/* A value from `low` to `high`. */
+WEAK long __VERIFIER_nondet_range(long low, long high)
+{
+    if (low > high || (uint64_t)high - (uint64_t)low >= MAX_RANGE) {
+        pal_stop(R_UNSUPPORTED, "__VERIFIER_nondet_range is called with an empty range, or with one of more than 65536 values");
+    }
+    return (long)((uint64_t)low + below((uint64_t)high - (uint64_t)low + 1, CALLER));
 }
 
 WEAK void __VERIFIER_assert(int condition)

@@ -10,7 +10,7 @@
 
 static void log_chosen(const void *object, uint64_t head, uint64_t place)
 {
-    uint64_t first = ((uint64_t)object & ADDRESS_BITS) | head, second = place | pal.self->tag | F_CHOSEN;
+    uint64_t first = ((uint64_t)object & ADDRESS_BITS) | head, second = pal_at(place) | F_CHOSEN;
     pal_check_access(first, second);
     pal_log(first, second);
 }
@@ -74,6 +74,7 @@ int pal_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadlin
     if (pal.quiet) {
         return 0;
     }
+    place = pal_outside(place);
     /* It can be woken from the first step on, so no signal is lost before the mutex is released. */
     uint64_t head = HEAD(K_LOCKED, O_RELAXED, 4);
     pal_event((uint64_t)cond, head, place);
@@ -200,7 +201,7 @@ static int sem_take(sem_t *handle, uint64_t deadline, int may_wait, uint64_t pla
         self->deadline = deadline;
         pal_await(handle, can_take, first, place);
     } else {
-        pal_decide(first, place | self->tag | F_CHOSEN);
+        pal_decide(first, pal_at(place) | F_CHOSEN);
     }
     if (!*value) {
         log_chosen(handle, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
@@ -404,6 +405,7 @@ static int is_woken(struct thread *self)
 static long futex_wait(const volatile uint32_t *word, uint32_t value, uint64_t deadline, uint64_t place)
 {
     struct thread *self = pal.self;
+    place = pal_outside(place);
     pal_event((uint64_t)word, HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4), place);
     if (*word != value) {
         return -EAGAIN;
@@ -413,8 +415,8 @@ static long futex_wait(const volatile uint32_t *word, uint32_t value, uint64_t d
     self->deadline = deadline;
     uint64_t first = ((uint64_t)word & ADDRESS_BITS) | HEAD(K_FENCE, O_SEQ_CST, 4);
     pal_await((const void *)word, is_woken, first, place);
-    pal_log(first, place | self->tag | F_CHOSEN);
-    pal_log(((uint64_t)word & ADDRESS_BITS) | HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4), place | self->tag);
+    pal_log(first, pal_at(place) | F_CHOSEN);
+    pal_log(((uint64_t)word & ADDRESS_BITS) | HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4), pal_at(place));
     return self->woken ? 0 : -ETIMEDOUT;
 }
 
@@ -478,6 +480,7 @@ EXPORT long syscall(long number, ...)
         pal_random_bytes((void *)arguments[0], (size_t)arguments[1]);
         result = arguments[1];
     } else if (number == SYS_gettid && pal.self) {
+        pal_unrestorable();
         result = pal.self->kernel_id;
     } else if (!pal_limit_syscall(number, arguments, CALLER, &result)) {
         result = pal_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);

@@ -24,9 +24,15 @@
 //! Some accesses cannot be followed exactly: gathers, masked and non-temporal accesses, string comparisons
 //! with `rep`. They are reported when they touch memory that others could reach.
 //!
-//! *Invariant.* A call preserves registers, flags and the red zone.
+//! *Call sites.* A function whose source is a file of a library also calls the runtime at its start and before it
+//! returns (`runtime/site.c`), so that an access in it can be reported where the program calls the library. A call of a
+//! precompiled function of the C++ library is announced, since that function may wait.
+//!
+//! *Invariant.* A call preserves registers, flags and the red zone. Calls at the start of a function and before it
+//! returns do not preserve flags, which have no meaning there.
 
 use crate::asm;
+use crate::symbols::is_library;
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
@@ -69,6 +75,10 @@ pub enum AuditError {
 #[derive(Debug)]
 pub struct Audit<'a> {
     lines: Vec<Line<'a>>,
+    /// Functions whose source is a file of a library, by their indices, and whether their ends are known.
+    library: FxHashMap<usize, bool>,
+    /// The functions that are defined here.
+    defined: FxHashSet<&'a str>,
 }
 
 /// A line.
@@ -81,6 +91,8 @@ struct Line<'a> {
     function: Option<usize>,
     /// Whether it is the first instruction of its function.
     begins: bool,
+    /// The function that ends before it.
+    ends: Option<usize>,
 }
 
 /// What is known about a function, including parts of it that are elsewhere (`.cold`).
@@ -149,9 +161,14 @@ impl<'a> Audit<'a> {
         let mut declared: FxHashSet<&str> = FxHashSet::default();
         let mut current: Option<(&str, usize)> = None;
         let mut is_new = false;
+        // Numbers of source files that belong to libraries, whether the current line is in one of them, and which
+        // functions are.
+        let mut files: FxHashSet<&str> = FxHashSet::default();
+        let mut in_library = false;
+        let mut library: FxHashMap<usize, bool> = FxHashMap::default();
         for text in text.lines() {
-            let mut line =
-                Line { text, code: None, function: current.map(|(_, index)| index), begins: false };
+            let function = current.map(|(_, index)| index);
+            let mut line = Line { text, code: None, function, begins: false, ends: None };
             match text.trim() {
                 "#APP" => inside = true,
                 "#NO_APP" => inside = false,
@@ -164,6 +181,7 @@ impl<'a> Audit<'a> {
                             line.function = Some(functions);
                             functions += 1;
                             is_new = true;
+                            in_library = false;
                         }
                         rest = after;
                     }
@@ -172,13 +190,28 @@ impl<'a> Audit<'a> {
                     match word {
                         "" => {}
                         ".type" if after.ends_with("@function") => _ = declared.insert(name),
-                        ".size" if current.is_some_and(|(current, _)| current == name) => current = None,
+                        ".size" if current.is_some_and(|(current, _)| current == name) => {
+                            line.ends = line.function;
+                            if let Some(has_end) = line.function.and_then(|index| library.get_mut(&index)) {
+                                *has_end = true;
+                            }
+                            current = None;
+                        }
+                        ".file" => {
+                            if let Some(number) = number_of_library_file(after) {
+                                files.insert(number);
+                            }
+                        }
+                        ".loc" => in_library = files.contains(asm::split(after).0),
                         _ if word.starts_with('.') => {}
                         _ => {
                             line.code = Some(rest);
                             if is_new && !word.starts_with("endbr") {
                                 line.begins = true;
                                 is_new = false;
+                                if let Some(function) = line.function.filter(|_| in_library) {
+                                    library.insert(function, false);
+                                }
                             }
                         }
                     }
@@ -186,7 +219,21 @@ impl<'a> Audit<'a> {
             }
             lines.push(line);
         }
-        Audit { lines }
+        Audit { lines, library, defined: declared }
+    }
+
+    /// Whether this calls a function of the C++ library that is compiled elsewhere.
+    fn calls_outside(&self, code: &str) -> bool {
+        let (word, target) = asm::split(code);
+        let target = target.trim_end_matches("@PLT");
+        matches!(word, "call" | "callq")
+            && ["_ZNSt", "_ZNKSt", "_ZSt"].iter().any(|prefix| target.starts_with(prefix))
+            && !self.defined.contains(target)
+    }
+
+    /// The function of a line, if its source is a file of a library.
+    fn library_function(&self, line: &Line<'_>) -> Option<usize> {
+        line.function.filter(|function| self.library.get(function) == Some(&true))
     }
 
     /// The assembly with a symbol before every instruction that may access memory.
@@ -232,8 +279,13 @@ impl<'a> Audit<'a> {
             all.push(judge(instruction, &mut factory, code, function));
         }
         let mut text = String::new();
+        // Calls that announce the load of a struct that is copied.
+        let mut copies: FxHashSet<usize> = FxHashSet::default();
         for (number, line) in self.lines.iter().enumerate() {
             let Some(code) = line.code else {
+                if let Some(function) = self.library_function(line).filter(|_| line.ends.is_some()) {
+                    writeln!(text, "{END}{function}:").expect("writing to a string");
+                }
                 text.push_str(line.text);
                 text.push('\n');
                 continue;
@@ -242,14 +294,30 @@ impl<'a> Audit<'a> {
             if !labels.is_empty() {
                 writeln!(text, "{labels}").expect("writing to a string");
             }
+            if let Some(function) = self.library_function(line) {
+                if line.begins {
+                    enter(&mut text, function);
+                }
+                if code.split_whitespace().next_back().is_some_and(|word| word == "ret" || word == "retq") {
+                    writeln!(text, "\tcall *palisade_leaves@GOTPCREL(%rip)").expect("writing to a string");
+                }
+            }
             if line.begins && !keeps_frame(line) {
                 call(&mut text, "(%rsp)", "$1", code::FRAME);
             }
             for access in &all[number].accesses {
                 call(&mut text, &access.operand, access.count, access.code);
             }
+            if self.calls_outside(code) {
+                writeln!(text, "\tcall *palisade_outside@GOTPCREL(%rip)").expect("writing to a string");
+            }
             let code = if self.reads_what_it_writes(number, &all) {
                 code.replace("__tsan_write", "__tsan_read_write")
+            } else if let Some(load) = self.copies_from(number, &all) {
+                copies.insert(load);
+                code.replace("__tsan_", "palisade_hold_")
+            } else if copies.contains(&number) {
+                code.replace("__tsan_", "palisade_copy_")
             } else {
                 code.to_owned()
             };
@@ -259,6 +327,28 @@ impl<'a> Audit<'a> {
             }
         }
         Ok(text)
+    }
+
+    /// If this is a call that announces the store of a struct that is copied, the call that announces the load. gcc
+    /// makes these calls one after the other, and copies after both.
+    fn copies_from(&self, number: usize, all: &[Does]) -> Option<usize> {
+        let (_, size) = self.lines[number].code.and_then(announced).filter(|(does, _)| *does == "write")?;
+        for (index, (line, does)) in self.lines.iter().zip(all).enumerate().skip(number + 1) {
+            if line.text.trim() == "#APP" || is_target(line.text) {
+                return None;
+            }
+            let Some(code) = line.code else { continue };
+            let (word, _) = asm::split(code);
+            if word.starts_with("call") {
+                return announced(code).filter(|found| *found == ("read", size)).map(|_| index);
+            }
+            // If something is written, this is the store, and it is not a copy.
+            let writes = does.accesses.iter().any(|access| access.code & code::WRITE != 0);
+            if writes || word.starts_with('j') || word.starts_with("ret") {
+                return None;
+            }
+        }
+        None
     }
 
     /// Whether this is a call that announces a store to memory that is read first. gcc makes such calls for
@@ -291,6 +381,43 @@ impl<'a> Audit<'a> {
         }
         false
     }
+}
+
+/// The access that a call announces: whether it is volatile, whether it writes, and its size.
+fn announced(code: &str) -> Option<(&str, &str)> {
+    let (word, target) = asm::split(code);
+    let target =
+        target.trim_end_matches("@PLT").strip_prefix("__tsan_").filter(|_| word.starts_with("call"))?;
+    let target = target.strip_prefix("volatile_").unwrap_or(target);
+    let (does, size) = target.split_at_checked(if target.starts_with("write") { 5 } else { 4 })?;
+    let is_known = matches!(size, "1" | "2" | "4" | "8" | "16" | "_range");
+    (is_known && matches!(does, "read" | "write")).then_some((does, size))
+}
+
+/// Labels in functions of libraries: after the call at the start, and at the end. The index of the function follows.
+const FROM: &str = ".Lpalisade_from";
+const END: &str = ".Lpalisade_end";
+
+/// A call at the start of a function, with the size of what follows.
+fn enter(text: &mut String, function: usize) {
+    let mut put = |line: &str| writeln!(text, "{line}").expect("writing to a string");
+    put(&format!("\tpushq ${END}{function}-{FROM}{function}"));
+    put("\tcall *palisade_enters@GOTPCREL(%rip)");
+    put(&format!("{FROM}{function}:"));
+    put("\tleaq 8(%rsp), %rsp");
+}
+
+/// The number of a source file if it belongs to a library: `NUMBER "FILE"` or `NUMBER "FOLDER" "FILE"`.
+fn number_of_library_file(after: &str) -> Option<&str> {
+    let (number, rest) = asm::split(after);
+    let mut names = rest.split('"').skip(1).step_by(2);
+    let first = names.next()?;
+    let is_one = match names.next().filter(|_| rest.matches('"').count() >= 4) {
+        Some(file) if !file.starts_with('/') => is_library(&format!("{first}/{file}")),
+        Some(file) => is_library(file),
+        None => is_library(first),
+    };
+    (is_one && number.bytes().all(|c| c.is_ascii_digit())).then_some(number)
 }
 
 /// Whether a label can be a jump target. gcc has other labels for debugging, with a letter after the first
@@ -627,6 +754,86 @@ mod tests {
             false,
         );
         check("movl x(%rip), %eax\n.L2:\nmovl %eax, x(%rip)\n", &[(1, code::READ), (3, code::WRITE)], false);
+    }
+
+    #[test]
+    fn copies_of_structs() {
+        let check = |text: &str, accesses: &[(usize, u32)], expected: Option<usize>| {
+            let audit = Audit::of(text);
+            let mut all: Vec<Does> = audit.lines.iter().map(|_| Does::default()).collect();
+            for &(line, code) in accesses {
+                all[line].accesses.push(Access { operand: "x(%rip)".into(), count: "$1", code });
+            }
+            assert_eq!(audit.copies_from(0, &all), expected, "{text}");
+        };
+        let copy =
+            "call __tsan_write_range@PLT\nmovq -8(%rbp), %rax\nmovl $24, %esi\ncall __tsan_read_range@PLT\n";
+        check(copy, &[], Some(3));
+        check(copy, &[(1, code::READ)], Some(3));
+        check("call __tsan_write8\ncall __tsan_volatile_read8\n", &[], Some(1));
+        check("call __tsan_volatile_write8\ncall __tsan_read8\n", &[], Some(1));
+        check("call __tsan_write8\ncall __tsan_read4\n", &[], None);
+        check("call __tsan_write8\ncall f\ncall __tsan_read8\n", &[], None);
+        check("call __tsan_write8\nmovq $1, x(%rip)\ncall __tsan_read8\n", &[(1, code::WRITE)], None);
+        check("call __tsan_write8\n.L2:\ncall __tsan_read8\n", &[], None);
+        check("call __tsan_read8\ncall __tsan_read8\n", &[], None);
+    }
+
+    #[test]
+    fn functions_of_libraries() {
+        let text = "\
+\t.file 1 \"t.cpp\"
+\t.file 2 \"/usr/include/c++/13\" \"atomic\" md5 0x1
+\t.type f, @function
+f:
+\t.loc 1 3 1
+\tret
+\t.size f, .-f
+\t.type g, @function
+g:
+\t.loc 2 3 1
+\tendbr64
+\tmovq %rdi, %rax
+\t.loc 1 4 1
+\trep ret
+\t.size g, .-g
+";
+        let audit = Audit::of(text);
+        let found: Vec<(&str, bool)> = audit
+            .lines
+            .iter()
+            .filter_map(|line| Some((line.code?, audit.library_function(line).is_some())))
+            .collect();
+        assert_eq!(found, [("ret", false), ("endbr64", true), ("movq %rdi, %rax", true), ("rep ret", true)]);
+    }
+
+    #[test]
+    fn calls_of_the_precompiled_library() {
+        let audit = Audit::of("\t.type _ZNSt4here4funcEv, @function\n_ZNSt4here4funcEv:\n\tret\n");
+        for (code, expected) in [
+            ("call\t_ZNSt6thread4joinEv@PLT", true),
+            ("callq\t_ZNKSt6locale4nameEv", true),
+            ("call\t_ZNSt4here4funcEv", false),
+            ("call\t_ZN4user4joinEv@PLT", false),
+            ("call\tpthread_join@PLT", false),
+            ("jmp\t_ZNSt6thread4joinEv@PLT", false),
+        ] {
+            assert_eq!(audit.calls_outside(code), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn source_files_of_libraries() {
+        for (directive, expected) in [
+            ("3 \"/usr/include/c++/13/atomic\"", Some("3")),
+            ("3 \"/usr/include/c++/13\" \"atomic\" md5 0x12", Some("3")),
+            ("3 \"/home/me\" \"/usr/include/c++/13/atomic\"", Some("3")),
+            ("3 \"/home/me\" \"atomic\"", None),
+            ("0 \"/home/me\" \"t.cpp\" md5 0x12", None),
+            ("\"t.cpp\"", None),
+        ] {
+            assert_eq!(number_of_library_file(directive), expected, "{directive}");
+        }
     }
 
     #[test]

@@ -115,6 +115,7 @@ fn describe(record: &Record) -> String {
         RecordKind::Start => "start a thread".to_owned(),
         RecordKind::Join => format!("join thread {}", record.address),
         RecordKind::Free => format!("free the memory at {:#x}", record.address),
+        RecordKind::Choice => "get a value that is not determined".to_owned(),
         RecordKind::Ended => "end".to_owned(),
         RecordKind::Exit => format!("end the program with exit code {}", record.address),
         _ => "continue after a pause or at its start".to_owned(),

@@ -124,10 +124,12 @@ pub enum Unfollowed {
     MemoryFile,
     /// An access after the process has begun to end: in a destructor of a library.
     AfterExit,
+    /// In a search, a value that is not determined and has too many possibilities. Only some were tried.
+    Value,
 }
 
 /// The number of a note is in the lowest bits; the rest says more about it.
-const NOTE_BITS: u32 = 8;
+pub(crate) const NOTE_BITS: u32 = 8;
 
 /// A thread whose state at the end of an execution is worth reporting.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -254,6 +256,7 @@ pub struct Recorder<'a> {
     exit: Option<u16>,
     /// Where each thread was last.
     last: Vec<u64>,
+    sites: Vec<(u64, Vec<u64>)>,
     most_turns: usize,
 }
 
@@ -292,6 +295,8 @@ pub struct Execution {
     pub exit: Option<u16>,
     /// Where each thread was last.
     pub last: Vec<u64>,
+    /// Call sites that occur in it, and the return addresses that each stands for, that of the access first.
+    pub sites: Vec<(u64, Vec<u64>)>,
     /// How it ended.
     pub end: End,
     /// Messages from the runtime.
@@ -330,6 +335,7 @@ impl<'a> Recorder<'a> {
             events: 0,
             exit: None,
             last: Vec::new(),
+            sites: Vec::new(),
             most_turns,
         }
     }
@@ -346,11 +352,16 @@ impl<'a> Recorder<'a> {
         if record.is_pending() {
             return;
         }
+        if record.kind == RecordKind::Site {
+            self.learn(record);
+            return;
+        }
         let pending = if self.buffered.is_some() { self.follow(record) } else { None };
         if record.is_chosen() {
             self.steps += 1;
             if self.turns.turns.len() <= self.most_turns {
-                self.turns.push(Actor { thread: record.thread, pending });
+                let value = record.choice().and_then(|(_, which)| u16::try_from(which).ok());
+                self.turns.push(Actor { thread: record.thread, pending, value });
             }
         }
         match record.kind {
@@ -372,6 +383,14 @@ impl<'a> Recorder<'a> {
         // There is room for two more.
         if self.batch.len() >= self.batch_size - 2 {
             self.flush();
+        }
+    }
+
+    #[inline(never)]
+    fn learn(&mut self, record: &Record) {
+        match self.sites.last_mut().filter(|_| record.size > 0) {
+            Some((_, calls)) => calls.push(record.place),
+            None => self.sites.push((record.address, vec![record.place])),
         }
     }
 
@@ -465,6 +484,7 @@ impl<'a> Recorder<'a> {
                 10 => _ = self.unfollowed.insert((Unfollowed::Mapping, record.place)),
                 11 => _ = self.unfollowed.insert((Unfollowed::MemoryFile, record.place)),
                 12 => _ = self.unfollowed.insert((Unfollowed::AfterExit, record.place)),
+                13 => _ = self.unfollowed.insert((Unfollowed::Value, record.place)),
                 // For the search only.
                 NOTE_SHARED_STACK => {}
                 _ => _ = self.unfollowed.insert((Unfollowed::Time, record.place)),
@@ -518,6 +538,7 @@ impl<'a> Recorder<'a> {
             events: if has_buffers { self.events } else { monitor.events() },
             exit: self.exit,
             last: self.last,
+            sites: self.sites,
             end,
             messages,
             output,
@@ -577,7 +598,7 @@ impl Execution {
     }
 
     /// What went wrong with the program itself, if something did.
-    pub fn failure(&self) -> Option<Failure> {
+    pub fn failure(&self, leaks: Leaks) -> Option<Failure> {
         let place = |thread: u16| self.last.get(usize::from(thread)).copied().unwrap_or(0);
         let signal = self.end.status & 0x7f;
         let code = (self.end.status >> 8) & 0xff;
@@ -627,11 +648,21 @@ impl Execution {
             .copied()
             .filter(|left| matches!(left.how, LeftState::Running | LeftState::NotJoined))
             .collect();
-        if !leaked.is_empty() {
+        if !leaked.is_empty() && leaks == Leaks::Reported {
             return Some(Failure::Leaked { threads: leaked });
         }
         (!self.end.exited).then_some(Failure::Vanished)
     }
+}
+
+/// Whether threads may outlive the program's end, or need not be joined.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Leaks {
+    /// It is a failure, unless the thread was detached.
+    #[default]
+    Reported,
+    /// It is not.
+    Allowed,
 }
 
 /// What can be wrong with a program by itself, on any machine.
@@ -722,6 +753,27 @@ impl Failure {
             Failure::Unsupported { .. } => "unsupported",
             Failure::Vanished => "vanished",
             Failure::Internal { .. } => "internal",
+        }
+    }
+
+    /// Whether the program would have gone on, had this not ended the execution. The other failures are ends: no
+    /// thread can move any more, or the program has ended itself.
+    pub fn cuts_short(&self) -> bool {
+        match self {
+            Failure::Signal { .. } | Failure::Misuse(_) => true,
+            Failure::ExitCode { .. }
+            | Failure::Deadlock { .. }
+            | Failure::Spins { .. }
+            | Failure::Livelock { .. }
+            | Failure::Leaked { .. }
+            | Failure::EarlyExit { .. } => false,
+            // Nothing is known about what comes next.
+            Failure::Endless
+            | Failure::Stalled { .. }
+            | Failure::Late
+            | Failure::Unsupported { .. }
+            | Failure::Vanished
+            | Failure::Internal { .. } => true,
         }
     }
 

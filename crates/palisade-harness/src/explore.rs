@@ -10,16 +10,20 @@
 //! have taken later are not known, so executions in which these come earlier may not be found. The search is then not
 //! complete.
 //!
+//! *Ends.* `exit` ends all threads, too. It conflicts with all steps, and what a thread was about to do then could have
+//! come before it.
+//!
 //! *Stacks.* What a thread keeps on its own stack belongs to its state, by which loops that change nothing are
 //! recognised (`runtime/spin.c`), until another thread is seen to touch it. The search then starts again with that
 //! knowledge. Each byte of a stack is found to be shared at most once, so the restarts end.
 
-use crate::execution::{Execution, NOTE_SHARED_STACK};
-use crate::log::{Record, RecordKind, WAITS};
-use crate::schedule::{Command, Strategy, Turns};
+use crate::ahead::{Ahead, Ran, read};
+use crate::execution::Execution;
+use crate::schedule::{Actor, Command, Known, Strategy, Turns};
 use crate::session::{Findings, Session};
-use crate::steps::{Processes, Steps};
+use crate::steps::Processes;
 use crate::stream::Reason;
+use crate::worker::Cut;
 use palisade_dpor::{
     Choice, Divergence, Executions, Limits, Preference, Recording, Request, explore_executions,
     explore_preemptions,
@@ -43,6 +47,11 @@ pub struct Searched {
 }
 
 impl Session {
+    /// How many executions of the session's own process were taken back and have shared a process with others.
+    pub fn restored(&self) -> u64 {
+        self.worker().restored()
+    }
+
     /// Runs every partial order once, or every schedule with at most this many preemptions. At most `most`
     /// executions are run. `after_each` is called after each one and returns whether to continue.
     pub fn explore(
@@ -54,8 +63,9 @@ impl Session {
         let steps = usize::try_from(self.options().steps).unwrap_or(usize::MAX);
         let limits = Limits { steps, executions: most };
         let mut runs = 0;
+        let mut known = Known::default();
         loop {
-            let (searched, again) = self.search(preemptions, limits, &mut after_each);
+            let (searched, again) = self.search(preemptions, limits, &mut known, &mut after_each);
             runs += searched.runs;
             if !again {
                 return Searched { runs, ..searched };
@@ -69,13 +79,18 @@ impl Session {
         &mut self,
         preemptions: Option<usize>,
         limits: Limits,
+        known: &mut Known,
         after_each: &mut impl FnMut(&Findings) -> bool,
     ) -> (Searched, bool) {
+        // Threads are numbered anew; what is shared stays shared.
+        known.threads.clear();
         let first_only = self.options().first_only;
         let model = self.options().model;
         let mut runner = Runner {
             processes: Processes::new(model),
             session: self,
+            known,
+            ahead: None,
             last: None,
             runs: 0,
             is_lost: false,
@@ -138,7 +153,8 @@ impl Session {
             // It was run, so what it shows counts, although the search did not finish.
             session.take_in(&command, &execution);
         }
-        let complete = complete && !lost && !truncated;
+        // What comes after a failure that was silenced was not seen.
+        let complete = complete && !lost && !truncated && session.findings.silenced.cut_short == 0;
         (Searched { complete, executions, runs, late, broken }, begins_again && !lost)
     }
 }
@@ -147,6 +163,9 @@ impl Session {
 struct Runner<'a> {
     session: &'a mut Session,
     processes: Processes,
+    known: &'a mut Known,
+    /// Workers, once the search has turned out not to be short.
+    ahead: Option<Ahead>,
     /// The last run.
     last: Option<(Command, Execution)>,
     runs: u64,
@@ -174,7 +193,23 @@ const LOOKS_AT_MEMORY: u32 = 1 << 10;
 /// this many entries.
 const ENTRIES_PER_LOOK: u32 = 1 << 17;
 
+/// Searches with fewer runs have no workers: starting them takes longer.
+const SHORT_SEARCH: u64 = 64;
+/// Nor have searches with longer executions, whose recordings may be large.
+const LONG_EXECUTION: usize = 1 << 14;
+
 impl Executions for Runner<'_> {
+    fn appetite(&self) -> usize {
+        self.ahead.as_ref().map_or(0, Ahead::appetite)
+    }
+
+    fn expect(&mut self, request: &Request<'_>) {
+        let command = self.command(request);
+        if let Some(ahead) = &self.ahead {
+            ahead.expect(command, &self.processes);
+        }
+    }
+
     fn is_stopped(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
         let time = self.session.options().time;
@@ -212,53 +247,86 @@ impl Executions for Runner<'_> {
 }
 
 impl Runner<'_> {
-    fn run_once(&mut self, request: &Request<'_>) -> Recording {
-        if self.is_lost || self.begins_again {
-            return Recording::new();
-        }
+    fn command(&self, request: &Request<'_>) -> Command {
         let actor = |process: usize| self.processes.actor(process);
         let mut turns = Turns::default();
-        request.choices.iter().for_each(|choice| turns.push(actor(choice.process)));
+        for choice in request.choices {
+            // Steps with one outcome have the first one, which the runtime takes by itself.
+            let value = u16::try_from(choice.outcome).ok().filter(|outcome| *outcome > 0);
+            turns.push(Actor { value, ..actor(choice.process) });
+        }
         let strategy = match request.preference {
             Preference::Any => Strategy::Round,
             Preference::SameProcess => Strategy::Stay,
         };
-        let mut command = Command {
+        Command {
             asleep: request.asleep.iter().map(|sleeper| actor(sleeper.process)).collect(),
             steps: request.steps as u64,
             explores: true,
             addresses: self.processes.addresses().to_vec(),
+            known: self.known.clone(),
             ..self.session.command(strategy, 0, 0, turns)
+        }
+    }
+
+    /// The execution, from a worker if one has run it, and otherwise run here.
+    fn ran(&mut self, command: &Command) -> Result<Ran, Cut> {
+        let done = self.ahead.as_ref().and_then(|ahead| ahead.take(command));
+        let is_right = |ran: &Ran| {
+            self.known.agrees_with(&ran.execution.end.threads)
+                && self.processes.clone().extend(ran.processes.clone())
         };
+        match done {
+            Some(Ok(ran)) if is_right(&ran) => Ok(ran),
+            Some(Err(cut)) if matches!(cut.lost, crate::process::Lost::Stopped) => Err(cut),
+            _ => self.session.run_here(command, |worker| read(worker, self.processes.clone())),
+        }
+    }
+
+    fn run_once(&mut self, request: &Request<'_>) -> Recording {
+        if self.is_lost || self.begins_again {
+            return Recording::new();
+        }
+        let mut command = self.command(request);
         if let Some((since, time)) = self.since.zip(self.session.options().time) {
             // The remaining time, if this is not the first run.
             let left = time.saturating_sub(since.elapsed()).as_millis();
             command.time = command.time.min(u64::try_from(left).unwrap_or(u64::MAX)).max(1);
         }
-        let mut threads = 0;
-        let mut steps = Steps::new(&mut self.processes);
-        let mut begins_again = false;
-        let mut announced = Announced::default();
-        let execution = self.session.try_out(&command, |record| {
-            threads = threads.max(usize::from(record.thread) + 1);
-            begins_again |= record.kind == RecordKind::Note && record.address == NOTE_SHARED_STACK;
-            debug_assert!(announced.agrees_with(record), "a thread takes the step it announced: {record:?}");
-            steps.take(record);
-        });
         self.runs += 1;
-        self.threads = self.threads.max(u32::try_from(threads).unwrap_or(u32::MAX));
-        self.begins_again |= begins_again;
-        let mut recording = steps.finish();
-        let Some(execution) = execution else {
-            self.is_lost = true;
-            return recording;
+        let Ran { execution, mut recording, processes, shared, threads } = match self.ran(&command) {
+            Ok(ran) => ran,
+            Err(cut) => {
+                self.session.lose(&command, cut);
+                self.is_lost = true;
+                return Recording::new();
+            }
         };
+        self.processes.extend(processes);
+        if execution.end.threads.len() > self.known.threads.len() {
+            self.known.threads.clone_from(&execution.end.threads);
+        }
+        self.begins_again |= !shared.is_empty();
+        for (word, bytes) in shared {
+            match self.known.shared.iter_mut().find(|(known, _)| *known == word) {
+                Some((_, known)) => *known |= bytes,
+                None => self.known.shared.push((word, bytes)),
+            }
+        }
+        self.threads = self.threads.max(u32::try_from(threads).unwrap_or(u32::MAX));
+        if self.ahead.is_none() && self.runs >= SHORT_SEARCH && recording.len() < LONG_EXECUTION {
+            self.ahead = Some(Ahead::start(self.session.options().jobs, self.session.another()));
+        }
         let is_killed = execution.end.status & 0x7f != 0 || execution.end.reason == Reason::Misuse;
         if is_killed && !recording.is_over() {
             // What other threads would have done is not known, and so not which steps it could have come before.
             self.is_truncated = true;
         }
         match execution.end.reason {
+            // The program has ended, with threads that were about to do something. They could have done it before.
+            Reason::None if execution.exit.is_some() => {
+                (0..self.processes.len()).for_each(|process| recording.is_prevented(process));
+            }
             Reason::None | Reason::Misuse => {
                 (0..self.processes.len()).for_each(|process| recording.ends(process))
             }
@@ -275,29 +343,5 @@ impl Runner<'_> {
         }
         self.last = Some((command, execution));
         recording
-    }
-}
-
-/// Checks invariant 2 of the [log](crate::log): a thread is chosen only when its last announcement says that
-/// it can continue.
-#[derive(Default)]
-struct Announced {
-    can_continue: Vec<bool>,
-}
-
-impl Announced {
-    fn agrees_with(&mut self, record: &Record) -> bool {
-        let thread = usize::from(record.thread);
-        if record.kind == RecordKind::Update || record.continues() {
-            return true;
-        }
-        if record.is_pending() {
-            if self.can_continue.len() <= thread {
-                self.can_continue.resize(thread + 1, false);
-            }
-            self.can_continue[thread] = record.flags & WAITS == 0;
-            return true;
-        }
-        !record.is_chosen() || self.can_continue.get(thread).is_some_and(|can| *can)
     }
 }

@@ -10,7 +10,8 @@
 //! - [`execution`], [`races`]: what one execution shows; [`buffers`], [`trace`]: its store buffers, and whether it is
 //!   possible without them;
 //! - [`allowance`]: time and memory;
-//! - [`session`]: many executions, with every finding listed once;
+//! - [`session`]: many executions; [`findings`], `notes`, `failures`: what they show, with every finding listed once;
+//! - [`suppress`]: findings that are not to be reported;
 //! - [`explore`]: all partial orders, with executions as sequences of steps (`steps`);
 //! - [`shorten`]: schedules with fewer switches;
 //! - [`timeline`]: the steps of one execution, for people to look at;
@@ -20,6 +21,7 @@
 //!
 //! What is absent: nothing here prints. Violations are found by `palisade-monitor`.
 
+mod ahead;
 pub mod allowance;
 pub mod asm;
 pub mod audit;
@@ -31,11 +33,14 @@ pub mod doctor;
 pub mod driver;
 pub mod execution;
 pub mod explore;
+mod failures;
+pub mod findings;
 pub mod functions;
 pub mod link;
 pub mod log;
 pub mod mark;
 pub mod misuse;
+mod notes;
 pub mod process;
 pub mod races;
 pub mod runtime;
@@ -46,6 +51,7 @@ pub mod shorten;
 pub mod standard;
 mod steps;
 pub mod stream;
+pub mod suppress;
 pub mod symbols;
 pub mod timeline;
 pub mod trace;

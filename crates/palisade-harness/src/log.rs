@@ -79,10 +79,17 @@ pub enum RecordKind {
     Update,
     /// Memory is used in a way that is an error. The size says what it is about: see [`crate::misuse`].
     Misuse,
+    /// What a call site stands for: the address is the call site, and the place is one of the return addresses. They
+    /// come one after the other, that of the access first; the size is the index. From then on, the call site is used
+    /// as a place.
+    Site,
+    /// The thread gets a value that is not determined. Bits 0 to 23 of the address have the number of values that it
+    /// could be, and bits 24 to 47 which of them it is. The number is 0 if it depends on the seed.
+    Choice,
 }
 
 impl RecordKind {
-    const ALL: [RecordKind; 18] = [
+    const ALL: [RecordKind; 20] = [
         RecordKind::Load,
         RecordKind::Store,
         RecordKind::Locked,
@@ -101,6 +108,8 @@ impl RecordKind {
         RecordKind::End,
         RecordKind::Update,
         RecordKind::Misuse,
+        RecordKind::Site,
+        RecordKind::Choice,
     ];
 }
 
@@ -166,6 +175,9 @@ pub struct Record {
 
 const ADDRESS: u64 = (1 << 48) - 1;
 
+const CHOICE_BITS: u32 = 24;
+const CHOICE: u64 = (1 << CHOICE_BITS) - 1;
+
 impl Record {
     /// Decodes a record; `None` if the bytes are not a valid one.
     pub fn decode(bytes: &[u8; RECORD]) -> Option<Record> {
@@ -213,6 +225,13 @@ impl Record {
     /// Whether it is a store that waits in the buffer of its thread.
     pub fn is_buffered(&self) -> bool {
         self.kind == RecordKind::Store && self.flags & (PENDING | BUFFERED) == BUFFERED
+    }
+
+    /// The number of values that are possible, and which of them the thread gets, if it gets one that a search
+    /// decides.
+    pub fn choice(&self) -> Option<(usize, usize)> {
+        let (count, which) = (self.address & CHOICE, self.address >> CHOICE_BITS);
+        (self.kind == RecordKind::Choice && count > 0).then_some((count as usize, which as usize))
     }
 
     /// Whether it has not happened yet.

@@ -23,6 +23,8 @@ pub enum MisuseKind {
     HeapOverflow,
     /// An access to a frame of a stack that was left.
     StackUseAfterReturn,
+    /// An access to a thread-local variable of a thread that has ended.
+    ThreadLocalUseAfterEnd,
 }
 
 /// What an access does. It is given together with its size.
@@ -76,6 +78,7 @@ pub(crate) fn kind(record: &Record) -> Option<MisuseKind> {
         3 => Some(MisuseKind::InvalidFree),
         4 => Some(MisuseKind::HeapOverflow),
         5 => Some(MisuseKind::StackUseAfterReturn),
+        6 => Some(MisuseKind::ThreadLocalUseAfterEnd),
         _ => None,
     }
 }
@@ -128,6 +131,7 @@ impl Misuse {
             MisuseKind::InvalidFree => "invalid-free",
             MisuseKind::HeapOverflow => "heap-overflow",
             MisuseKind::StackUseAfterReturn => "stack-use-after-return",
+            MisuseKind::ThreadLocalUseAfterEnd => "thread-local-use-after-end",
         }
     }
 
@@ -177,6 +181,15 @@ impl Misuse {
                     _ => "on its own stack, in a function that has returned".to_owned(),
                 };
                 format!("stack use after return: thread {thread} {} {of}", self.accesses())
+            }
+            MisuseKind::ThreadLocalUseAfterEnd => {
+                let of = self
+                    .owner
+                    .map_or_else(|| "a thread".to_owned(), |(owner, _)| format!("thread {}", number(owner)));
+                format!(
+                    "thread-local use after end: thread {thread} {} of a thread-local variable of {of}, which has ended",
+                    self.accesses()
+                )
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The program as a process: it is started once and forks for every requested execution.
+//! The program as a process: it is started once and forks for executions, or for many executions in a row
+//! (`runtime/resident.c`).
 //!
 //! Its standard input receives commands, its standard output carries the log, and its standard error carries
 //! everything that the program prints. So no file descriptor has to be passed on, and a program without the
@@ -51,11 +52,28 @@ const START: Duration = Duration::from_secs(20);
 /// How threads are switched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Scheduling {
-    /// Coroutines, if the machine supports them.
+    /// Coroutines, if the machine supports them. Executions that can be taken back share a process.
     #[default]
     Best,
     /// Kernel threads that pass a token.
     Token,
+    /// Coroutines, and every execution in a process of its own.
+    Forked,
+    /// Coroutines, and from the first execution on, executions that can be taken back share a process.
+    Restored,
+}
+
+impl Scheduling {
+    /// As the runtime knows it. The last two have the same length: the environment of a program decides where its
+    /// arguments are in memory.
+    fn name(self) -> Option<&'static str> {
+        match self {
+            Scheduling::Best => None,
+            Scheduling::Token => Some("token"),
+            Scheduling::Forked => Some("forked"),
+            Scheduling::Restored => Some("reused"),
+        }
+    }
 }
 
 /// What to start.
@@ -109,6 +127,8 @@ pub struct Server {
     log: LogReader<Pipes>,
     /// What the runtime reported about itself.
     pub hello: Hello,
+    /// How many executions have shared a process with others.
+    pub(crate) restored: u64,
 }
 
 /// What the program printed in one execution.
@@ -132,6 +152,12 @@ impl Output {
         }
         text.push_str(&String::from_utf8_lossy(&self.tail));
         text
+    }
+
+    fn of(bytes: &[u8]) -> Output {
+        let mut output = Output::default();
+        output.push(bytes);
+        output
     }
 
     fn push(&mut self, bytes: &[u8]) {
@@ -169,8 +195,8 @@ impl Server {
         if std::env::var_os(BIND_NOW).is_none() {
             command.env(BIND_NOW, "palisade");
         }
-        if program.scheduling == Scheduling::Token {
-            command.env("PALISADE_SCHEDULING", "token");
+        if let Some(name) = program.scheduling.name() {
+            command.env("PALISADE_SCHEDULING", name);
         }
         let mut child = command.spawn()?;
         let commands = child.stdin.take().expect("standard input is a pipe");
@@ -182,6 +208,7 @@ impl Server {
             commands,
             log: LogReader::new(Pipes { log, printed: Printed::new(printed, mark.into_bytes()) }),
             hello: Hello::default(),
+            restored: 0,
         };
         server.guard.limit(Some(Instant::now() + START));
         let first = server.log.next_item();
@@ -227,8 +254,15 @@ impl Server {
             over = may_continue().err().filter(|&over| over == LimitReached::Memory);
             over.is_none()
         });
-        let end = end.map_err(|error| if over.is_some() { Lost::Memory } else { self.lost(error) })?;
-        let output = if end.reason == Reason::Stopped { Output::default() } else { self.last_output() };
+        let mut end = end.map_err(|error| if over.is_some() { Lost::Memory } else { self.lost(error) })?;
+        let output = match end.printed.take() {
+            Some(printed) => {
+                self.restored += 1;
+                Output::of(&printed)
+            }
+            None if end.reason == Reason::Stopped => Output::default(),
+            None => self.last_output(),
+        };
         Ok((end, output))
     }
 

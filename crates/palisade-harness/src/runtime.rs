@@ -14,6 +14,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("palisade.h", include_str!("../runtime/palisade.h")),
     ("access.c", include_str!("../runtime/access.c")),
     ("asm.c", include_str!("../runtime/asm.c")),
+    ("attack.c", include_str!("../runtime/attack.c")),
     ("audit.c", include_str!("../runtime/audit.c")),
     ("atomic.c", include_str!("../runtime/atomic.c")),
     ("buffer.c", include_str!("../runtime/buffer.c")),
@@ -29,8 +30,11 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("misuse.c", include_str!("../runtime/misuse.c")),
     ("random.c", include_str!("../runtime/random.c")),
     ("reap.c", include_str!("../runtime/reap.c")),
+    ("resident.c", include_str!("../runtime/resident.c")),
+    ("restore.c", include_str!("../runtime/restore.c")),
     ("schedule.c", include_str!("../runtime/schedule.c")),
     ("server.c", include_str!("../runtime/server.c")),
+    ("site.c", include_str!("../runtime/site.c")),
     ("spin.c", include_str!("../runtime/spin.c")),
     ("stdio.c", include_str!("../runtime/stdio.c")),
     ("strings.c", include_str!("../runtime/strings.c")),
@@ -38,6 +42,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("thread.c", include_str!("../runtime/thread.c")),
     ("verifier.c", include_str!("../runtime/verifier.c")),
     ("wait.c", include_str!("../runtime/wait.c")),
+    ("watch.c", include_str!("../runtime/watch.c")),
 ];
 
 /// How the runtime is compiled. It defines functions of the C library, so the compiler must not make

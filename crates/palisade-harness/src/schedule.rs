@@ -43,27 +43,45 @@ pub struct Actor {
     /// Which of its pending stores reaches memory, by its position in the buffer; `None` if the thread itself
     /// takes the step.
     pub pending: Option<u16>,
+    /// If the step of the thread is to get a value that is not determined: which of the possible values it is.
+    pub value: Option<u16>,
 }
 
 impl Actor {
     /// A thread.
     pub fn thread(thread: u16) -> Actor {
-        Actor { thread, pending: None }
+        Actor { thread, pending: None, value: None }
+    }
+
+    /// A store in the buffer of a thread.
+    pub fn buffer(thread: u16, position: u16) -> Actor {
+        Actor { pending: Some(position), ..Actor::thread(thread) }
     }
 
     /// The number by which the runtime knows it.
     fn encode(self) -> u32 {
-        u32::from(self.thread) | self.pending.map_or(0, |position| (u32::from(position) + 1) << ACTOR_BITS)
+        let above = match (self.pending, self.value) {
+            (Some(position), _) => u32::from(position) + 1,
+            (None, Some(value)) => VALUES + u32::from(value),
+            (None, None) => 0,
+        };
+        u32::from(self.thread) | above << ACTOR_BITS
     }
 }
 
 /// The bits of a thread's number.
 const ACTOR_BITS: u32 = 12;
 
+/// What is above the number of a thread if it gets a value, plus that value. `runtime/schedule.c` has the same number.
+const VALUES: u32 = 1 << 17;
+
 impl fmt::Display for Actor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pending {
-            None => write!(f, "{}", self.thread),
+            None => match self.value {
+                None => write!(f, "{}", self.thread),
+                Some(value) => write!(f, "{}={value}", self.thread),
+            },
             Some(0) => write!(f, "b{}", self.thread),
             Some(position) => write!(f, "b{}.{position}", self.thread),
         }
@@ -175,6 +193,17 @@ pub struct Command {
     pub model: Model,
     /// In a search under PSO: the addresses of stores. Actors name pending stores by positions in this list.
     pub addresses: Vec<u64>,
+    /// In a search: what other executions have shown.
+    pub known: Known,
+}
+
+/// What the executions of a search have shown so far, and later ones have to know.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Known {
+    /// The numbers of threads: for each, its parent and its index among the parent's children.
+    pub threads: Vec<(u32, u32)>,
+    /// Words of stacks that several threads access: the address, and which bytes, one bit each.
+    pub shared: Vec<(u64, u8)>,
 }
 
 const MAGIC: u64 = 0x3144_4e41_4d4d_4f43;
@@ -206,6 +235,8 @@ impl Command {
             },
             (self.turns.turns.len() + self.asleep.len()) as u64,
             self.addresses.len() as u64,
+            self.known.threads.len() as u64,
+            self.known.shared.len() as u64,
         ];
         let mut bytes: Vec<u8> = fields.into_iter().flat_map(u64::to_le_bytes).collect();
         let asleep = self.asleep.iter().map(|&actor| Turn { actor, steps: 0 });
@@ -213,7 +244,11 @@ impl Command {
             bytes.extend(turn.actor.encode().to_le_bytes());
             bytes.extend(turn.steps.to_le_bytes());
         }
-        bytes.extend(self.addresses.iter().flat_map(|address| address.to_le_bytes()));
+        let threads =
+            self.known.threads.iter().map(|&(parent, index)| u64::from(parent) << 32 | u64::from(index));
+        let shared = self.known.shared.iter().map(|&(word, touched)| (word / 8) << 8 | u64::from(touched));
+        let numbers = self.addresses.iter().copied().chain(threads).chain(shared);
+        bytes.extend(numbers.flat_map(u64::to_le_bytes));
         bytes
     }
 }
@@ -307,7 +342,7 @@ impl Schedule {
                 "turns" => {
                     for word in rest.split_whitespace() {
                         let turn = turn(word).ok_or_else(|| {
-                            wrong(number, &format!("`{word}` is not a turn, which is THREAD*STEPS, or bTHREAD*STEPS for a store buffer"))
+                            wrong(number, &format!("`{word}` is not a turn, which is THREAD*STEPS, bTHREAD*STEPS for a store buffer, or THREAD=VALUE*1 for a value that the program asks for"))
                         })?;
                         schedule.turns.turns.push(turn);
                     }
@@ -334,10 +369,15 @@ fn strategy(text: &str) -> Option<Strategy> {
 fn turn(word: &str) -> Option<Turn> {
     let (actor, steps) = word.split_once('*')?;
     let actor = match actor.strip_prefix('b') {
-        None => Actor::thread(actor.parse().ok()?),
+        None => match actor.split_once('=') {
+            None => Actor::thread(actor.parse().ok()?),
+            Some((thread, value)) => {
+                Actor { value: Some(value.parse().ok()?), ..Actor::thread(thread.parse().ok()?) }
+            }
+        },
         Some(buffer) => {
             let (thread, position) = buffer.split_once('.').unwrap_or((buffer, "0"));
-            Actor { thread: thread.parse().ok()?, pending: Some(position.parse().ok()?) }
+            Actor::buffer(thread.parse().ok()?, position.parse().ok()?)
         }
     };
     let turn = Turn { actor, steps: steps.parse().ok()? };
@@ -397,7 +437,7 @@ mod tests {
             strategy: Strategy::Pct { depth: 3 },
             seed: 7,
             model: Some(Model::Pso),
-            turns: turns("0*12 1*1 b1*2 2*5 b2.7*1 1*100000"),
+            turns: turns("0*12 1*1 b1*2 2*5 b2.7*1 1=3*1 1*100000"),
         };
         assert_eq!(Schedule::parse(&schedule.to_string()), Ok(schedule.clone()));
         for cut in 0..schedule.to_string().len() - 4 {

@@ -4,11 +4,13 @@
 //! *What a step touches.*
 //! - Accesses touch their bytes. A compare-and-swap writes, whether it succeeds or not.
 //! - Operations on locks and similar objects write the object.
-//! - The end of a thread is an address of its own, which joining reads.
+//! - The end of a thread is an address of its own, which joining reads. It also frees the thread's stack and its
+//!   thread-local variables.
 //! - `exit` touches everything.
 //! - `free` writes the whole block. A store to it that is still pending in the same thread's buffer conflicts with it
 //!   like any other, although the order of these two does not matter.
-//! - Starting a thread, pausing, and fences touch nothing.
+//! - Starting a thread, pausing, fences, and getting a value that is not determined touch nothing. Such a value is an
+//!   outcome of its step.
 //!
 //! *Store buffers.* A buffer is a process: one per thread under TSO, one per thread and address under PSO. A store
 //! that is buffered touches nothing; the step of the buffer by which it reaches memory writes its bytes. A load
@@ -32,7 +34,7 @@ use smallvec::SmallVec;
 const ENDS: u64 = 1 << 60;
 
 /// The processes of a search. They have the same numbers in all executions.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Processes {
     model: Model,
     known: FxHashMap<Process, usize>,
@@ -64,6 +66,21 @@ impl Processes {
         })
     }
 
+    /// Takes over what an execution has found out that began with some of these. Returns false, and does nothing,
+    /// if it has numbered them differently.
+    pub(crate) fn extend(&mut self, found: Processes) -> bool {
+        let common = self.list.len().min(found.list.len());
+        let places = self.addresses.len().min(found.addresses.len());
+        let agrees = self.list[..common] == found.list[..common]
+            && self.addresses[..places] == found.addresses[..places];
+        let knows_more = found.list.len() > self.list.len() || found.addresses.len() > self.addresses.len();
+        let knows_less = found.list.len() < self.list.len() || found.addresses.len() < self.addresses.len();
+        if agrees && knows_more && !knows_less {
+            *self = found;
+        }
+        agrees && !(knows_more && knows_less)
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.list.len()
@@ -93,7 +110,7 @@ impl Processes {
     /// What takes the steps of a process, as commands name it.
     pub fn actor(&self, process: usize) -> Actor {
         match self.list.get(process) {
-            Some(&Process::Buffer { thread, address }) => Actor { thread, pending: Some(address) },
+            Some(&Process::Buffer { thread, address }) => Actor::buffer(thread, address),
             Some(&Process::Thread(thread)) => Actor::thread(thread),
             // A process that no execution has shown is never asked for.
             None => Actor::thread(process as u16),
@@ -240,7 +257,8 @@ impl<'a> Steps<'a> {
         if record.is_chosen() {
             // A thread that waits for the end of another could not have continued before it.
             let open = (record.kind == RecordKind::Ended).then_some((ENDS + record.address, false));
-            self.recording.step(Choice { process, outcome: 0 }, 1, open);
+            let (outcomes, outcome) = record.choice().unwrap_or((1, 0));
+            self.recording.step(Choice { process, outcome }, outcomes, open);
             *at(&mut self.taken, process) += 1;
         }
         if self.processes.model == Model::Sc {

@@ -13,6 +13,8 @@ pub enum Item {
     Hello(Hello),
     /// A message for the user.
     Message(String),
+    /// What the program printed.
+    Printed(Vec<u8>),
     /// The execution is over.
     End(End),
 }
@@ -56,6 +58,8 @@ pub struct End {
     pub exited: bool,
     /// For each thread, its parent and its index among the parent's children.
     pub threads: Vec<(u32, u32)>,
+    /// What the program printed, if that is in the log and not in the pipe for it.
+    pub printed: Option<Vec<u8>>,
 }
 
 /// Why an execution was aborted.
@@ -106,6 +110,9 @@ const REASONS: [Reason; 13] = [
     Reason::Assumed,
 ];
 
+/// The bit of the status which says that what the program printed is in the log.
+const PRINTED_HERE: u32 = 32;
+
 /// The maximum length of a text. Anything longer means that the log is broken.
 const LONGEST_TEXT: u64 = 1 << 20;
 const BUFFER: usize = 1 << 18;
@@ -145,6 +152,7 @@ impl<R: Read> LogReader<R> {
         mut may_continue: impl FnMut() -> bool,
     ) -> io::Result<End> {
         let mut unchecked = CHECKED;
+        let mut printed = Vec::new();
         loop {
             if unchecked >= CHECKED {
                 unchecked = 0;
@@ -163,8 +171,9 @@ impl<R: Read> LogReader<R> {
             }
             match self.next_item()? {
                 Item::Message(text) => message(text),
+                Item::Printed(bytes) => printed = bytes,
                 Item::Record(_) | Item::Hello(_) => return Err(broken()),
-                Item::End(end) => return Ok(end),
+                Item::End(end) => return Ok(End { printed: end.printed.map(|_| printed), ..end }),
             }
         }
     }
@@ -179,6 +188,7 @@ impl<R: Read> LogReader<R> {
                     return match record.size {
                         1 => hello(&String::from_utf8_lossy(&bytes)).map(Item::Hello).ok_or_else(broken),
                         2 => end(&bytes).map(Item::End).ok_or_else(broken),
+                        4 => Ok(Item::Printed(bytes)),
                         _ => Ok(Item::Message(String::from_utf8_lossy(&bytes).into_owned())),
                     };
                 }
@@ -283,6 +293,7 @@ fn end(bytes: &[u8]) -> Option<End> {
         crash: (crash_place != 0).then_some((crash_place, crash_address, crash_thread as u16)),
         exited: exited != 0,
         threads: threads.iter().map(|&thread| ((thread >> 32) as u32, thread as u32)).collect(),
+        printed: (status >> PRINTED_HERE & 1 != 0).then(Vec::new),
     })
 }
 
@@ -307,8 +318,9 @@ mod tests {
         let mut log = text(1, b"palisade-runtime 1\nscheduling token\nnot-compiled a b.o\nmodule 1000 2fff /a b\ncall 2 qsort\n");
         log.extend(record(RecordKind::Store, 4, 64));
         log.extend(text(3, b"seventeen letters"));
+        log.extend(text(4, b"said"));
         log.extend(record(RecordKind::End, 0, 0));
-        let fields = [9u64, 1, 70, 0, 0, 0, 1, 1, 2, 0, 1 << 32 | 2];
+        let fields = [1 << PRINTED_HERE | 9u64, 1, 70, 0, 0, 0, 1, 1, 2, 0, 1 << 32 | 2];
         log.extend(text(2, &fields.map(u64::to_le_bytes).concat()));
         let mut reader = LogReader::new(log.as_slice());
         let hello = Hello {
@@ -327,6 +339,7 @@ mod tests {
             crash: None,
             exited: true,
             threads: vec![(0, 0), (1, 2)],
+            printed: Some(b"said".to_vec()),
         };
         assert_eq!(end.expect("a whole log"), expected);
         assert_eq!((records.len(), messages), (1, vec!["seventeen letters".to_owned()]));

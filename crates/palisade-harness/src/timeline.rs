@@ -296,6 +296,13 @@ fn fold(steps: &mut [Step], recording: &Recording, overtakings: &[Overtaking]) {
             steps[index].fold = steps[store].fold;
         }
     }
+    let is_paired = |(index, step): (usize, &Step)| match step.kind {
+        StepKind::Reach(Some(store)) => {
+            store < index && (kept.contains(&index) || step.fold == steps[store].fold)
+        }
+        _ => true,
+    };
+    debug_assert!(steps.iter().enumerate().all(is_paired), "invariant 1");
 }
 
 /// Stores that are overtaken, the first and the last step that overtake each of them at a place, and the other half

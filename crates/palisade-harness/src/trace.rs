@@ -220,7 +220,7 @@ impl Trace {
                     self.edges.push((free, access));
                 }
             }
-            Some(MisuseKind::StackUseAfterReturn) => {
+            Some(MisuseKind::StackUseAfterReturn | MisuseKind::ThreadLocalUseAfterEnd) => {
                 let owner = self.left.and_then(|owner| self.threads.get(usize::from(owner)));
                 if let Some(&last) = owner.and_then(|own| own.last()) {
                     let access = self.misuser(record);

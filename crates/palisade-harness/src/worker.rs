@@ -64,14 +64,19 @@ impl Worker {
         Ok(Worker { server, places, model, interlocked, allowance, room })
     }
 
+    /// How many executions have shared a process with others.
+    pub(crate) fn restored(&self) -> u64 {
+        self.server.restored
+    }
+
     /// Runs one execution and shows its records to `also`.
     pub(crate) fn run(&mut self, command: &Command, also: impl FnMut(&Record)) -> Result<Execution, Cut> {
         self.server.ask(command)?;
         self.read(also)
     }
 
-    /// Reads the next requested execution.
-    fn read(&mut self, mut also: impl FnMut(&Record)) -> Result<Execution, Cut> {
+    /// Reads the next requested execution, and shows its records to `also`.
+    pub(crate) fn read(&mut self, mut also: impl FnMut(&Record)) -> Result<Execution, Cut> {
         let mut recorder =
             Recorder::new(&mut self.places, self.model, self.interlocked, MAX_TURNS, self.room);
         let (full, allowance) = (recorder.full(), &self.allowance);

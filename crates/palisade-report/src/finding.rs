@@ -55,6 +55,8 @@ pub struct Finding<'a, Q: Explain = Safety> {
     pub limits: Option<&'a str>,
     /// What a positive answer rests on, a sentence each.
     pub assumptions: &'a [String],
+    /// What the answer is about, whatever it is, a sentence each.
+    pub circumstances: &'a [String],
     /// Time taken.
     pub seconds: f64,
     /// The peak memory.
@@ -98,6 +100,7 @@ impl<'a, Q: Explain> Finding<'a, Q> {
             others: &[],
             limits: None,
             assumptions: &[],
+            circumstances: &[],
             seconds,
             peak_memory_bytes: None,
             evidence: None,
@@ -139,12 +142,14 @@ impl<'a, Q: Explain> Finding<'a, Q> {
         }
     }
 
-    /// What a positive answer rests on, a line each.
+    /// What the answer is about, and what a positive one rests on, a line each.
     pub(crate) fn assumed(&self) -> String {
-        match self.outcome.verdict {
-            Verdict::Holds => self.assumptions.iter().map(|note| format!("assuming: {note}\n")).collect(),
-            Verdict::Violated(_) | Verdict::Unknown(_) => String::new(),
-        }
+        let assumptions = match self.outcome.verdict {
+            Verdict::Holds => self.assumptions,
+            Verdict::Violated(_) | Verdict::Unknown(_) => &[],
+        };
+        let all = self.circumstances.iter().chain(assumptions);
+        all.map(|note| format!("assuming: {note}\n")).collect()
     }
 
     /// How the answer was found.
@@ -244,7 +249,7 @@ impl<Q: Explain> Report for Finding<'_, Q> {
             verdict: self.outcome.word(),
             reason: self.outcome.verdict.reason().map(ToString::to_string),
             limits: self.limits,
-            assumptions: self.assumptions,
+            assumptions: self.circumstances.iter().chain(self.assumptions).collect(),
             violation: self.violation(),
             shown: shown.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
             threads: self.threads,
@@ -282,8 +287,8 @@ struct Record<'a> {
     reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    assumptions: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    assumptions: Vec<&'a String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     violation: Option<String>,
     #[serde(flatten)]

@@ -1,20 +1,21 @@
-//! The results of running a real program under many schedules: as text with the source lines, as JSON, and as
-//! SARIF.
+//! The results of running a real program under many schedules: as text with the source lines, and as JSON.
 //!
 //! Three kinds of findings are kept apart: failures, data races, and violations of sequential consistency. If
 //! the question is whether the program can fail, a violation is not an error. It is reported last, as information.
 
-use crate::monitor::{MonitorFinding, ROLES, location_of, named_json, sarif, shown_place};
+use crate::monitor::{ROLES, named_json, shown_place};
 use crate::report::{Detail, Layout, Report, Standing};
-use crate::sarif::written;
+use crate::silenced::{silenced_json, silenced_text};
 use crate::{Colour, SCHEMA_VERSION, fit, one_line};
 use palisade_base::Source;
 use palisade_harness::divergence::Doing;
 use palisade_harness::execution::Unfollowed;
 use palisade_harness::schedule::Strategy;
-use palisade_harness::session::{Findings, First, NamedFailure, NamedReordering, Occurrences};
+use palisade_harness::session::{Findings, First, NamedReordering, Occurrences};
+use palisade_harness::suppress::Unused;
+use palisade_harness::symbols::Frames;
 use palisade_memory::Model;
-use palisade_monitor::{Seen, Violation};
+use palisade_monitor::Violation;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -30,6 +31,10 @@ pub struct RunFinding<'a> {
     pub question: RunQuestion,
     /// The available source texts, by name.
     pub sources: &'a BTreeMap<String, Source>,
+    /// The other frames of places, by the names of the places.
+    pub frames: &'a BTreeMap<String, Frames>,
+    /// Suppressions that have silenced nothing.
+    pub unused: &'a [Unused],
     /// How threads were switched.
     pub scheduling: &'a str,
     /// Why there is no answer, if there is none.
@@ -57,10 +62,25 @@ pub enum RunQuestion {
 impl RunFinding<'_> {
     /// Violations, if they are what was asked about.
     pub(crate) fn violations(&self) -> impl Iterator<Item = &Occurrences<Violation>> {
-        self.findings.violations.iter().filter(|found| match self.question {
+        self.findings.violations.iter().filter(|found| self.asks_about(&found.what))
+    }
+
+    /// The same for those that are silenced.
+    pub(crate) fn silenced_violations(&self) -> impl Iterator<Item = &Occurrences<Violation>> {
+        self.findings.silenced.violations.iter().filter(|found| self.asks_about(&found.what))
+    }
+
+    fn asks_about(&self, violation: &Violation) -> bool {
+        match self.question {
             RunQuestion::Failures(_) => false,
-            RunQuestion::Robustness(model) => model.is_none_or(|model| found.what.model == model),
-        })
+            RunQuestion::Robustness(model) => model.is_none_or(|model| violation.model == model),
+        }
+    }
+
+    /// How many findings are silenced.
+    pub(crate) fn silenced(&self) -> usize {
+        let silenced = &self.findings.silenced;
+        self.silenced_violations().count() + silenced.races.len() + silenced.failures.len()
     }
 }
 
@@ -170,6 +190,10 @@ fn counts(finding: &RunFinding<'_>) -> Vec<String> {
         1 => counts.push("1 data race".to_owned()),
         races => counts.push(format!("{races} data races")),
     }
+    match finding.silenced() {
+        0 => {}
+        silenced => counts.push(format!("{silenced} silenced")),
+    }
     let executions = finding.findings.executions;
     counts.push(match finding.exhaustive {
         Some((true, 1, None)) => "the only partial order".to_owned(),
@@ -188,6 +212,11 @@ fn counts(finding: &RunFinding<'_>) -> Vec<String> {
         }
         None => format!("{executions} schedule{}", if executions == 1 { "" } else { "s" }),
     });
+    match finding.findings.silenced.cut_short {
+        0 => {}
+        1 => counts.push("1 of them ended early at a silenced failure".to_owned()),
+        short => counts.push(format!("{short} of them ended early at silenced failures")),
+    }
     counts.push(format!("{} events", finding.findings.events));
     counts
 }
@@ -206,11 +235,12 @@ pub fn unfollowed_name(what: Unfollowed) -> &'static str {
         Unfollowed::Mapping => "mapping",
         Unfollowed::MemoryFile => "memory-file",
         Unfollowed::AfterExit => "after-exit",
+        Unfollowed::Value => "value",
     }
 }
 
 /// How to reproduce a finding.
-fn again(first: &First) -> String {
+pub(crate) fn again(first: &First) -> String {
     let strategy = match first.strategy {
         Strategy::Random => String::new(),
         Strategy::Pct { depth } => format!("--strategy pct --depth {depth} "),
@@ -309,6 +339,9 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
             Unfollowed::AfterExit => {
                 "memory is accessed after `exit`, by a destructor of a library, while there are other threads; this is not followed"
             }
+            Unfollowed::Value => {
+                "a value that is not determined has too many possibilities, and only a few were tried; `__VERIFIER_nondet_range(LOW, HIGH)` gives a range of which all are tried"
+            }
         };
         writeln!(text, "\n{}: {what}", colour.paint("1", "not followed")).expect("writing to a string");
         places(&mut text, finding, vec![(place.clone(), "here".to_owned())], width);
@@ -331,6 +364,7 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
         writeln!(text, "\nIn {schedules}, an assumption (`__VERIFIER_assume`) did not hold.")
             .expect("writing to a string");
     }
+    silenced_text(&mut text, finding, colour);
     if let Some(problem) = finding.problem {
         writeln!(text, "\n{problem}").expect("writing to a string");
     }
@@ -391,22 +425,33 @@ fn output(text: &mut String, printed: &str) {
 
 /// Lines with places, source and a remark, in columns.
 fn places(text: &mut String, finding: &RunFinding<'_>, lines: Vec<(String, String)>, width: usize) {
-    let lines: Vec<(String, String, String)> = lines
+    type Line = (String, String, String, Vec<String>);
+    let lines: Vec<Line> = lines
         .into_iter()
         .map(|(name, says)| {
             let (place, source) = shown_place(&name, finding.sources);
-            (place, source, says)
+            (place, source, says, frame_lines(finding.frames.get(&name)))
         })
         .collect();
-    let widest = |column: fn(&(String, String, String)) -> &String| {
+    let widest = |column: fn(&Line) -> &String| {
         lines.iter().map(|line| column(line).chars().count()).max().unwrap_or(0)
     };
     let (first, second) = (widest(|line| &line.0), widest(|line| &line.1).min(width / 2));
-    for (place, source, says) in &lines {
+    for (place, source, says, frames) in &lines {
         let source = fit(source, second);
         let line = format!("  {place:<first$}  {source:<second$}  {says}");
         writeln!(text, "{}", line.trim_end()).expect("writing to a string");
+        for line in frames {
+            writeln!(text, "    {}", one_line(line)).expect("writing to a string");
+        }
     }
+}
+
+/// The other frames of a place, each with how it belongs to it.
+fn frame_lines(frames: Option<&Frames>) -> Vec<String> {
+    let Some(Frames { through, from }) = frames else { return Vec::new() };
+    let through = through.iter().rev().map(|name| format!("through {name}"));
+    through.chain(from.iter().map(|name| format!("inlined into {name}"))).collect()
 }
 
 /// Violations, grouped by their instructions.
@@ -433,9 +478,22 @@ fn found_json<T>(found: &Occurrences<T>) -> Value {
     })
 }
 
+/// A place with its other frames.
+pub(crate) fn place_json(name: &str, finding: &RunFinding<'_>) -> Value {
+    let mut place = named_json(name, finding.sources);
+    if let Some(frames) = finding.frames.get(name) {
+        let all = |names: &[String]| -> Value {
+            names.iter().map(|name| named_json(name, finding.sources)).collect()
+        };
+        place["through"] = all(&frames.through);
+        place["inlined_into"] = all(&frames.from);
+    }
+    place
+}
+
 fn run_json(finding: &RunFinding<'_>) -> String {
     let findings = finding.findings;
-    let name = |name: &str| named_json(name, finding.sources);
+    let name = |name: &str| place_json(name, finding);
     let violations: Vec<Value> = grouped(finding)
         .into_iter()
         .map(|group| {
@@ -540,6 +598,7 @@ fn run_json(finding: &RunFinding<'_>) -> String {
         "seconds": finding.seconds,
         "peak_memory_bytes": finding.peak_memory_bytes,
     });
+    silenced_json(&mut record, finding);
     if let Some((complete, seen, preemptions)) = finding.exhaustive {
         record["exhaustive"] = json!({ "seen": seen, "complete": complete, "preemptions": preemptions });
     }
@@ -556,108 +615,4 @@ fn run_json(finding: &RunFinding<'_>) -> String {
         record["reason"] = problem.into();
     }
     record.to_string()
-}
-
-/// All findings as SARIF 2.1.0.
-pub fn run_sarif(finding: &RunFinding<'_>, version: &str) -> String {
-    let findings = finding.findings;
-    let violations: Vec<(Violation, Seen)> = finding
-        .violations()
-        .map(|found| (found.what, Seen { count: found.count, first: found.first.event }))
-        .collect();
-    let monitored = MonitorFinding {
-        file: finding.program,
-        events: findings.events,
-        violations: &violations,
-        instructions: &findings.instructions,
-        sources: finding.sources,
-        problem: finding.problem,
-        seconds: finding.seconds,
-        peak_memory_bytes: None,
-    };
-    let mut sarif = sarif(&monitored, version);
-    let run = &mut sarif["runs"][0];
-    let rule = |id: &str, short: &str, level: &str| {
-        json!({
-            "id": id,
-            "shortDescription": { "text": short },
-            "defaultConfiguration": { "level": level },
-        })
-    };
-    if let Some(rules) = run["tool"]["driver"]["rules"].as_array_mut() {
-        rules.push(rule("data-race", "Two accesses to the same memory that nothing orders", "warning"));
-        rules.push(rule("failure", "The program fails under a schedule", "error"));
-    }
-    let mut results = Vec::new();
-    for found in &findings.races {
-        let race = &found.what;
-        let mut result = json!({
-            "ruleId": "data-race",
-            "level": "warning",
-            "message": { "text": format!("This access and {} race: nothing orders the two.", one_line(&race.first.0)) },
-            "occurrenceCount": found.count,
-            "partialFingerprints": { "accesses/v1": format!("{}|{}", race.first.0, race.second.0) },
-        });
-        result["locations"] = location_of(&race.second.0, None).into_iter().collect();
-        result["relatedLocations"] =
-            location_of(&race.first.0, Some("the other access")).into_iter().collect();
-        results.push(result);
-    }
-    for found in &findings.failures {
-        let failure = &found.what;
-        let machines = machines(finding, found.possible, failure.is_excluded_without_buffers)
-            .filter(|_| !failure.is_inconclusive);
-        let on = machines.as_ref().map_or_else(String::new, |machines| format!(", {machines}"));
-        let mut result = json!({
-            "ruleId": "failure",
-            "level": if failure.is_inconclusive { "warning" } else { "error" },
-            "message": { "text": format!("{}{on} ({})", one_line(&failure.message), again(&found.first)) },
-            "occurrenceCount": found.count,
-            "partialFingerprints": { "failure/v1": format!("{}|{}", failure.name, one_line(&failure.message)) },
-            "properties": {
-                "kind": failure.name,
-                "possibleUnder": found.possible.map(Model::name),
-                "onlyWithStoreBuffers": failure.is_excluded_without_buffers,
-            },
-        });
-        if let Some(machines) = &machines {
-            result["properties"]["machines"] = machines.as_str().into();
-        }
-        if let Some(flow) = code_flow(found) {
-            result["codeFlows"] = json!([flow]);
-        }
-        let mut locations = failure.places.iter().filter_map(|(place, says)| location_of(place, Some(says)));
-        result["locations"] = locations.next().into_iter().collect();
-        result["relatedLocations"] = locations.collect();
-        results.push(result);
-    }
-    if let Some(all) = run["results"].as_array_mut() {
-        all.extend(results);
-    }
-    written(&sarif)
-}
-
-/// The steps that a failure depends on: the stores that were pending, the accesses that overtook them, and where it
-/// failed. `None` if it does not depend on store buffers.
-fn code_flow(found: &Occurrences<NamedFailure>) -> Option<Value> {
-    if found.first.reorderings.is_empty() {
-        return None;
-    }
-    let thread = |(number, reordering): (usize, &NamedReordering)| {
-        let locations =
-            reordered(reordering).into_iter().filter_map(|(place, says)| location_of(&place, Some(&says)));
-        flow(&format!("reordering {}", number + 1), locations.collect())
-    };
-    let mut flows: Vec<Value> = found.first.reorderings.iter().enumerate().filter_map(thread).collect();
-    let end = found.what.places.iter().filter_map(|(place, says)| location_of(place, Some(says)));
-    flows.extend(flow("failure", end.collect()));
-    (!flows.is_empty()).then(|| json!({
-        "message": { "text": "In each reordering, two instructions of one thread took effect in the opposite order. After that, the program failed." },
-        "threadFlows": flows,
-    }))
-}
-
-fn flow(id: &str, locations: Vec<Value>) -> Option<Value> {
-    let steps: Vec<Value> = locations.into_iter().map(|location| json!({ "location": location })).collect();
-    (!steps.is_empty()).then(|| json!({ "id": id, "locations": steps }))
 }

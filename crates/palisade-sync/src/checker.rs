@@ -301,10 +301,14 @@ impl Checker {
                 let strategy = Strategy::Follow(Follow::schedule(shorter.0));
                 let ran = execute(code, strategy, Session::default(), self.setting(self.buffered()));
                 let schedule = ran.state.reported_schedule();
-                let same = matches!(&ran.end, End::Failed(failure) if failure.is_like(&failed.failure));
                 let any_machine =
                     failed.machines != Some(Machines::Any) || ran.state.trace.violation().is_none();
-                if same && any_machine && schedule.switches() < failed.schedule.switches() {
+                if let End::Failed(failure) = ran.end
+                    && failure.is_like(&failed.failure)
+                    && any_machine
+                    && schedule.switches() < failed.schedule.switches()
+                {
+                    failed.failure = failure;
                     failed.schedule = schedule;
                     continue 'again;
                 }

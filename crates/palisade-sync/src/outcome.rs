@@ -134,6 +134,10 @@ impl Failure {
             (Failure::Deadlock(a), Failure::Deadlock(b))
             | (Failure::Spin(a), Failure::Spin(b))
             | (Failure::Leak(a), Failure::Leak(b)) => places(a) == places(b),
+            // Where a thread is in its loop depends on the schedule.
+            (Failure::Livelock { repeating: a, .. }, Failure::Livelock { repeating: b, .. }) => {
+                a.iter().map(|(thread, _)| thread).eq(b.iter().map(|(thread, _)| thread))
+            }
             _ => self.is_like(other),
         }
     }
@@ -167,6 +171,13 @@ impl Display for Failure {
                 write!(f, "deadlock:")?;
                 list(f, threads, "waits in a loop at")
             }
+            Failure::Livelock { repeating, waiting } => {
+                write!(f, "livelock:")?;
+                list(f, repeating, "repeats the same steps, and comes through")?;
+                list(f, waiting, "waits at")?;
+                write!(f, "\n  All threads took turns, and the same state came back again and again. ")?;
+                write!(f, "Local variables and data under locks were not compared.")
+            }
             Failure::Leak(threads) => {
                 write!(f, "the test has ended, but some of its threads wait forever")?;
                 list(f, threads, "waits at")
@@ -176,10 +187,7 @@ impl Display for Failure {
                 "{thread} does not reach its next palisade_sync operation: it loops without one, or waits for something that the scheduler does not know about"
             ),
             Failure::Long { steps, threads } => {
-                write!(
-                    f,
-                    "livelock or a long run: no end within {steps} steps (`Checker::steps` sets the limit):"
-                )?;
+                write!(f, "no end within {steps} steps (`Checker::steps` sets the limit):")?;
                 list(f, threads, "is at")
             }
         }

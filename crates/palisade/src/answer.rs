@@ -113,6 +113,7 @@ impl<Q: Ask> Answer<Q> {
             others: &self.others,
             limits,
             assumptions: input.assumptions(),
+            circumstances: input.circumstances(),
             seconds: self.seconds,
             peak_memory_bytes: self.peak_memory_bytes,
             evidence: self.evidence(&input.source),

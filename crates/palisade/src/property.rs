@@ -15,14 +15,19 @@ pub fn no_property(input: &Input) -> Option<Diagnostic> {
     let is_c = input.c.is_some();
     // The translation of C asserts much that the program does not.
     let is_property = |check| !is_c || matches!(check, Check::Assertion | Check::NoAbort);
-    if states_property(&input.program, &is_property) {
+    if states_property(&input.program, &is_property) || input.c.as_ref().is_some_and(|c| c.asserted()) {
         return None;
     }
     let what = match &input.c {
         Some(c) if c.asks_finish() => "faults and deadlocks",
         _ => "faults",
     };
-    let message = format!("the program states no property: only {what} were looked for");
+    let message = match is_c && mentions_assert(input.source.text()) {
+        true => {
+            format!("no assertion is left of the program once it is compiled: only {what} were looked for")
+        }
+        false => format!("the program states no property: only {what} were looked for"),
+    };
     let warning = Diagnostic::warning("no-property", message);
     let robust = format!("`palisade robust {}`", input.source.name());
     Some(warning.help(match input.language {
@@ -36,6 +41,15 @@ pub fn no_property(input: &Input) -> Option<Diagnostic> {
              state what must hold with `assert`, `forbid` or `final`, or run {robust}"
         ),
     }))
+}
+
+/// Whether a text of C calls `assert`.
+fn mentions_assert(text: &str) -> bool {
+    text.match_indices("assert").any(|(at, word)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + word.len()..].trim_start();
+        !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '<')) && after.starts_with('(')
+    })
 }
 
 fn states_property(program: &Program, is_property: &dyn Fn(Check) -> bool) -> bool {

@@ -5,6 +5,7 @@
 //! - In 1000 random executions each: TSO violations in Dekker and the bakery and in none of the five data
 //!   structures, PSO violations in all seven, and no violations of either kind with fences.
 //! - All partial orders of the seven with two threads and two operations each.
+//! - Under TSO, no more executions than GenMC and Nidhugg, whichever needs fewer.
 //! - At least 10 million scheduled events per second on Dekker.
 //!
 //! *How.* The C programs are compiled as `palisade cc` does and run by `palisade-harness`; the Rust programs
@@ -19,6 +20,7 @@
 mod algorithms;
 mod exhaustive;
 mod native;
+mod peers;
 mod slowdown;
 
 use crate::measure::machine;
@@ -58,6 +60,7 @@ pub fn run(schedules: u64) -> Result<()> {
     fenced(&folder, schedules)?;
     rust(schedules)?;
     exhaustive::run(&folder)?;
+    peers::run(&folder)?;
     slowdown::run(&folder)
 }
 

@@ -16,8 +16,8 @@ macro_rules! sources {
 }
 
 /// The programs, which are embedded in the binary.
-const SOURCES: [(&str, &str); 15] = sources! {
-    "common.h" "dekker.c" "bakery.c" "msn.c" "ms2.c" "harris.c" "lazylist.c" "snark.c" "chase_lev.c" "seqlock.c" "treiber.c" "spsc.c" "ticket.c" "mcs.c" "dcl.c"
+const SOURCES: [(&str, &str); 17] = sources! {
+    "common.h" "litmus.c" "fib.c" "dekker.c" "bakery.c" "msn.c" "ms2.c" "harris.c" "lazylist.c" "snark.c" "chase_lev.c" "seqlock.c" "treiber.c" "spsc.c" "ticket.c" "mcs.c" "dcl.c"
 };
 
 /// The size of a test, and whether it has fences.
@@ -56,7 +56,22 @@ impl Folder {
 
     /// Compiles a program as `palisade cc` does.
     pub fn compile(&self, name: &str, settings: Settings) -> Result<PathBuf> {
-        let (arguments, output) = self.arguments(name, settings, name);
+        self.compile_with(name, settings, &[], &[])
+    }
+
+    /// The same with more arguments: flags, and definitions that replace those of the settings.
+    pub fn compile_with(
+        &self,
+        name: &str,
+        settings: Settings,
+        flags: &[&str],
+        definitions: &[&str],
+    ) -> Result<PathBuf> {
+        let (mut arguments, output) = self.arguments(name, settings, name);
+        if !definitions.is_empty() {
+            arguments.retain(|argument| !argument.starts_with("-D"));
+        }
+        arguments.splice(0..0, flags.iter().chain(definitions).map(|&argument| argument.to_owned()));
         let cache = Cache::in_folder(&self.0.path().join("cache")).context("cannot make a cache")?;
         let compiled = driver::compile("gcc", &arguments, &cache)
             .context("gcc is needed (Debian package gcc; `./test` installs it)")?;
@@ -83,6 +98,15 @@ pub fn session(path: &Path, interlocked: Interlocked, schedules: u64) -> Result<
     let program = Program { command: vec![path.display().to_string()], scheduling: Scheduling::Best };
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let options = Options { interlocked, schedules, jobs, ..Options::default() };
+    let folder = path.parent().unwrap_or(Path::new(".")).display().to_string();
+    Session::start(&program, &options, &folder, &stop(), None).context("the program cannot be started")
+}
+
+/// A session of a program with store buffers.
+pub fn session_with(path: &Path, model: Model, scheduling: Scheduling) -> Result<Session> {
+    let program = Program { command: vec![path.display().to_string()], scheduling };
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let options = Options { model, jobs, ..Options::default() };
     let folder = path.parent().unwrap_or(Path::new(".")).display().to_string();
     Session::start(&program, &options, &folder, &stop(), None).context("the program cannot be started")
 }

@@ -2,20 +2,24 @@
 //!
 //! The first word of a condition variable has one bit per thread that waits. A waiting thread sets its bit by a
 //! locked instruction, unlocks the mutex, waits until somebody clears the bit, and locks the mutex again. It may
-//! also go on without a signal, except where the question is whether the program can finish. As in glibc, a signal
+//! also go on without a signal, except where the question is whether the program can finish: then it unlocks the mutex
+//! and locks it again. As in glibc, a signal
 //! first loads the word, without a fence, and does nothing if nobody waits. Otherwise it clears the bit of any of the
-//! waiting threads.
+//! waiting threads. A condition variable that was destroyed is marked.
 
 use crate::expr::Expr;
-use crate::flat::{Access, BlockId, End, StepKind, Written};
+use crate::flat::{Access, BlockId, End, RegId, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use crate::{Aim, Wait};
 use palisade_llvm::values::Operand;
-use palisade_program::written::{BinaryOp, Rmw};
+use palisade_program::written::{BinaryOp, Check, Rmw};
 
 /// What a wait returns whose time is over: `ETIMEDOUT`, and `thrd_timedout` of glibc.
 const ETIMEDOUT: i64 = 110;
 const THRD_TIMEDOUT: i64 = 4;
+
+/// The word of a condition variable that was destroyed: a bit that no thread has.
+const DESTROYED: i64 = i64::MIN;
 
 /// How many threads may wait.
 const MAX_WAITING: usize = 62;
@@ -29,10 +33,19 @@ impl Generator<'_, '_> {
     ) -> Result<Option<Expr>, Refused> {
         match name {
             "pthread_cond_init" | "cnd_init" => {
-                let at = self.word(operands)?;
+                let at = Access { plain: true, ..self.word(operands)? };
                 self.step(StepKind::Store { to: at, value: Expr::Int(0) });
             }
-            "pthread_cond_destroy" | "cnd_destroy" => {}
+            "pthread_cond_destroy" | "cnd_destroy" => {
+                // Threads that were woken may not have left yet, so this is not a plain access.
+                let at = self.word(operands)?;
+                let old = self.temporary(64);
+                self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
+                self.check_condition(old);
+                let unused = self.binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(0));
+                self.step(StepKind::Assert(unused, Check::NotInUse));
+                self.step(StepKind::Store { to: at, value: Expr::Int(DESTROYED) });
+            }
             "pthread_cond_signal" | "cnd_signal" => {
                 let at = self.word(operands)?;
                 self.signal(&at);
@@ -57,6 +70,14 @@ impl Generator<'_, '_> {
         Ok(Access { pointer: self.operand(operands, 0)?, size: 3, plain: false })
     }
 
+    /// A condition variable that was destroyed must not be used.
+    fn check_condition(&mut self, word: RegId) {
+        if self.context.features.destroys_conditions {
+            let usable = self.binary(BinaryOp::Ge, Expr::Reg(word), Expr::Int(0));
+            self.step(StepKind::Assert(usable, Check::NotDestroyed));
+        }
+    }
+
     fn wait(&mut self, name: &str, operands: &[Operand], late: Option<i64>) -> Result<Expr, Refused> {
         let at = self.word(operands)?;
         let mutex = self.operand(operands, 1)?;
@@ -72,54 +93,81 @@ impl Generator<'_, '_> {
             return Err(self.refuse(format!("more than {MAX_WAITING} threads that wait for conditions")));
         }
         let bit = 1i64 << bit;
+        let result = self.temporary(32);
+        let (registered, again) = (self.new_block(), self.new_block());
+        self.without_signal(&mutex, late, result, registered, again);
+        self.go_on(registered);
         let old = self.temporary(64);
         self.step(StepKind::Locked { rmw: Rmw::FetchOr, old, at: at.clone(), operand: Expr::Int(bit) });
+        self.check_condition(old);
         self.unlock(mutex.clone());
-        let result = self.temporary(32);
-        let (woken, after) = (self.new_block(), self.new_block());
-        let aim = self.context.options.aim;
-        let alone = (aim != Aim::Progress).then(|| self.new_block());
-        let timeout = late.map(|_| self.new_block());
-        let ways: Vec<BlockId> = [Some(woken), alone, timeout].into_iter().flatten().collect();
-        if aim == Aim::Both {
-            let (may, any) = (self.temporary(1), self.new_block());
-            self.step(StepKind::MayWakeAlone(may));
-            self.end(End::Branch(Expr::Reg(may), any, woken));
-            self.go_on(any);
-        }
-        self.end(if alone.is_some() { End::Choose(ways) } else { End::Goto(woken) });
+        let woken = self.new_block();
+        self.end(End::Goto(woken));
         self.go_on(woken);
         let word = self.temporary(64);
         let mine = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Int(bit));
         let cleared = self.binary(BinaryOp::Eq, mine, Expr::Int(0));
-        match timeout {
+        match late {
             // A thread that waits for the signal can still run out of time.
-            Some(timeout) if aim.asks_finish() => {
-                let (by_signal, again) = (self.new_block(), self.new_block());
+            Some(late) if self.context.options.aim.asks_finish() => {
+                let (by_signal, not_yet, timeout) = (self.new_block(), self.new_block(), self.new_block());
                 self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
-                self.end(End::Branch(cleared, by_signal, again));
-                self.go_on(again);
+                self.end(End::Branch(cleared, by_signal, not_yet));
+                self.go_on(not_yet);
                 self.end(End::Choose(vec![woken, timeout]));
+                self.go_on(timeout);
+                let old = self.temporary(64);
+                let operand = Expr::Int(!bit);
+                self.step(StepKind::Locked { rmw: Rmw::FetchAnd, old, at, operand });
+                self.step(StepKind::Assign(result, Expr::Int(late)));
+                self.end(End::Goto(again));
                 self.go_on(by_signal);
             }
             _ => {
                 self.waits_for(Wait::Condition);
-                self.step(StepKind::AwaitLoad { temporary: word, from: at.clone(), condition: cleared });
+                self.step(StepKind::AwaitLoad { temporary: word, from: at, condition: cleared });
             }
         }
         self.step(StepKind::Assign(result, Expr::Int(0)));
-        self.end(End::Goto(after));
-        for (block, value) in alone.map(|block| (block, 0)).into_iter().chain(timeout.zip(late)) {
-            self.go_on(block);
-            let old = self.temporary(64);
-            let operand = Expr::Int(!bit);
-            self.step(StepKind::Locked { rmw: Rmw::FetchAnd, old, at: at.clone(), operand });
-            self.step(StepKind::Assign(result, Expr::Int(value)));
-            self.end(End::Goto(after));
-        }
-        self.go_on(after);
+        self.end(End::Goto(again));
+        self.go_on(again);
         self.lock(mutex);
         Ok(Expr::Reg(result))
+    }
+
+    /// A wait that ends without a signal, by itself or because its time is over, by choice. Such a thread only unlocks the
+    /// mutex and locks it again: what it could do to the signals of others, one that is woken can do as well. So it does
+    /// not access the condition variable, which may no longer exist by then.
+    fn without_signal(
+        &mut self,
+        mutex: &Access,
+        late: Option<i64>,
+        result: RegId,
+        registered: BlockId,
+        again: BlockId,
+    ) {
+        let aim = self.context.options.aim;
+        let mut ways = vec![registered];
+        let mut values = Vec::new();
+        if aim != Aim::Progress {
+            values.push(0);
+        }
+        values.extend(late.filter(|_| !aim.asks_finish()));
+        if aim == Aim::Both {
+            let (may, any) = (self.temporary(1), self.new_block());
+            self.step(StepKind::MayWakeAlone(may));
+            self.end(End::Branch(Expr::Reg(may), any, registered));
+            self.go_on(any);
+        }
+        let blocks: Vec<BlockId> = values.iter().map(|_| self.new_block()).collect();
+        ways.extend(&blocks);
+        self.end(if blocks.is_empty() { End::Goto(registered) } else { End::Choose(ways) });
+        for (block, value) in blocks.into_iter().zip(values) {
+            self.go_on(block);
+            self.unlock(mutex.clone());
+            self.step(StepKind::Assign(result, Expr::Int(value)));
+            self.end(End::Goto(again));
+        }
     }
 
     fn signal(&mut self, at: &Access) {
@@ -128,6 +176,7 @@ impl Generator<'_, '_> {
         self.go_on(again);
         let word = self.temporary(64);
         self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
+        self.check_condition(word);
         let some = self.binary(BinaryOp::Ne, Expr::Reg(word), Expr::Int(0));
         self.end(End::Branch(some, choose, after));
         self.go_on(choose);
@@ -160,6 +209,7 @@ impl Generator<'_, '_> {
         let (wake, after) = (self.new_block(), self.new_block());
         let word = self.temporary(64);
         self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
+        self.check_condition(word);
         let some = self.binary(BinaryOp::Ne, Expr::Reg(word), Expr::Int(0));
         self.end(End::Branch(some, wake, after));
         self.go_on(wake);

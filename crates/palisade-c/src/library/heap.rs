@@ -70,7 +70,7 @@ impl Generator<'_, '_> {
     }
 
     /// The type as which a pointer is used: by a cast, by an access to a part, or by the variable that gets it.
-    fn use_as(&self, pointer: ValueId) -> Option<TypeId> {
+    pub(crate) fn use_as(&self, pointer: ValueId) -> Option<TypeId> {
         let module = self.module();
         let is_pointer = |operand: &Operand| *operand == Operand::Local(pointer);
         for instruction in self.body().blocks.iter().flat_map(|block| &block.instructions) {

@@ -93,20 +93,34 @@ impl Generator<'_, '_> {
     /// Checks that what is copied does not overlap its copy. A struct may be assigned to itself, which the compiler
     /// makes a copy as well, so the same address is allowed.
     fn check_disjoint(&mut self, to: &Expr, from: &Expr, size: i64) {
-        let distance = match (to.base(), from.base()) {
-            (Some(a), Some(b)) if a != b => return,
-            _ => self.binary(BinaryOp::WordSub, to.clone(), from.clone()),
-        };
-        let register = self.temporary(64);
-        self.step(StepKind::Assign(register, distance));
-        let compare = |op, bound| self.binary(op, Expr::Reg(register), Expr::Int(bound));
+        if matches!((to.base(), from.base()), (Some(a), Some(b)) if a != b) {
+            return;
+        }
+        let [to, from] = [to, from].map(|pointer| match pointer.size() {
+            1 => pointer.clone(),
+            _ => {
+                let register = self.temporary(64);
+                self.step(StepKind::Assign(register, pointer.clone()));
+                Expr::Reg(register)
+            }
+        });
+        let distance = self.binary(BinaryOp::WordSub, to, from);
+        let compare = |op, bound| self.binary(op, distance.clone(), Expr::Int(bound));
         let apart = self.binary(BinaryOp::Or, compare(BinaryOp::Ge, size), compare(BinaryOp::Le, -size));
         let allowed = self.binary(BinaryOp::Or, compare(BinaryOp::Eq, 0), apart);
         self.step(StepKind::Assert(allowed, Check::Disjoint));
     }
 
+    /// The scalars of the first bytes of what a pointer points to, if they are known, and whole ones.
+    pub(super) fn whole_scalars(&self, operands: &[Operand], pointer: &Expr, size: i64) -> Option<Vec<Leaf>> {
+        match self.shape(operands, pointer, None, size, false)? {
+            Shape::Whole(leaves) => Some(leaves),
+            Shape::Parts => None,
+        }
+    }
+
     /// Accesses the first of some bytes that is outside of the object, if there is one. That fails.
-    fn touch_outside(&mut self, pointer: &Expr, size: i64) {
+    pub(super) fn touch_outside(&mut self, pointer: &Expr, size: i64) {
         let Expr::Address(object, offset) = pointer else { return };
         let end = self.context.memory.object(*object).size;
         if size == 0 || (0 <= *offset && offset + size <= end) {

@@ -3,14 +3,17 @@
 //! Unknown functions are refused by name.
 
 mod condition;
+mod format;
 mod heap;
 mod kernel;
 mod memory;
 mod mutex;
+mod print;
+mod rwlock;
 mod semaphore;
 pub(crate) mod strings;
 mod threads;
-pub(crate) use mutex::{OWNER, RECURSIVE};
+pub(crate) use mutex::{CHECKING, OWNER, RECURSIVE};
 pub(crate) use threads::{MAX_CHILDREN, first_child};
 mod verifier;
 
@@ -31,33 +34,14 @@ pub(crate) fn replaces(name: &str) -> bool {
 const OUTSIDE: i64 = 18;
 const SHIFTED_OUT: i64 = 20;
 
-/// Functions that only print, wait for a while, or give hints.
+/// Functions that only wait for a while or give hints.
 const NOTHING: &[&str] = &[
-    "printf",
-    "fprintf",
-    "vprintf",
-    "puts",
-    "putchar",
-    "fputs",
-    "fputc",
-    "putc",
-    "perror",
-    "fflush",
-    "fwrite",
     "sched_yield",
     "pthread_yield",
     "thrd_yield",
     "usleep",
     "sleep",
-    "nanosleep",
-    "thrd_sleep",
     "srand",
-    "setbuf",
-    "setvbuf",
-    "pthread_setname_np",
-    "pthread_attr_init",
-    "pthread_attr_destroy",
-    "pthread_attr_setstacksize",
     "pthread_condattr_init",
     "pthread_condattr_destroy",
     "pthread_mutexattr_destroy",
@@ -163,6 +147,9 @@ impl<'a> Generator<'a, '_> {
                 if let Some(value) = self.verifier(instruction, name, operands)? {
                     return Ok(value);
                 }
+                if let Some(value) = self.print_function(instruction, name, operands)? {
+                    return Ok(value);
+                }
                 if let Some(value) = self.kernel_function(instruction, name, operands)? {
                     return Ok(value);
                 }
@@ -181,7 +168,7 @@ impl<'a> Generator<'a, '_> {
                 if let Some(value) = self.semaphore_function(name, operands)? {
                     return Ok(Some(value));
                 }
-                if let Some(value) = self.thread_function(name, operands)? {
+                if let Some(value) = self.thread_function(instruction, name, operands)? {
                     return Ok(Some(value));
                 }
                 Err(self.refuse(format!("the function `{name}`")))

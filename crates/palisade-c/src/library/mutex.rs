@@ -1,12 +1,15 @@
-//! Mutexes, of POSIX and C11, spin locks and reader-writer locks.
+//! Mutexes, of POSIX and C11, and spin locks.
 //!
-//! The first word of a mutex is 0, or the number of the thread that holds it; a recursive mutex has a flag in it,
-//! and how often it is held in addition. Locking is a locked compare and exchange that is tried until it
-//! succeeds; unlocking is a locked exchange, as in glibc on x86.
+//! The first word of a mutex is 0, or the number of the thread that holds it. A recursive mutex has a flag in it, and
+//! how often it is held in addition; a mutex that checks for errors has another flag. Locking is a locked compare and
+//! exchange that is tried until it succeeds; unlocking is a locked exchange, as in glibc on x86.
+//!
+//! A mutex that was destroyed is marked. Initialising and destroying are plain accesses, so that another thread that is
+//! about to use the mutex races with them.
 
 use crate::Wait;
 use crate::expr::Expr;
-use crate::flat::{Access, End, StepKind, Written};
+use crate::flat::{Access, BlockId, End, RegId, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use palisade_llvm::values::Operand;
 use palisade_program::written::{BinaryOp, Check, Rmw};
@@ -17,15 +20,34 @@ const DESTROYED: i64 = -1;
 /// The flag of a recursive mutex.
 pub(crate) const RECURSIVE: i64 = 1 << 30;
 
+/// The flag of a mutex that checks for errors.
+pub(crate) const CHECKING: i64 = 1 << 29;
+
+const FLAGS: i64 = RECURSIVE | CHECKING;
+
 /// The part of the word that is the number of the thread.
 pub(crate) const OWNER: i64 = 0xffff;
 
 /// One more time that the mutex is held.
 const AGAIN: i64 = 1 << 16;
 
+/// How often the mutex is held in addition.
+const COUNT: i64 = CHECKING - AGAIN;
+
+/// No thread has a larger number.
+pub(super) const MAX_OWNER: i64 = crate::threads::MAX_THREADS as i64;
+
 /// What `trylock` returns if the mutex is held: `EBUSY`, and `thrd_busy` of glibc.
-const EBUSY: i64 = 16;
+pub(super) const EBUSY: i64 = 16;
 const THRD_BUSY: i64 = 1;
+
+/// What a mutex that checks for errors returns to a thread that locks it again, or that unlocks it without holding it.
+const EDEADLK: i64 = 35;
+const EPERM: i64 = 1;
+
+/// The kinds of mutexes of POSIX, as glibc numbers them.
+const KIND_RECURSIVE: i64 = 1;
+const KIND_CHECKING: i64 = 2;
 
 impl Generator<'_, '_> {
     /// `None` if the name is not known here.
@@ -37,7 +59,7 @@ impl Generator<'_, '_> {
         match name {
             "pthread_mutex_lock" | "mtx_lock" | "pthread_spin_lock" => {
                 let at = self.mutex(name, operands)?;
-                self.lock(at);
+                return Ok(Some(self.lock(at)));
             }
             "pthread_mutex_trylock" | "mtx_trylock" | "pthread_spin_trylock" => {
                 let at = self.mutex(name, operands)?;
@@ -46,7 +68,7 @@ impl Generator<'_, '_> {
             }
             "pthread_mutex_unlock" | "mtx_unlock" | "pthread_spin_unlock" => {
                 let at = self.mutex(name, operands)?;
-                self.unlock(at);
+                return Ok(Some(self.unlock(at)));
             }
             "pthread_mutexattr_init" => {
                 let pointer = self.operand(operands, 0)?;
@@ -70,25 +92,28 @@ impl Generator<'_, '_> {
                     self.step(StepKind::Load { to: kind, from, written: Written::Needed });
                     Expr::Reg(kind)
                 };
-                self.init_mutex(at, kind)?;
+                self.init_mutex(at, kind);
             }
             "mtx_init" => {
                 let kind = self.operand(operands, 1)?;
                 let kind = self.binary(BinaryOp::BitAnd, kind, Expr::Int(1));
                 let at = self.mutex(name, operands)?;
-                self.init_mutex(at, kind)?;
+                self.init_mutex(at, kind);
             }
             "pthread_spin_init" => {
                 let at = self.mutex(name, operands)?;
-                self.step(StepKind::Store { to: at, value: Expr::Int(0) });
+                self.init_mutex(at, Expr::Int(0));
             }
             "pthread_mutex_destroy" | "mtx_destroy" | "pthread_spin_destroy" => {
                 let at = self.mutex(name, operands)?;
+                let at = Access { plain: true, ..at };
                 let old = self.temporary(8 << at.size);
                 self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
+                let usable = self.binary(BinaryOp::Ne, Expr::Reg(old), Expr::Int(DESTROYED));
+                self.step(StepKind::Assert(usable, Check::NotDestroyed));
                 let owner = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(OWNER));
                 let free = self.binary(BinaryOp::Eq, owner, Expr::Int(0));
-                self.step(StepKind::Assert(free, Check::Usable));
+                self.step(StepKind::Assert(free, Check::NotInUse));
                 self.step(StepKind::Store { to: at, value: Expr::Int(DESTROYED) });
             }
             _ => return self.rwlock_function(name, operands),
@@ -102,21 +127,22 @@ impl Generator<'_, '_> {
         Ok(Access { pointer, size: if name.starts_with("mtx_") { 3 } else { 2 }, plain: false })
     }
 
-    fn init_mutex(&mut self, at: Access, kind: Expr) -> Result<(), Refused> {
-        match kind {
-            Expr::Int(0 | 3) => self.step(StepKind::Store { to: at, value: Expr::Int(0) }),
-            Expr::Int(1) => self.step(StepKind::Store { to: at, value: Expr::Int(RECURSIVE) }),
-            Expr::Int(_) => return Err(self.refuse("a mutex that checks for errors")),
-            kind => {
-                // Normal, recursive and adaptive ones.
-                let known = self.binary(BinaryOp::BitAnd, kind.clone(), Expr::Int(!1));
-                let normal = self.binary(BinaryOp::Eq, known, Expr::Int(0));
-                self.step(StepKind::Assert(normal, Check::Value));
-                let value = self.binary(BinaryOp::WordMul, kind, Expr::Int(RECURSIVE));
-                self.step(StepKind::Store { to: at, value });
-            }
-        }
-        Ok(())
+    /// Initialises a mutex of a kind. It must not be held. What was there before may be anything else.
+    fn init_mutex(&mut self, at: Access, kind: Expr) {
+        let at = Access { plain: true, ..at };
+        let old = self.temporary(8 << at.size);
+        self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Any });
+        let owner = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(!(FLAGS | COUNT)));
+        let none = self.binary(BinaryOp::Le, owner.clone(), Expr::Int(0));
+        let other = self.binary(BinaryOp::Gt, owner, Expr::Int(MAX_OWNER));
+        let free = self.binary(BinaryOp::Or, none, other);
+        self.step(StepKind::Assert(free, Check::NotInUse));
+        let is = |kind: &Expr, number| self.binary(BinaryOp::Eq, kind.clone(), Expr::Int(number));
+        let (recursive, checking) = (is(&kind, KIND_RECURSIVE), is(&kind, KIND_CHECKING));
+        let flag = self.select(checking, Expr::Int(CHECKING), Expr::Int(0), 64);
+        let flag = self.select(recursive, Expr::Int(RECURSIVE), flag, 64);
+        let value = self.wrap(8 << at.size, flag);
+        self.step(StepKind::Store { to: at, value });
     }
 
     /// A mutex that was destroyed or never initialised must not be used.
@@ -125,45 +151,55 @@ impl Generator<'_, '_> {
             let old = self.temporary(8 << at.size);
             self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
             let usable = self.binary(BinaryOp::Ne, Expr::Reg(old), Expr::Int(DESTROYED));
-            self.step(StepKind::Assert(usable, Check::Usable));
+            self.step(StepKind::Assert(usable, Check::NotDestroyed));
         }
     }
 
-    /// Where mutexes may be recursive: loads the word. If the thread holds the mutex and it is recursive, that is
-    /// counted and control goes to `after`. Otherwise control goes on; the flag of the word is returned.
-    fn lock_again(&mut self, at: &Access, after: crate::flat::BlockId) -> Expr {
-        if !self.context.features.recursive_mutexes {
+    /// Where mutexes may be of another kind than the usual one: loads the word. If the thread holds the mutex and it is
+    /// recursive, that is counted and control goes to `after`. If it checks for errors, `result` becomes `error` and
+    /// control goes to `after`. Otherwise control goes on; the flags of the word are returned.
+    fn lock_again(&mut self, at: &Access, after: BlockId, result: RegId, error: i64) -> Expr {
+        if !self.context.features.unusual_mutexes {
             return Expr::Int(0);
         }
         let (word, me) = (self.temporary(8 << at.size), self.owner());
         self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
-        let mine = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Int(OWNER | RECURSIVE));
-        let mine = self.binary(BinaryOp::Eq, mine, Expr::Int(me | RECURSIVE));
-        let (yes, no) = (self.new_block(), self.new_block());
-        self.end(End::Branch(mine, yes, no));
-        self.go_on(yes);
-        let next = self.binary(BinaryOp::WordAdd, Expr::Reg(word), Expr::Int(AGAIN));
-        let next = self.wrap(8 << at.size, next);
-        self.step(StepKind::Store { to: at.clone(), value: next });
-        self.end(End::Goto(after));
-        self.go_on(no);
-        let flag = self.temporary(8 << at.size);
-        let e = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Int(RECURSIVE));
-        self.step(StepKind::Assign(flag, e));
-        Expr::Reg(flag)
+        let mine = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Int(OWNER | FLAGS));
+        for (flag, counted) in [(RECURSIVE, true), (CHECKING, false)] {
+            let held = self.binary(BinaryOp::Eq, mine.clone(), Expr::Int(me | flag));
+            let (yes, no) = (self.new_block(), self.new_block());
+            self.end(End::Branch(held, yes, no));
+            self.go_on(yes);
+            if counted {
+                let next = self.binary(BinaryOp::WordAdd, Expr::Reg(word), Expr::Int(AGAIN));
+                let next = self.wrap(8 << at.size, next);
+                self.step(StepKind::Store { to: at.clone(), value: next });
+            } else {
+                self.step(StepKind::Assign(result, Expr::Int(error)));
+            }
+            self.end(End::Goto(after));
+            self.go_on(no);
+        }
+        let flags = self.temporary(8 << at.size);
+        let e = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Int(FLAGS));
+        self.step(StepKind::Assign(flags, e));
+        Expr::Reg(flags)
     }
 
-    /// Waits for the mutex.
-    pub(super) fn lock(&mut self, at: Access) {
+    /// Waits for the mutex. Returns 0, or an error.
+    pub(super) fn lock(&mut self, at: Access) -> Expr {
         self.check_mutex(&at);
+        let result = self.temporary(32);
+        self.step(StepKind::Assign(result, Expr::Int(0)));
         let after = self.new_block();
-        let flag = self.lock_again(&at, after);
+        let flags = self.lock_again(&at, after, result, EDEADLK);
         let me = self.owner();
-        let new = self.binary(BinaryOp::BitOr, flag.clone(), Expr::Int(me));
+        let new = self.binary(BinaryOp::BitOr, flags.clone(), Expr::Int(me));
         self.waits_for(Wait::Mutex);
-        self.step(StepKind::AwaitCas { at, expected: flag, new });
+        self.step(StepKind::AwaitCas { at, expected: flags, new });
         self.end(End::Goto(after));
         self.go_on(after);
+        Expr::Reg(result)
     }
 
     /// Takes the mutex if it is free: 0, else the given number.
@@ -172,11 +208,11 @@ impl Generator<'_, '_> {
         let result = self.temporary(32);
         self.step(StepKind::Assign(result, Expr::Int(0)));
         let after = self.new_block();
-        let flag = self.lock_again(&at, after);
+        let flags = self.lock_again(&at, after, result, busy);
         let me = self.owner();
-        let new = self.binary(BinaryOp::BitOr, flag.clone(), Expr::Int(me));
+        let new = self.binary(BinaryOp::BitOr, flags.clone(), Expr::Int(me));
         let done = self.temporary(1);
-        self.step(StepKind::Cas { old: None, done: Some(done), at, expected: flag, new });
+        self.step(StepKind::Cas { old: None, done: Some(done), at, expected: flags, new });
         let failed = self.new_block();
         self.end(End::Branch(Expr::Reg(done), after, failed));
         self.go_on(failed);
@@ -186,22 +222,34 @@ impl Generator<'_, '_> {
         Expr::Reg(result)
     }
 
-    /// Gives the mutex back.
-    pub(super) fn unlock(&mut self, at: Access) {
+    /// Gives the mutex back. Returns 0, or an error.
+    pub(super) fn unlock(&mut self, at: Access) -> Expr {
         let (old, me) = (self.temporary(8 << at.size), self.owner());
-        if !self.context.features.recursive_mutexes {
+        if !self.context.features.unusual_mutexes {
             self.step(StepKind::Locked { rmw: Rmw::Exchange, old, at, operand: Expr::Int(0) });
             let held = self.binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(me));
             self.step(StepKind::Assert(held, Check::Held));
-            return;
+            return Expr::Int(0);
         }
+        let result = self.temporary(32);
+        self.step(StepKind::Assign(result, Expr::Int(0)));
         self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
         let owner = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(OWNER));
         let held = self.binary(BinaryOp::Eq, owner, Expr::Int(me));
-        self.step(StepKind::Assert(held, Check::Held));
-        let count = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(RECURSIVE - AGAIN));
+        let (mine, other, after) = (self.new_block(), self.new_block(), self.new_block());
+        self.end(End::Branch(held, mine, other));
+        self.go_on(other);
+        let usable = self.binary(BinaryOp::Ne, Expr::Reg(old), Expr::Int(DESTROYED));
+        self.step(StepKind::Assert(usable, Check::NotDestroyed));
+        let checking = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(CHECKING));
+        let checking = self.binary(BinaryOp::Ne, checking, Expr::Int(0));
+        self.step(StepKind::Assert(checking, Check::Held));
+        self.step(StepKind::Assign(result, Expr::Int(EPERM)));
+        self.end(End::Goto(after));
+        self.go_on(mine);
+        let count = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(COUNT));
         let several = self.binary(BinaryOp::Ne, count, Expr::Int(0));
-        let (yes, no, after) = (self.new_block(), self.new_block(), self.new_block());
+        let (yes, no) = (self.new_block(), self.new_block());
         self.end(End::Branch(several, yes, no));
         self.go_on(yes);
         let less = self.binary(BinaryOp::WordSub, Expr::Reg(old), Expr::Int(AGAIN));
@@ -209,113 +257,10 @@ impl Generator<'_, '_> {
         self.step(StepKind::Store { to: at.clone(), value: less });
         self.end(End::Goto(after));
         self.go_on(no);
-        let flag = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(RECURSIVE));
+        let flags = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(FLAGS));
         let nothing = self.temporary(8 << at.size);
-        self.step(StepKind::Locked { rmw: Rmw::Exchange, old: nothing, at, operand: flag });
+        self.step(StepKind::Locked { rmw: Rmw::Exchange, old: nothing, at, operand: flags });
         self.end(End::Goto(after));
-        self.go_on(after);
-    }
-
-    /// Reader-writer locks: the first word is the number of readers, or minus the number of the writer.
-    fn rwlock_function(&mut self, name: &str, operands: &[Operand]) -> Result<Option<Expr>, Refused> {
-        let at = match name {
-            "pthread_rwlock_init"
-            | "pthread_rwlock_destroy"
-            | "pthread_rwlock_rdlock"
-            | "pthread_rwlock_wrlock"
-            | "pthread_rwlock_tryrdlock"
-            | "pthread_rwlock_trywrlock"
-            | "pthread_rwlock_unlock" => {
-                Access { pointer: self.operand(operands, 0)?, size: 2, plain: false }
-            }
-            _ => return Ok(None),
-        };
-        let me = self.owner();
-        match name {
-            "pthread_rwlock_init" => self.step(StepKind::Store { to: at, value: Expr::Int(0) }),
-            "pthread_rwlock_destroy" => {
-                let old = self.temporary(32);
-                self.step(StepKind::Load { to: old, from: at, written: Written::Needed });
-                let free = self.binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(0));
-                self.step(StepKind::Assert(free, Check::Usable));
-            }
-            "pthread_rwlock_wrlock" => {
-                let new = Expr::Int(-me);
-                self.waits_for(Wait::ReadWriteLock);
-                self.step(StepKind::AwaitCas { at, expected: Expr::Int(0), new });
-            }
-            "pthread_rwlock_trywrlock" => {
-                let (done, new) = (self.temporary(1), Expr::Int(-me));
-                self.step(StepKind::Cas { old: None, done: Some(done), at, expected: Expr::Int(0), new });
-                return Ok(Some(self.select(Expr::Reg(done), Expr::Int(0), Expr::Int(EBUSY), 32)));
-            }
-            "pthread_rwlock_rdlock" => {
-                self.waits_for(Wait::ReadWriteLock);
-                self.count(&at, 0, 1, true);
-            }
-            "pthread_rwlock_tryrdlock" => {
-                let done = self.count(&at, 0, 1, false);
-                return Ok(Some(self.select(done, Expr::Int(0), Expr::Int(EBUSY), 32)));
-            }
-            _ => {
-                let old = self.temporary(32);
-                self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
-                let writes = self.binary(BinaryOp::Lt, Expr::Reg(old), Expr::Int(0));
-                let (writer, reader, after) = (self.new_block(), self.new_block(), self.new_block());
-                self.end(End::Branch(writes, writer, reader));
-                self.go_on(writer);
-                let mine = {
-                    let owner = me;
-                    self.binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(-owner))
-                };
-                self.step(StepKind::Assert(mine, Check::Held));
-                let nothing = self.temporary(32);
-                let operand = Expr::Int(0);
-                self.step(StepKind::Locked { rmw: Rmw::Exchange, old: nothing, at: at.clone(), operand });
-                self.end(End::Goto(after));
-                self.go_on(reader);
-                let before = self.temporary(32);
-                let operand = Expr::Int(1);
-                self.step(StepKind::Locked { rmw: Rmw::FetchSub, old: before, at, operand });
-                let held = self.binary(BinaryOp::Gt, Expr::Reg(before), Expr::Int(0));
-                self.step(StepKind::Assert(held, Check::Held));
-                self.end(End::Goto(after));
-                self.go_on(after);
-            }
-        }
-        Ok(Some(Expr::Int(0)))
-    }
-
-    /// Adds to a word that is at least `least`, as a load and a compare and exchange. Waits until that is
-    /// possible, or returns whether it was.
-    pub(super) fn count(&mut self, at: &Access, least: i64, by: i64, wait: bool) -> Expr {
-        let width = 8 << at.size;
-        let (again, change, after) = (self.new_block(), self.new_block(), self.new_block());
-        let result = self.temporary(1);
-        self.end(End::Goto(again));
-        self.go_on(again);
-        if wait {
-            let temporary = self.temporary(width);
-            let condition = self.binary(BinaryOp::Ge, Expr::Reg(temporary), Expr::Int(least));
-            self.step(StepKind::AwaitLoad { temporary, from: at.clone(), condition });
-        }
-        let word = self.temporary(width);
-        self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
-        let enough = self.binary(BinaryOp::Ge, Expr::Reg(word), Expr::Int(least));
-        let failed = if wait { again } else { self.new_block() };
-        self.end(End::Branch(enough, change, failed));
-        self.go_on(change);
-        let sum = self.binary(BinaryOp::WordAdd, Expr::Reg(word), Expr::Int(by));
-        let (new, done) = (self.wrap(width, sum), self.temporary(1));
-        let expected = Expr::Reg(word);
-        self.step(StepKind::Cas { old: None, done: Some(done), at: at.clone(), expected, new });
-        self.step(StepKind::Assign(result, Expr::Int(1)));
-        self.end(End::Branch(Expr::Reg(done), after, again));
-        if !wait {
-            self.go_on(failed);
-            self.step(StepKind::Assign(result, Expr::Int(0)));
-            self.end(End::Goto(after));
-        }
         self.go_on(after);
         Expr::Reg(result)
     }

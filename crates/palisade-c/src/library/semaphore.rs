@@ -1,8 +1,9 @@
 //! Semaphores, barriers, and functions that run once.
 
+use super::rwlock::Counted;
 use crate::Wait;
 use crate::expr::Expr;
-use crate::flat::{Access, End, StepKind, Written};
+use crate::flat::{Access, End, RegId, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use crate::memory::as_function;
 use palisade_llvm::values::Operand;
@@ -11,9 +12,13 @@ use palisade_program::written::{BinaryOp, Check, Rmw};
 /// What a thread gets that is the last one at a barrier.
 const SERIAL_THREAD: i64 = -1;
 
-/// The word of a barrier: how many have arrived, how many it takes, and its round.
+/// The word of a barrier: how many have arrived, how many it takes, and its round. One that was destroyed takes none.
+const ARRIVED: i64 = (1 << TAKES) - 1;
 const TAKES: i64 = 16;
 const ROUND: i64 = 32;
+
+/// The word of a semaphore that was destroyed.
+const DESTROYED: i64 = -1;
 
 impl Generator<'_, '_> {
     /// `None` if the name is not known here.
@@ -26,29 +31,39 @@ impl Generator<'_, '_> {
             "sem_init" => {
                 let (at, value) = (self.long(operands)?, self.operand(operands, 2)?);
                 let value = crate::expr::unsigned(32, value, &self.code.registers);
-                self.step(StepKind::Store { to: at, value });
+                self.step(StepKind::Store { to: Access { plain: true, ..at }, value });
             }
-            "sem_destroy" | "pthread_barrier_destroy" => {}
+            "sem_destroy" => {
+                let at = Access { plain: true, ..self.long(operands)? };
+                let old = self.temporary(64);
+                self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
+                self.check_semaphore(old);
+                self.step(StepKind::Store { to: at, value: Expr::Int(DESTROYED) });
+            }
             "sem_post" => {
                 let at = self.long(operands)?;
                 let old = self.temporary(64);
                 let operand = Expr::Int(1);
                 self.step(StepKind::Locked { rmw: Rmw::FetchAdd, old, at, operand });
+                self.check_semaphore(old);
             }
             "sem_wait" => {
                 let at = self.long(operands)?;
                 self.waits_for(Wait::Semaphore);
-                self.count(&at, 1, -1, true);
+                let one_less = self.one_less();
+                self.count(&at, one_less, true);
             }
             "sem_trywait" => {
                 let at = self.long(operands)?;
-                let done = self.count(&at, 1, -1, false);
+                let one_less = self.one_less();
+                let done = self.count(&at, one_less, false);
                 return Ok(Some(self.select(done, Expr::Int(0), Expr::Int(-1), 32)));
             }
             "sem_getvalue" => {
                 let (from, to) = (self.long(operands)?, self.operand(operands, 1)?);
                 let value = self.temporary(64);
                 self.step(StepKind::Load { to: value, from, written: Written::Needed });
+                self.check_semaphore(value);
                 let value = self.wrap(32, Expr::Reg(value));
                 self.step(StepKind::Store { to: Access { pointer: to, size: 2, plain: false }, value });
             }
@@ -57,7 +72,25 @@ impl Generator<'_, '_> {
                 let Some(takes) = takes.as_int().filter(|takes| (1..1000).contains(takes)) else {
                     return Err(self.refuse("a barrier for a number of threads that is not a constant"));
                 };
-                self.step(StepKind::Store { to: at, value: Expr::Int(takes << TAKES) });
+                self.step(StepKind::Store {
+                    to: Access { plain: true, ..at },
+                    value: Expr::Int(takes << TAKES),
+                });
+            }
+            "pthread_barrier_destroy" => {
+                // Threads that were released may not have left yet: they only look at the round. So this is not a
+                // plain access.
+                let at = self.long(operands)?;
+                let old = self.temporary(64);
+                self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
+                let takes = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(ARRIVED << TAKES));
+                let usable = self.binary(BinaryOp::Ne, takes, Expr::Int(0));
+                self.step(StepKind::Assert(usable, Check::NotDestroyed));
+                let arrived = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(ARRIVED));
+                let unused = self.binary(BinaryOp::Eq, arrived, Expr::Int(0));
+                self.step(StepKind::Assert(unused, Check::NotInUse));
+                let value = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(!((1 << ROUND) - 1)));
+                self.step(StepKind::Store { to: at, value });
             }
             "pthread_barrier_wait" => {
                 let at = self.long(operands)?;
@@ -73,6 +106,19 @@ impl Generator<'_, '_> {
         Ok(Some(Expr::Int(0)))
     }
 
+    /// What a wait does to a semaphore.
+    fn one_less(&self) -> Counted {
+        Counted { least: 1, by: -1, destroyed_below: self.context.features.destroys_semaphores.then_some(0) }
+    }
+
+    /// A semaphore that was destroyed must not be used.
+    fn check_semaphore(&mut self, word: RegId) {
+        if self.context.features.destroys_semaphores {
+            let usable = self.binary(BinaryOp::Ge, Expr::Reg(word), Expr::Int(0));
+            self.step(StepKind::Assert(usable, Check::NotDestroyed));
+        }
+    }
+
     fn long(&mut self, operands: &[Operand]) -> Result<Access, Refused> {
         Ok(Access { pointer: self.operand(operands, 0)?, size: 3, plain: false })
     }
@@ -82,9 +128,9 @@ impl Generator<'_, '_> {
     fn barrier(&mut self, at: &Access) -> Expr {
         let old = self.temporary(64);
         let load = self.make_step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
-        let arrived = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int((1 << TAKES) - 1));
+        let arrived = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(ARRIVED));
         let takes = self.binary(BinaryOp::WordShr, Expr::Reg(old), Expr::Int(TAKES));
-        let takes = self.binary(BinaryOp::BitAnd, takes, Expr::Int((1 << TAKES) - 1));
+        let takes = self.binary(BinaryOp::BitAnd, takes, Expr::Int(ARRIVED));
         let one_more = self.binary(BinaryOp::WordAdd, arrived, Expr::Int(1));
         let last = self.binary(BinaryOp::Eq, one_more, takes.clone());
         let round = self.binary(BinaryOp::WordShr, Expr::Reg(old), Expr::Int(ROUND));
@@ -99,7 +145,7 @@ impl Generator<'_, '_> {
         let change = self.make_step(StepKind::If(last.clone(), vec![yes], vec![no]));
         self.step(StepKind::Atomic(vec![load, change]));
         let usable = self.binary(BinaryOp::Ne, takes, Expr::Int(0));
-        self.step(StepKind::Assert(usable, Check::Usable));
+        self.step(StepKind::Assert(usable, Check::NotDestroyed));
         let result = self.temporary(32);
         let (serial, wait, after) = (self.new_block(), self.new_block(), self.new_block());
         self.end(End::Branch(last, serial, wait));

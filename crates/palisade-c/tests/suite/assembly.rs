@@ -103,7 +103,7 @@ fn values_can_be_hidden_from_the_compiler() {
 fn other_instructions_are_refused() {
     let refuses = |template: &str, rest: &str| {
         let text = module(&format!("  call void asm sideeffect \"{template}\", {rest}\n  ret void"));
-        let expected = format!("not supported: the inline assembly `{template}`\n");
+        let expected = format!("not supported: the inline assembly `{template}`, in `f`\n");
         assert_eq!(refused(&text, &threads(&["f"])), expected);
     };
     let memory = "\"=*m,*m\"(ptr elementtype(i32) @x, ptr elementtype(i32) @x)";
@@ -141,5 +141,5 @@ fn operations_of_the_linux_kernel() {
     let or = "  %r = call i32 @__LKMM_ATOMIC_FETCH_OP(ptr @x, i32 2, i32 0, i32 3)";
     assert_eq!(lkmm(fetch, or), "fetch_or(x, 2);");
     let rcu = format!("{}{fence}\n", module("  call void @__LKMM_FENCE(i32 7)\n  ret void"));
-    assert_eq!(refused(&rcu, &threads(&["f"])), "not supported: read-copy-update\n");
+    assert_eq!(refused(&rcu, &threads(&["f"])), "not supported: read-copy-update, in `f`\n");
 }

@@ -5,7 +5,7 @@ use palisade_c::{Options, translate};
 
 #[track_caller]
 fn check(lines: &str, expected: &str) {
-    assert_eq!(refused(&module(lines), &threads(&["f"])), format!("not supported: {expected}\n"));
+    assert_eq!(refused(&module(lines), &threads(&["f"])), format!("not supported: {expected}, in `f`\n"));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn modules_are_linked_by_name() {
     let twice = translate(&[second.clone(), second], &Lines, &threads(&["g"])).expect_err("defined twice");
     assert!(messages(&twice).contains("`g` is defined in two translation units"));
     let alone = translate(&[first], &Lines, &threads(&["f"])).expect_err("one is missing");
-    assert_eq!(messages(&alone), "not supported: the function `g`\n");
+    assert_eq!(messages(&alone), "not supported: the function `g`, in `f`\n");
 }
 
 #[test]

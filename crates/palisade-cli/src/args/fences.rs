@@ -7,6 +7,7 @@ Examples:
   palisade fences peterson.pal                        a smallest set of fences, and why
   palisade fences peterson.pal --all                  all minimal sets
   palisade fences lock.rmm --write fenced.rmm         the program with the fences in it
+  palisade fences lock.c --diff | patch -p1           a patch for C sources
   palisade fences bakery.pal --all --place anywhere   not only after writes
   palisade fences lock.pal --never 12 --never P@cs    but not there
   palisade fences lock.pal --loop-weight 10           a fence in a loop costs as much as ten
@@ -52,6 +53,9 @@ pub struct FencesArgs {
     /// Write the program with the fences of the (first) set to a file
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
+    /// Print the fences of the (first) set as a patch, for `patch -p1`
+    #[arg(long)]
+    pub diff: bool,
     /// Write the answer to a file as a web page, with the runs that show why
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

@@ -11,6 +11,7 @@ Examples:
   palisade run --strategy pct --depth 3 -- ./t       schedules with few switches
   palisade run --strategy exhaustive -- ./t          every partial order, for programs that end
   palisade run --replay t.schedule --shorten         a schedule again, and with fewer switches
+  palisade run --suppress known.txt -- ./t           without findings such as `race queue.c:41`
   palisade run --sarif out.sarif -- ./t              for code scanning
   palisade run --html run.html -- ./t                a timeline of the execution that fails
   palisade run --tests -- target/.../deps/t-1234     each #[test] of a Rust test program
@@ -61,6 +62,12 @@ pub struct RunArgs {
     /// Stop at the first finding
     #[arg(long)]
     pub stop_at_first: bool,
+    /// Do not report the findings that this file lists, one `KIND PLACE` per line
+    #[arg(long, value_name = "FILE")]
+    pub suppress: Option<PathBuf>,
+    /// Threads may run when the program ends, and need not be joined
+    #[arg(long)]
+    pub allow_leaked_threads: bool,
     /// End an execution after this many steps
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     pub max_steps: u64,
@@ -85,8 +92,8 @@ pub struct RunArgs {
     /// The name of the program in reports, if it is not its path
     #[arg(skip)]
     pub label: Option<String>,
-    /// The program and its arguments
-    #[arg(value_name = "PROGRAM", last = true, required_unless_present = "replay")]
+    /// The program and its arguments; options of this command come before it
+    #[arg(value_name = "PROGRAM", trailing_var_arg = true, required_unless_present = "replay")]
     pub command: Vec<String>,
 }
 

@@ -3,6 +3,7 @@
 mod arguments;
 mod clang;
 mod complaints;
+mod overlay;
 
 pub use arguments::refuse_other_languages;
 pub use clang::Clang;
@@ -11,7 +12,8 @@ use crate::args::{CArgs, MachineArgs, ReadingArgs};
 use crate::files::{self, InputFile, Named, Reading};
 use arguments::Arguments;
 use clang::{NotCompiled, Unit};
-use palisade::c::{Aim, COptions, Compilation, FileNames, Roots, Slots, read_c};
+use overlay::Overlay;
+use palisade::c::{Aim, COptions, Compilation, FileNames, FilePatch, Roots, Slots, read_c};
 use palisade::llvm::Module;
 use palisade::trace::BuildRecord;
 use palisade::{Diagnostic, Input, InputLanguage, Refused, Source};
@@ -19,6 +21,16 @@ use std::path::{Path, PathBuf};
 
 /// Reads a C program, or one in LLVM IR.
 pub fn read(found: &InputFile, language: InputLanguage, reading: &ReadingArgs) -> Reading {
+    read_patched(found, language, reading, &[])
+}
+
+/// Reads a program as if some of its files had changed.
+pub fn read_patched(
+    found: &InputFile,
+    language: InputLanguage,
+    reading: &ReadingArgs,
+    patches: &[FilePatch],
+) -> Reading {
     let refuse = |error: Diagnostic| {
         let source = Source::new(found.path.display().to_string(), "");
         Reading::Refused(Refused { source, diagnostics: vec![error] })
@@ -47,7 +59,7 @@ pub fn read(found: &InputFile, language: InputLanguage, reading: &ReadingArgs) -
         within_limits: false,
         aim: Aim::Safety,
     };
-    match compile(&found.path, language, &args.compiler, options).and_then(read_c) {
+    match compile(&found.path, language, &args.compiler, options, patches).and_then(read_c) {
         Ok(input) => Reading::Program(Box::new(input)),
         Err(refused) => Reading::Refused(refused),
     }
@@ -79,7 +91,7 @@ pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecor
         let source = Source::new(found.path.display().to_string(), "");
         return Reading::Refused(Refused { source, diagnostics: vec![error] });
     }
-    match compile(&found.path, language, &build.arguments, options).and_then(read_c) {
+    match compile(&found.path, language, &build.arguments, options, &[]).and_then(read_c) {
         Ok(input) => Reading::Program(Box::new(input)),
         Err(refused) => Reading::Refused(refused),
     }
@@ -116,18 +128,23 @@ pub fn refuse_threads(input: Box<Input>, machine: &MachineArgs) -> Result<Box<In
     Err(Refused { source: input.source, diagnostics: vec![error] })
 }
 
-/// Compiles a program, and collects the user's files.
+/// Compiles a program, and collects the user's files. Some of them may have another text than on disk.
 fn compile(
     path: &Path,
     language: InputLanguage,
     words: &[String],
     options: COptions,
+    patches: &[FilePatch],
 ) -> Result<Compilation, Refused> {
     let name = path.display().to_string();
     let refuse =
         |error: Diagnostic| Refused { source: Source::new(name.as_str(), ""), diagnostics: vec![error] };
-    let arguments = Arguments::new(words).map_err(refuse)?;
-    let text = files::text(path).map_err(refuse)?;
+    let mut arguments = Arguments::new(words).map_err(refuse)?;
+    let patched =
+        |name: &str| patches.iter().find(|patch| patch.name == name).map(|patch| patch.after.clone());
+    let text = patched(&name).map_or_else(|| files::text(path), Ok).map_err(refuse)?;
+    let overlay = Overlay::new(patches).map_err(refuse)?;
+    arguments.options.extend(overlay.options());
     let mut source = Source::new(name.as_str(), text.as_str());
     let needs_clang = language == InputLanguage::C || arguments.files.iter().any(|file| !is_llvm(file));
     let clang = needs_clang.then(Clang::find).transpose().map_err(refuse)?;
@@ -155,7 +172,7 @@ fn compile(
                 && let Some((name, text)) = user_file(directory, file, &folder)
             {
                 files.add(directory, file, &name);
-                source.add(name, &text);
+                source.add(name.as_str(), &patched(&name).unwrap_or(text));
             }
         }
     }

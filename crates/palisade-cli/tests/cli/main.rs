@@ -32,11 +32,14 @@ mod written;
 /// Tests that start other programs: `./test quick` skips them.
 mod external {
     mod c;
+    mod c_assumptions;
     mod c_corpus;
     mod c_exit;
     mod c_fences;
     mod c_finish;
+    mod c_library;
     mod c_mistakes;
+    mod c_odd;
     mod c_random;
     mod c_schedule;
     mod cargo;
@@ -47,6 +50,8 @@ mod external {
     mod run;
     mod run_cc;
     mod run_ends;
+    mod run_suppress;
     mod sarif_run;
+    mod sarif_shape;
     mod schema;
 }

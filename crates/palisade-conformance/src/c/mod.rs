@@ -5,6 +5,7 @@
 //! | [`litmus`] | two to four threads with a few atomic accesses each | the brute-force interpreter, on a program that is built from the same description and never was C |
 //! | [`concurrent`] | threads, locks, semaphores, condition variables, heap | the compiled program, run once per partial order |
 //! | [`leaks`] | heap objects that are handed around | all interleavings of the operations |
+//! | [`heap`] | two threads that allocate, free and use blocks | all interleavings of the operations, with store buffers |
 //! | [`sequential`] | arithmetic, pointers, structs, copies, calls, heap | the compiled program, with sanitizers |
 //!
 //! Programs put what is compared into the `long` variables `o0`, `o1`, … With `-DOUTCOMES="FILE"` they append these
@@ -12,6 +13,7 @@
 
 pub mod concurrent;
 mod expressions;
+pub mod heap;
 pub mod leaks;
 pub mod litmus;
 pub mod sequential;

@@ -7,6 +7,8 @@ extern void __VERIFIER_assume(int);
 extern void __VERIFIER_assert(int);
 extern int __VERIFIER_nondet_int(void);
 extern _Bool __VERIFIER_nondet_bool(void);
+extern char __VERIFIER_nondet_char(void);
+extern long __VERIFIER_nondet_range(long low, long high);
 
 static atomic_int x, y;
 
@@ -24,6 +26,47 @@ static void *sets(void *nothing)
     return NULL;
 }
 
+/* Each thread stores a value to the same cell. */
+static void *stores_bool(void *nothing)
+{
+    atomic_store_explicit(&x, 1 + __VERIFIER_nondet_bool(), memory_order_relaxed);
+    return NULL;
+}
+
+static void *stores_range(void *nothing)
+{
+    atomic_store_explicit(&x, (int)__VERIFIER_nondet_range(1, 3), memory_order_relaxed);
+    return NULL;
+}
+
+/* What a thread does depends on a value. */
+static void *may_store(void *nothing)
+{
+    if (__VERIFIER_nondet_bool()) {
+        atomic_store_explicit(&x, 1, memory_order_relaxed);
+    }
+    return NULL;
+}
+
+static void *reads(void *nothing)
+{
+    int value = (int)__VERIFIER_nondet_range(1, 2);
+    atomic_store_explicit(&y, value, memory_order_relaxed);
+    *(int *)nothing = atomic_load_explicit(&x, memory_order_relaxed);
+    return NULL;
+}
+
+static void both(void *(*one)(void *), void *(*two)(void *), void *argument)
+{
+    pthread_t a, b;
+    pthread_create(&a, NULL, one, argument);
+    pthread_create(&b, NULL, two, argument);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+}
+
+static int seen;
+
 int main(int count, char **arguments)
 {
     const char *how = count > 1 ? arguments[1] : "";
@@ -34,6 +77,16 @@ int main(int count, char **arguments)
         int value = __VERIFIER_nondet_int();
         __VERIFIER_assume(value >= 0 && value < 4);
         __VERIFIER_assert(value != 3 || __VERIFIER_nondet_bool());
+    } else if (!strcmp(how, "range")) {
+        return 1 + (int)__VERIFIER_nondet_range(-1, 3) + 1 + 5 * __VERIFIER_nondet_bool();
+    } else if (!strcmp(how, "byte")) {
+        return 1 + (__VERIFIER_nondet_char() == -77);
+    } else if (!strcmp(how, "threads")) {
+        both(stores_bool, stores_range, NULL);
+        return x;
+    } else if (!strcmp(how, "branches")) {
+        both(may_store, reads, &seen);
+        return 1 + seen + 4 * y;
     } else {
         pthread_t a, b;
         pthread_create(&a, NULL, assumes, NULL);

@@ -171,6 +171,32 @@ static void *stays(void *nothing)
     return NULL;
 }
 
+/* A variable that ends with its thread. */
+static _Thread_local int own;
+
+static void *publishes_own(void *wait)
+{
+    local = &own;
+    atomic_store(&stage, 1);
+    while (wait && !atomic_load(&done)) {
+    }
+    return NULL;
+}
+
+static void *publishes_and_waits(void *nothing)
+{
+    return publishes_own(&own);
+}
+
+/* The frame of the thread's own function. */
+static void *ends(void *nothing)
+{
+    int number = 5;
+    local = &number;
+    atomic_store(&stage, 1);
+    return NULL;
+}
+
 static void together(void *(*first)(void *), void *(*second)(void *))
 {
     pthread_t a, b;
@@ -207,6 +233,12 @@ int main(int count, char **arguments)
         together(writes_before, sets_stage);
     } else if (!strcmp(how, "leaves")) {
         together(leaves, uses_local);
+    } else if (!strcmp(how, "thread-local")) {
+        together(publishes_own, uses_local);
+    } else if (!strcmp(how, "ended")) {
+        together(ends, uses_local);
+    } else if (!strcmp(how, "right-thread-local")) {
+        together(publishes_and_waits, uses_local);
     } else if (!strcmp(how, "relaxed")) {
         together(writes_and_says, waits_and_frees);
     } else if (!strcmp(how, "alone")) {

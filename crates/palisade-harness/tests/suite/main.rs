@@ -7,18 +7,24 @@ mod external {
     mod assume;
     mod buffers;
     mod calls;
+    mod detached;
     mod differential;
     mod failures;
     mod gaps;
+    mod heap;
     mod hidden;
     mod library;
     mod linked;
     mod literature;
     mod memory;
     mod repeats;
+    mod restored;
     mod rust;
     mod schedules;
+    mod sites;
     mod spinning;
+    mod structs;
+    mod twins;
     mod unfollowed;
     mod violations;
 }

@@ -13,6 +13,8 @@ pub enum Check {
     Shift,
     /// A value that is used was written before.
     Initialised,
+    /// A function whose value is used has returned one.
+    Returned,
     /// Memory that is accessed has not been freed.
     NotFreed,
     /// An index of an array is less than its length.
@@ -27,10 +29,12 @@ pub enum Check {
     Unreachable,
     /// The program does not give up.
     NoAbort,
-    /// A mutex that is unlocked is held by the thread.
+    /// A lock that is released is held by the thread.
     Held,
-    /// A synchronisation object that is used is in a state that allows it.
-    Usable,
+    /// A synchronisation object that is used has not been destroyed.
+    NotDestroyed,
+    /// A synchronisation object that is destroyed or initialised is not in use.
+    NotInUse,
     /// A thread that is joined or detached was started, and neither joined nor detached before.
     Joinable,
     /// All threads have ended when `main` returns.
@@ -43,15 +47,18 @@ pub enum Check {
     Size,
     /// Limit: a value is one that the translation can represent.
     Value,
+    /// Limit: a text that is printed as a format has no conversions.
+    Format,
 }
 
 impl Check {
     /// All checks, with their names in `.pal` and what went wrong if they fail.
-    const ALL: [(Check, &'static str, &'static str); 19] = [
+    const ALL: [(Check, &'static str, &'static str); 22] = [
         (Check::Assertion, "assertion", "assertion failed"),
         (Check::Overflow, "overflow", "signed integer overflow"),
         (Check::Shift, "shift", "shift by a negative number or by at least the width"),
         (Check::Initialised, "initialised", "use of an uninitialised value"),
+        (Check::Returned, "returned", "use of the value of a function that ended without `return`"),
         (Check::NotFreed, "not_freed", "use after free"),
         (Check::Index, "index", "array index out of bounds"),
         (Check::Writable, "writable", "write to a constant"),
@@ -59,8 +66,13 @@ impl Check {
         (Check::Freeable, "freeable", "double or invalid free"),
         (Check::Unreachable, "unreachable", "code marked as unreachable was reached"),
         (Check::NoAbort, "no_abort", "the program aborted"),
-        (Check::Held, "held", "unlock of a mutex that the thread does not hold"),
-        (Check::Usable, "usable", "misuse of a synchronisation object"),
+        (Check::Held, "held", "unlock of a lock that the thread does not hold"),
+        (Check::NotDestroyed, "not_destroyed", "use of a synchronisation object that was destroyed"),
+        (
+            Check::NotInUse,
+            "not_in_use",
+            "a synchronisation object is destroyed or initialised while it is in use",
+        ),
         (
             Check::Joinable,
             "joinable",
@@ -71,6 +83,7 @@ impl Check {
         (Check::Heap, "heap", "more memory allocated than the translation has room for"),
         (Check::Size, "size", "an access that covers part of a variable, or several variables"),
         (Check::Value, "value", "a value that the translation cannot represent"),
+        (Check::Format, "format", "a text with a `%` that is not a literal is printed as a format"),
     ];
 
     fn entry(self) -> (&'static str, &'static str) {
@@ -96,7 +109,7 @@ impl Check {
 
     /// Whether it is a limit of the translation. If it fails, the program may still be correct.
     pub fn is_limit(self) -> bool {
-        matches!(self, Check::Threads | Check::Heap | Check::Size | Check::Value)
+        matches!(self, Check::Threads | Check::Heap | Check::Size | Check::Value | Check::Format)
     }
 }
 

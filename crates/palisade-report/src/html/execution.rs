@@ -281,4 +281,8 @@ impl Execution<'_> {
 }
 
 /// The parts that the page's script fills in. They are hidden until it does.
-const PLAYER: &str = include_str!("assets/execution.html");
+const PLAYER: &str = concat!(
+    "<div class=\"player\" role=\"group\" aria-label=\"Step through the execution\" hidden>\n",
+    include_str!("assets/controls.html"),
+    "</div>\n"
+);

@@ -31,6 +31,7 @@ pub const STYLE: &str = include_str!("assets/style.css");
 /// The script that steps through runs: `palisade.show(element)` activates all runs inside an element.
 pub const SCRIPT: &str = concat!(
     include_str!("assets/highlight.js"),
+    include_str!("assets/player.js"),
     include_str!("assets/execution.js"),
     include_str!("assets/viewer.js")
 );

@@ -58,7 +58,12 @@ pub(super) fn run(subject: Subject<'_>, evidence: &Evidence<'_>, why: &str, name
 }
 
 /// The parts that the page's script fills in. They are hidden until it does.
-const PLAYER: &str = include_str!("assets/player.html");
+const PLAYER: &str = concat!(
+    "<div class=\"player\" role=\"group\" aria-label=\"Step through the run\" hidden>\n",
+    include_str!("assets/controls.html"),
+    include_str!("assets/machine.html"),
+    "</div>\n"
+);
 
 const LEGEND: &str = "<figcaption>Time runs down. A bar is a store that waits in its buffer; <span class=\"over\">an orange arrow</span> leads from a step that took effect early to the store it overtook.</figcaption>\n";
 

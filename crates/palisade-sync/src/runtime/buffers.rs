@@ -210,6 +210,14 @@ impl Buffers {
         })
     }
 
+    /// All stores that matter and have not reached memory, with their threads.
+    pub fn pending(&self) -> impl Iterator<Item = (usize, &Store)> {
+        self.threads.iter().enumerate().flat_map(|(thread, me)| {
+            let pending = me.buffers.iter().flat_map(|buffer| &buffer.pending);
+            pending.filter(|store| !store.is_void).map(move |store| (thread, store))
+        })
+    }
+
     /// The oldest store of a buffer.
     pub fn front(&self, thread: usize, index: usize) -> Option<&Store> {
         self.threads[thread].buffers[index].pending.front()
@@ -222,6 +230,8 @@ impl Buffers {
 
     /// The oldest store of a buffer reaches memory. Returns the store, unless it no longer matters.
     pub fn pop(&mut self, thread: usize, index: usize) -> Option<Store> {
+        let is_ready = self.front(thread, index).is_some_and(|store| self.have_written(thread, &store.after));
+        debug_assert!(is_ready, "invariant 1: what has to be written first was");
         let buffer = &mut self.threads[thread].buffers[index];
         let store = buffer.pending.pop_front().expect("the buffer is not empty");
         buffer.written += 1;

@@ -51,9 +51,17 @@ impl State {
             self.finish(end);
             return None;
         }
-        if self.schedule.0.len() >= self.max_steps {
+        let is_at_limit = self.schedule.0.len() >= self.max_steps;
+        if is_at_limit && self.recording.is_some() {
             self.finish(End::Cut);
             return None;
+        }
+        if is_at_limit && !self.idling {
+            let steps = threads.ready.iter().map(|&thread| Turn::Step { thread, outcome: 0 });
+            let ready = writes.iter().filter(|(.., ready)| *ready);
+            let writes = ready.map(|&(thread, buffer, _)| Turn::Write { thread, buffer });
+            let turns: Vec<Turn> = steps.chain(writes).collect();
+            return Some((self.choose_in_rounds(&turns)?, 1));
         }
         if self.idling {
             let next = threads.in_loops[self.idle as usize % threads.in_loops.len()];
@@ -134,9 +142,11 @@ impl State {
         if let Some(recording) = &mut self.recording {
             recording.step(Choice { process, outcome: 0 }, 1, None);
         }
-        self.schedule.0.push(Turn::Write { thread, buffer });
-        self.count(process);
-        self.last = Some(process);
+        if !self.idling {
+            self.schedule.0.push(Turn::Write { thread, buffer });
+            self.count(process);
+            self.last = Some(process);
+        }
         self.write_oldest(thread, buffer);
         self.announce_write(thread, buffer);
     }

@@ -7,6 +7,7 @@
 
 pub mod buffers;
 mod decide;
+mod livelock;
 mod memory;
 pub mod schedule;
 pub mod session;

@@ -7,6 +7,7 @@
 //!    thread records events; this is checked at every event.
 
 use super::buffers::{Buffers, Drain};
+use super::livelock::Rounds;
 use super::schedule::{Schedule, Turn};
 use super::session::{Actor, CallSite, Session};
 use super::spin::{Look, Looks};
@@ -65,7 +66,7 @@ pub enum Wait {
 }
 
 /// Synchronisation objects, by address.
-#[derive(Clone, Debug)]
+#[derive(Clone, Hash, Debug)]
 pub enum Object {
     /// A mutex or a read-write lock: the number of readers, and whether there is a writer.
     Lock { readers: usize, writer: bool },
@@ -82,7 +83,7 @@ pub enum Object {
 }
 
 /// The progress of a first call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Progress {
     Before,
     Running,
@@ -140,6 +141,14 @@ pub enum Failure {
     Deadlock(Vec<(String, CallSite)>),
     /// Threads loop forever: each with the call site of its loop.
     Spin(Vec<(String, CallSite)>),
+    /// Threads repeat the same steps while all threads take turns and every store reaches memory. Local
+    /// variables are not compared.
+    Livelock {
+        /// The threads that move, each with the call site of its next step.
+        repeating: Vec<(String, CallSite)>,
+        /// The threads that wait.
+        waiting: Vec<(String, CallSite)>,
+    },
     /// The test has ended, but some of its threads wait forever.
     Leak(Vec<(String, CallSite)>),
     /// A thread runs without any operation of this crate.
@@ -171,10 +180,12 @@ pub struct State {
     pub recording: Option<Recording>,
     /// Whether no other thread can continue, so that threads in waiting loops are tried.
     pub(super) probation: bool,
-    /// Whether the current step is one of a thread in a waiting loop, taken because no other thread can
-    /// continue. Such threads take turns, so schedules need not list these steps.
+    /// Whether the current step is one of those in which all take turns: threads in waiting loops, if no other
+    /// thread can continue, and everybody at the limit on steps. Schedules need not list these steps.
     pub(super) idling: bool,
     pub(super) idle: u32,
+    /// The turns since the limit on steps.
+    pub(super) rounds: Option<Rounds>,
     pub schedule: Schedule,
     /// The process that took the last step, and the one of the last step of a thread.
     pub(super) last: Option<usize>,
@@ -212,6 +223,7 @@ impl State {
             probation: false,
             idling: false,
             idle: 0,
+            rounds: None,
             schedule: Schedule::default(),
             last: None,
             last_thread: None,
@@ -417,10 +429,15 @@ impl State {
 
     /// Names of threads, and the call sites of their next steps.
     pub(super) fn call_sites(&self, which: impl Fn(&Thread) -> bool) -> Vec<(String, CallSite)> {
+        self.call_sites_by(|_, thread| which(thread))
+    }
+
+    /// The same, by number and thread.
+    pub(super) fn call_sites_by(&self, which: impl Fn(usize, &Thread) -> bool) -> Vec<(String, CallSite)> {
         let threads = self.threads.iter().enumerate();
         let threads = threads.filter_map(|(number, thread)| Some((number, thread.as_ref()?)));
         threads
-            .filter(|(_, thread)| which(thread))
+            .filter(|(number, thread)| which(*number, thread))
             .filter_map(|(number, thread)| {
                 Some((self.name(number), self.session.place(thread.pending.as_ref()?.instruction)))
             })
@@ -482,6 +499,9 @@ impl State {
     /// A thread has done something other than look.
     pub fn progress(&mut self, thread: usize) {
         self.idle = 0;
+        if let Some(rounds) = &mut self.rounds {
+            rounds.change();
+        }
         if self.probation {
             return self.not_a_wait(thread);
         }

@@ -2,7 +2,7 @@
 
 use palisade_sync::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*, fence};
 use palisade_sync::sync::{Arc, Mutex, mpsc};
-use palisade_sync::{Checker, Exhaustive, Failure, Outcome, Pct, Random, Schedules, hint, thread};
+use palisade_sync::{Checker, Exhaustive, Failure, Model, Outcome, Pct, Random, Schedules, hint, thread};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -134,6 +134,88 @@ fn too_many_steps() {
     };
     let outcome = Checker::new().steps(500).check(code);
     assert!(matches!(outcome.failed.map(|failed| failed.failure), Some(Failure::Long { steps: 500, .. })));
+}
+
+/// No schedule ends this: each thread waits for a value that nobody stores, and stores on the way.
+fn livelock() {
+    let turn = Arc::new(AtomicUsize::new(0));
+    let repeat = |turn: &AtomicUsize, me: usize| {
+        while turn.load(Acquire) != 2 {
+            turn.store(me, Release);
+        }
+    };
+    let other = {
+        let turn = turn.clone();
+        thread::spawn(move || repeat(&turn, 1))
+    };
+    repeat(&turn, 0);
+    other.join().unwrap();
+}
+
+#[test]
+fn threads_that_repeat_the_same_steps() {
+    for model in [Model::Sc, Model::Tso, Model::Pso] {
+        for strategy in [Random, Pct { depth: 3 }] {
+            let checker = Checker::new().model(model).strategy(strategy).steps(300);
+            let failed = checker.check(livelock).failed.expect("it never ends");
+            let both = |failure: &Failure| matches!(failure, Failure::Livelock { repeating, waiting } if (repeating.len(), waiting.len()) == (2, 0));
+            assert!(both(&failed.failure), "{:?}", failed.failure);
+            let again = checker.replay(&failed.schedule, livelock).failed.expect("it fails again");
+            assert_eq!(again.failure, failed.failure);
+        }
+    }
+}
+
+#[test]
+fn one_repeats_and_one_waits() {
+    let code = || {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = {
+            let flag = flag.clone();
+            thread::spawn(move || {
+                loop {
+                    flag.store(!flag.load(Relaxed), Relaxed);
+                }
+            })
+        };
+        other.join().unwrap();
+    };
+    let failed = Checker::new().steps(300).check(code).failed.expect("it never ends");
+    assert!(
+        matches!(&failed.failure, Failure::Livelock { repeating, waiting } if (repeating.len(), waiting.len()) == (1, 1)),
+        "{:?}",
+        failed.failure
+    );
+    let text = failed.failure.to_string();
+    assert!(
+        text.starts_with("livelock:\n  thread 1") && text.contains("\n  thread 0 (main) waits at"),
+        "{text}"
+    );
+}
+
+/// A loop of more looks than a waiting loop may have. Nobody changes anything.
+#[test]
+fn a_long_loop_that_changes_nothing() {
+    let code = || {
+        let flags: Vec<AtomicBool> = (0..100).map(|_| AtomicBool::new(false)).collect();
+        while !flags.iter().any(|flag| flag.load(Acquire)) {}
+    };
+    let failed = Checker::new().steps(300).check(code).failed.expect("it never ends");
+    assert!(matches!(failed.failure, Failure::Spin(_)), "{:?}", failed.failure);
+}
+
+/// Memory that counts does not return to what it was, and the loops end.
+#[test]
+fn long_runs_are_not_livelocks() {
+    let count_to = |end: usize| {
+        let code = move || {
+            let count = AtomicUsize::new(0);
+            while count.fetch_add(1, Relaxed) < end {}
+        };
+        Checker::new().steps(300).schedules(3).check(code).failed.map(|failed| failed.failure)
+    };
+    assert_eq!(count_to(5_000), None);
+    assert!(matches!(count_to(50_000), Some(Failure::Long { .. })));
 }
 
 #[test]

@@ -7,3 +7,8 @@ mod exhaustive;
 mod failures;
 mod literature;
 mod outcomes;
+
+/// Tests that start other programs: `./test quick` skips them.
+mod external {
+    mod convention;
+}

@@ -151,7 +151,7 @@ fn may_grow(input: &Input, limit: Limit) -> bool {
     match limit {
         Limit::MainThreads | Limit::NestedThreads => options.slots.is_none(),
         Limit::Heap => options.heap.is_none(),
-        Limit::Size | Limit::Value => false,
+        Limit::Size | Limit::Value | Limit::Format => false,
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) enum Limit {
     Size,
     /// A value that the translation uses for marks of its own.
     Value,
+    /// A text that is printed as a format, and that is not known.
+    Format,
 }
 
 impl Limit {
@@ -46,6 +48,7 @@ impl Limit {
             Fault::CheckFailed(Check::Threads) => Some(Limit::NestedThreads),
             Fault::CheckFailed(Check::Heap) => Some(Limit::Heap),
             Fault::CheckFailed(Check::Size) => Some(Limit::Size),
+            Fault::CheckFailed(Check::Format) => Some(Limit::Format),
             Fault::CheckFailed(check) if check.is_limit() => Some(Limit::Value),
             _ => None,
         }
@@ -59,7 +62,7 @@ impl Limit {
             Limit::MainThreads => raised.slots.main = more(room.slots.main, MAX_SLOTS)?,
             Limit::NestedThreads => raised.slots.nested = more(room.slots.nested, MAX_SLOTS)?,
             Limit::Heap => raised.heap = more(room.heap, MAX_HEAP)?,
-            Limit::Size | Limit::Value => return None,
+            Limit::Size | Limit::Value | Limit::Format => return None,
         }
         Some(raised)
     }
@@ -83,6 +86,7 @@ impl Limit {
             Limit::Size => {
                 format!("{what}{place}, which is not followed; access each variable with its own type")
             }
+            Limit::Format => format!("{what}{place}, which is not followed; print it with `%s`"),
             Limit::Value => format!("{what}{place}, which is not followed; store another value there"),
         }
     }

@@ -11,9 +11,11 @@ mod exit;
 mod finish;
 mod guess;
 mod limits;
+mod patch;
 mod places;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod words;
 
 pub use check::{Unsettled, check_input, robust_input, settle, triangular_input};
@@ -21,13 +23,15 @@ pub use exit::is_about_the_end;
 pub use finish::state_finish;
 pub use limits::{MAX_HEAP, MAX_SLOTS};
 pub use palisade_c::{Aim, Roots, Slots};
+pub use patch::FilePatch;
+pub(crate) use patch::insert;
 pub use places::FileNames;
 
 use crate::language::InputLanguage;
 use crate::{Input, Refused};
 use limits::Room;
-use palisade_base::{Diagnostic, Source};
-use palisade_c::{Allocation, Finish, Options, Thread, Translation};
+use palisade_base::{Diagnostic, Source, Span};
+use palisade_c::{Allocation, Finish, Note, Options, Thread, Translation};
 use palisade_llvm::Module;
 use palisade_program::print;
 use palisade_program::written::Program;
@@ -108,6 +112,8 @@ pub struct CProgram {
     spurious: bool,
     /// Whether a thread may still run when `main` returns, as far as the text says.
     outlives: bool,
+    /// Whether an assertion of the program holds whatever happens, so that nothing is left of it.
+    asserted: bool,
     /// Whether it allocates memory.
     allocates: bool,
     /// For [`Aim::Exit`], what it may allocate, if that is followed.
@@ -116,6 +122,8 @@ pub struct CProgram {
     threads: Vec<Thread>,
     /// What an answer about the program rests on, a sentence each.
     pub notes: Vec<String>,
+    /// What every answer about the program is about, whatever it is.
+    pub circumstances: Vec<String>,
     /// How the program was made.
     pub build: BuildRecord,
 }
@@ -143,6 +151,11 @@ impl CProgram {
     /// Whether it is asked if the program can always finish.
     pub fn asks_finish(&self) -> bool {
         self.recipe.options.finish
+    }
+
+    /// Whether an assertion of the program holds whatever happens, so that nothing is left of it.
+    pub(crate) fn asserted(&self) -> bool {
+        self.asserted
     }
 
     /// What addresses mean in it.
@@ -230,13 +243,53 @@ impl Recipe {
             finish: translation.finish,
             spurious: translation.spurious,
             outlives: translation.outlives,
+            asserted: translation.asserted,
             allocates: translation.allocates,
             allocations: translation.allocations,
             threads: translation.threads,
-            notes: translation.notes.into_iter().map(|note| note.0).collect(),
+            notes: self.notes(translation.notes, &translation.uses_of_bits),
+            circumstances: self.circumstances(translation.circumstances),
             build,
         };
         Ok((translation.program, c))
+    }
+}
+
+/// So many places are named in one sentence.
+const MAX_PLACES: usize = 3;
+
+impl Recipe {
+    /// What answers rest on.
+    fn notes(&self, notes: Vec<Note>, uses_of_bits: &[Span]) -> Vec<String> {
+        let mut notes: Vec<String> = notes.into_iter().map(|note| note.0).collect();
+        let mut lines: Vec<String> =
+            uses_of_bits.iter().filter_map(|span| self.source.line_in_words(*span)).collect();
+        lines.dedup();
+        let place = match lines.as_slice() {
+            [] => String::new(),
+            [line] => format!(" at {line}"),
+            [others @ .., last] if lines.len() <= MAX_PLACES => {
+                format!(" at {} and {last}", others.join(", "))
+            }
+            [first, ..] => format!(" at {first} and {} other places", lines.len() - 1),
+        };
+        if !uses_of_bits.is_empty() {
+            notes.push(format!(
+                "one layout of memory: what the program does depends on the bits or the order of addresses{place}"
+            ));
+        }
+        notes
+    }
+
+    /// What answers are about.
+    fn circumstances(&self, notes: Vec<Note>) -> Vec<String> {
+        let mut all: Vec<String> = notes.into_iter().map(|note| note.0).collect();
+        if !self.arguments.is_empty() {
+            let arguments: Vec<_> =
+                self.arguments.iter().map(|argument| palisade_report::visible(argument)).collect();
+            all.push(format!("the program is compiled with `{}`", arguments.join(" ")));
+        }
+        all
     }
 }
 
@@ -253,6 +306,11 @@ impl Input {
     /// What an answer about the program rests on, a sentence each.
     pub fn assumptions(&self) -> &[String] {
         self.c.as_ref().map_or(&[], |c| &c.notes)
+    }
+
+    /// What every answer about the program is about, a sentence each.
+    pub fn circumstances(&self) -> &[String] {
+        self.c.as_ref().map_or(&[], |c| &c.circumstances)
     }
 
     /// Translates the program again, with this much room.

@@ -21,6 +21,9 @@ fn input(text: &'static str, options: COptions) -> Input {
         Ok(Translation {
             program,
             notes,
+            circumstances: Vec::new(),
+            uses_of_bits: Vec::new(),
+            asserted: false,
             objects: Objects::default(),
             threads: Vec::new(),
             finish: Finish::Never,

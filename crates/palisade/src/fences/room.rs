@@ -3,7 +3,8 @@
 //! The text is parsed again whenever fences are written into it, so many fences are tried at a time. If there
 //! is room for all fences of a list, there is room for each of them.
 
-use crate::Input;
+use crate::language::InputLanguage;
+use crate::{Input, c};
 use palisade_fences::{Placement, Places, Wanted};
 use palisade_syntax::edit::{FenceAt, FenceKind, insert_fences};
 use std::cell::RefCell;
@@ -52,10 +53,11 @@ fn fit(input: &Input, fences: &[FenceAt], fitting: &mut BTreeSet<FenceAt>) {
     if fences.is_empty() {
         return;
     }
-    let fits = match input.language.text() {
-        Some(language) => insert_fences(language, &input.source, fences).is_ok(),
-        // Fences are not written into C. They are reported by their lines.
-        None => fences.iter().all(|fence| !fence.span.is_none()),
+    let fits = match (input.language.text(), input.language) {
+        (Some(language), _) => insert_fences(language, &input.source, fences).is_ok(),
+        (None, InputLanguage::C) => c::insert(&input.source, fences).is_ok(),
+        // Fences are not written into LLVM IR. They are reported by their lines.
+        (None, _) => fences.iter().all(|fence| !fence.span.is_none()),
     };
     if fits {
         fitting.extend(fences);

@@ -1,12 +1,14 @@
 //! The program with its fences, in its own language.
 //!
-//! *Guarantee.* The returned text was read again, and the program in it was checked like any other. It is
-//! correct.
+//! *Guarantee.* The text of [`FencesAnswer::written`] was read again, and the program in it was checked like any
+//! other. It is correct. C has to be compiled in between, so there the caller reads the text again and asks
+//! [`FencesAnswer::confirm`].
 
 use super::FencesAnswer;
-use crate::AskError;
+use crate::c::{self, FilePatch};
 use crate::fences::oracle::Engines;
-use crate::{Input, Refused, read};
+use crate::language::InputLanguage;
+use crate::{AskError, Input, Refused, read};
 use palisade_base::{Diagnostic, Source};
 use palisade_engine::Verdict;
 use palisade_engine::{Limits, Reason};
@@ -20,7 +22,7 @@ use std::collections::BTreeMap;
 pub enum WriteError {
     /// There is no such set.
     NoSet,
-    /// The program was compiled, and fences are not written into the text of such programs.
+    /// Fences are not written into LLVM IR, and the text of C has to be compiled.
     Compiled,
     /// A fence is needed only in some instances of a process, which the text cannot express.
     SomeInstances(String),
@@ -28,8 +30,8 @@ pub enum WriteError {
     NoRoom(Vec<Diagnostic>),
     /// The new text cannot be read.
     NotReadable(Refused),
-    /// The program in the new text is not correct, though the program with the same fences inserted was. This
-    /// is a bug in Palisade.
+    /// The program in the new text is not correct, though the program with the same fences inserted was. In C a
+    /// macro can be the reason. Otherwise this is a bug in Palisade.
     NotRight,
     /// It could not be confirmed again that the program is correct.
     Unknown(Reason),
@@ -40,6 +42,45 @@ pub enum WriteError {
 impl FencesAnswer {
     /// The text of the program with the fences of one set.
     pub fn written(&self, input: &Input, set: usize, limits: &Limits) -> Result<String, WriteError> {
+        let language = input.language.text().ok_or(WriteError::Compiled)?;
+        let patches = self.patches(input, set)?;
+        let text =
+            patches.first().map_or_else(|| input.source.text().to_owned(), |patch| patch.after.clone());
+        let source = Source::new(input.source.name(), text);
+        let again = read(source, language, input.int_range).map_err(WriteError::NotReadable)?;
+        self.confirm(&again, limits)?;
+        Ok(again.source.text().to_owned())
+    }
+
+    /// The main file, and other files of the program that change, with the fences of one set in them. This is not
+    /// checked.
+    pub fn patches(&self, input: &Input, set: usize) -> Result<Vec<FilePatch>, WriteError> {
+        let fences = self.wanted(input, set)?;
+        if input.language == InputLanguage::C {
+            let fences: Vec<FenceAt> = fences.iter().map(|(fence, _)| *fence).collect();
+            return c::insert(&input.source, &fences).map_err(WriteError::NoRoom);
+        }
+        let language = input.language.text().ok_or(WriteError::Compiled)?;
+        let after =
+            insert_conditional_fences(language, &input.source, &fences).map_err(WriteError::NoRoom)?;
+        let before = input.source.text().to_owned();
+        Ok(vec![FilePatch { name: input.source.name().to_owned(), before, after }])
+    }
+
+    /// Checks a program that was read from a text with fences.
+    pub fn confirm(&self, again: &Input, limits: &Limits) -> Result<(), WriteError> {
+        let oracle = Engines { goal: self.options.goal, options: &self.options.check, undecided: None };
+        // Fences do not prevent data races.
+        let judged = oracle.judge(&again.program.without_plain(), limits).map_err(WriteError::Ask)?;
+        match judged.verdict {
+            Verdict::Holds => Ok(()),
+            Verdict::Violated(_) => Err(WriteError::NotRight),
+            Verdict::Unknown(reason) => Err(WriteError::Unknown(reason)),
+        }
+    }
+
+    /// The fences of one set, with the conditions under which they apply.
+    fn wanted(&self, input: &Input, set: usize) -> Result<Vec<(FenceAt, Option<String>)>, WriteError> {
         let set = self.findings.sets.get(set).ok_or(WriteError::NoSet)?;
         let mut wanted: BTreeMap<FenceAt, Vec<PlaceId>> = BTreeMap::new();
         for fence in &set.fences {
@@ -55,18 +96,7 @@ impl FencesAnswer {
             }
             fences.push((at, self.condition(input, at, there)?));
         }
-        let language = input.language.text().ok_or(WriteError::Compiled)?;
-        let text = insert_conditional_fences(language, &input.source, &fences);
-        let text = text.map_err(WriteError::NoRoom)?;
-        let source = Source::new(input.source.name(), text);
-        let again = read(source, language, input.int_range).map_err(WriteError::NotReadable)?;
-        let oracle = Engines { goal: self.options.goal, options: &self.options.check, undecided: None };
-        let judged = oracle.judge(&again.program, limits).map_err(WriteError::Ask)?;
-        match judged.verdict {
-            Verdict::Holds => Ok(again.source.text().to_owned()),
-            Verdict::Violated(_) => Err(WriteError::NotRight),
-            Verdict::Unknown(reason) => Err(WriteError::Unknown(reason)),
-        }
+        Ok(fences)
     }
 
     /// The condition under which a fence applies, if these places do not cover all instances.

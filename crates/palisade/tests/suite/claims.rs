@@ -50,7 +50,7 @@ fn config(programs: usize, timeout: Duration) -> SuiteConfig {
 #[test]
 fn bounds_that_engines_claim_hold() {
     for engine in palisade::engines() {
-        check_claims(*engine, config(4, Duration::from_secs(10)));
+        check_claims(*engine, config(4, Duration::from_secs(2)));
     }
 }
 

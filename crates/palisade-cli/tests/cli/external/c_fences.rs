@@ -55,7 +55,10 @@ fn repaired(expected: &CExpectation, model: &str) {
         let record: Value = serde_json::from_str(&ran.stdout).expect("an answer is JSON");
         record
     };
-    let answer = run("fences", "p.c");
+    let mut args = vec!["fences", "p.c", "--model", model, "--format", "json", "--timeout", "60"];
+    args.extend(["--write", "written.c", "--"]);
+    args.extend(&expected.flags);
+    let answer: Value = serde_json::from_str(&scratch.run(&args).stdout).expect("an answer is JSON");
     assert_eq!(answer["verdict"], "safe", "{name}: {answer}");
     let found = fences(&answer);
     assert!(!found.is_empty(), "{name}: without fences it is not safe");
@@ -63,7 +66,7 @@ fn repaired(expected: &CExpectation, model: &str) {
         std::fs::write(scratch.path("fenced.c"), with_fences(text, fences)).expect("a text can be written");
         run("check", "fenced.c")
     };
-    let answer = check(&found);
+    let answer = run("check", "written.c");
     assert_eq!(answer["verdict"], "safe", "{name} with {found:?}: {answer}");
     assert!(answer.to_string().contains("`main` can always finish"), "{name}: {answer}");
     for left_out in 0..found.len() {
@@ -157,4 +160,92 @@ fn waits_for_condition_variables() {
     // A wait can end without a signal. No fence helps if the program relies on the signal.
     let once = "pthread_cond_wait(&condition, &mutex); assert(atomic_load(&woken));";
     check("once", &wait(once), &[], 1, "unsafe  p.c");
+}
+
+/// Two threads that store and then load, through a function in a header.
+const HEADER: &str = "\
+#include <stdatomic.h>
+static inline int both(atomic_int *mine, atomic_int *other)
+{
+    if (mine)
+        atomic_store_explicit(mine, 1, memory_order_release);
+    return atomic_load(other);
+}
+";
+const MAIN: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include \"both.h\"
+static atomic_int x, y;
+static int r1, r2;
+static void *first(void *nothing) { r1 = both(&x, &y); return nothing; }
+static void *second(void *nothing) { x_then_y; return nothing; }
+int main(void)
+{
+    pthread_t a, b;
+    pthread_create(&a, 0, first, 0);
+    pthread_create(&b, 0, second, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    assert(r1 == 1 || r2 == 1);
+    return 0;
+}";
+
+#[test]
+fn a_patch_for_a_header() {
+    let main = MAIN.replace("x_then_y", "r2 = both(&y, &x)");
+    let scratch = Scratch::new("c_fences_header").file("src/main.c", &main).file("src/both.h", HEADER);
+    let ran = scratch.run(&["fences", "src/main.c", "-q", "--diff"]).exits(0);
+    let expected = "\
+safe  src/main.c: with 1 fence
+--- a/src/both.h
++++ b/src/both.h
+@@ -1,7 +1,9 @@
+ #include <stdatomic.h>
+ static inline int both(atomic_int *mine, atomic_int *other)
+ {
+-    if (mine)
++    if (mine) {
+         atomic_store_explicit(mine, 1, memory_order_release);
++        atomic_thread_fence(memory_order_seq_cst);
++    }
+     return atomic_load(other);
+ }
+";
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), (expected, ""));
+    let ran = scratch.run(&["fences", "src/main.c", "-q", "--write", "out.c"]).exits(2);
+    assert!(ran.stderr.contains("error[several-files]: out.c"), "{}", ran.stderr);
+    assert!(!scratch.path("out.c").exists(), "nothing is written");
+    assert_eq!(std::fs::read_to_string(scratch.path("src/both.h")).expect("it is there"), HEADER);
+}
+
+#[test]
+fn a_program_from_standard_input() {
+    let main = MAIN.replace("both(&x, &y)", "0; x = 1; __asm__(\"\"); r1 = y");
+    let main = main.replace("x_then_y", "y = 1; r2 = x").replace("atomic_int x, y", "volatile int x, y");
+    let scratch = Scratch::new("c_fences_stdin").file("main.c", &main).file("both.h", "");
+    let input = std::fs::File::open(scratch.path("main.c")).expect("the file exists");
+    let args = ["fences", "-", "-q", "--input", "c", "--no-races", "--diff", "--write", "fenced.c"];
+    let output = scratch.command(&args).stdin(input).output().expect("the command can be started");
+    let printed = String::from_utf8(output.stdout).expect("it prints text");
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        printed.contains("+static void *second(void *nothing) { y = 1; __atomic_thread_fence"),
+        "{printed}"
+    );
+    scratch.run(&["check", "-q", "--no-races", "fenced.c"]).exits(0);
+    // The last line has no end, before and after.
+    let fenced = std::fs::read_to_string(scratch.path("fenced.c")).expect("it was written");
+    assert!(!fenced.ends_with('\n'), "{fenced}");
+}
+
+/// The store and the load are one statement of the text.
+#[test]
+fn no_room_inside_a_macro() {
+    let main = MAIN.replace("x_then_y", "BOTH(y, x, r2)").replace("both(&x, &y)", "0; BOTH(x, y, r1)");
+    let header = "#include <stdatomic.h>\n#define BOTH(a, b, r) atomic_store_explicit(&a, 1, memory_order_release); r = b\n";
+    let scratch = Scratch::new("c_fences_macro").file("main.c", &main).file("both.h", header);
+    let ran = scratch.run(&["fences", "main.c", "-q", "--diff"]).exits(1);
+    assert!(ran.stdout.starts_with("unsafe  main.c: no fence at the "), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("+++"), "{}", ran.stdout);
 }

@@ -3,7 +3,7 @@
 use crate::common::Scratch;
 
 /// Checks a program with `-DWRONG`, which is `unsafe` with this message, and without, which is `safe`.
-fn check(scratch: &Scratch, name: &str, code: &str, expected: &str) {
+pub(super) fn check(scratch: &Scratch, name: &str, code: &str, expected: &str) {
     let headers = ["assert", "pthread", "stdatomic", "stdlib", "string", "threads"];
     let headers: String = headers.iter().map(|name| format!("#include <{name}.h>\n")).collect();
     let start =
@@ -208,6 +208,22 @@ fn handles_and_detached_threads() {
     check(&scratch, "join.c", &main("IF(pthread_detach(t);,) pthread_join(t, 0);"), message);
     check(&scratch, "detach.c", &main("pthread_join(t, 0); IF(pthread_detach(t);,)"), message);
     check(&scratch, "twice.c", &main("pthread_detach(t); IF(pthread_detach(t);,)"), message);
+    // Threads that are created as detached ones.
+    let attribute = |state: &str, init: &str| {
+        format!(
+            "{work}int main(void) {{ pthread_t t; pthread_attr_t a; {init} pthread_attr_setdetachstate(&a, {state});\n    \
+             pthread_create(&t, &a, work, 0); pthread_join(t, 0); pthread_attr_destroy(&a); return 0; }}"
+        )
+    };
+    let states = "IF(PTHREAD_CREATE_DETACHED, PTHREAD_CREATE_JOINABLE)";
+    check(&scratch, "attribute.c", &attribute(states, "pthread_attr_init(&a);"), message);
+    let init = "IF(, pthread_attr_init(&a);)";
+    check(
+        &scratch,
+        "no_attribute.c",
+        &attribute("PTHREAD_CREATE_JOINABLE", init),
+        "use of an uninitialised value",
+    );
     // POSIX does not say that the handle is stored before the thread runs. C11 does.
     check(
         &scratch,

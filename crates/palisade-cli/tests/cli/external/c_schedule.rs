@@ -152,6 +152,7 @@ impl Compiled {
             explores: true,
             model: palisade::Model::Sc,
             addresses: Vec::new(),
+            known: Default::default(),
         };
         self.server.ask(&command).map_err(|error| error.to_string())?;
         let (mut chosen, mut next, mut steps) = (0, BTreeMap::new(), Vec::new());

@@ -25,6 +25,18 @@ int main(void)
 }
 ";
 
+/// `--` may be left out. What follows the program belongs to it.
+#[test]
+fn the_program_follows_the_options() {
+    let source = "int main(int count, char **words) { return count == 3 && words[1][0] == '-' ? 0 : 9; }\n";
+    let scratch = compiled("run_program", source);
+    for args in [["run", "-q", "./t", "--seed", "1"].as_slice(), &["run", "-q", "--", "./t", "-a", "b"]] {
+        scratch.run(args).exits(0).complains("");
+    }
+    let ran = scratch.run(&["run", "--sedd", "1", "./t"]).exits(2);
+    assert!(ran.stderr.contains("a similar argument exists: '--seed'"), "{}", ran.stderr);
+}
+
 #[test]
 fn violations_are_reported_and_their_schedule_is_kept() {
     let scratch = compiled("run_violations", BUFFERING);

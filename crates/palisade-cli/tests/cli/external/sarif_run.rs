@@ -32,11 +32,15 @@ fn failures_with_store_buffers_have_code_flows() {
     assert_eq!(failure["properties"]["possibleUnder"], "tso");
     assert_eq!(failure["properties"]["onlyWithStoreBuffers"], false, "random schedules cannot exclude it");
     let flows = failure["codeFlows"][0]["threadFlows"].as_array().expect("thread flows");
-    let [first, second, end] = flows.as_slice() else { panic!("two reorderings and the failure: {flows:?}") };
+    let [reorderings @ .., end] = flows.as_slice() else { panic!("there is the failure: {flows:?}") };
     let pending = |line: u64| (line, "this store was still in the store buffer".to_owned());
     let reads = |line: u64| (line, "when this load read memory".to_owned());
-    assert_eq!(locations(first), [pending(8), reads(9)]);
-    assert_eq!(locations(second), [pending(14), reads(15)]);
+    // One reordering is enough for it, and there can be two.
+    assert!(!reorderings.is_empty(), "{flows:?}");
+    for found in reorderings {
+        let found = locations(found);
+        assert!(found == [pending(8), reads(9)] || found == [pending(14), reads(15)], "{found:?}");
+    }
     assert_eq!(locations(end), [(25, "here".to_owned())]);
 }
 

@@ -27,10 +27,13 @@ pub fn cache() -> Cache {
 
 /// Compiles a program. The name of the result must be unique to the test.
 pub fn compile_with(compiler: &str, source: &str, name: &str, flags: &[&str]) -> PathBuf {
-    let output = scratch().join(name);
-    // Tests of one file share programs, and each test may be a separate process. So a program is moved into
-    // place only once it is complete.
-    let made = scratch().join(format!("{name}.{}", std::process::id()));
+    // Tests of one file share programs, and each test may be a separate process. A program must not be replaced
+    // while another process runs it: its file would then have another name. Within a process, a program is moved into
+    // place once it is complete.
+    let folder = scratch().join(std::process::id().to_string());
+    std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
+    let output = folder.join(name);
+    let made = folder.join(format!("{name}.made"));
     let mut arguments: Vec<String> = flags.iter().map(|&flag| flag.to_owned()).collect();
     arguments.extend([
         programs().join(source).display().to_string(),

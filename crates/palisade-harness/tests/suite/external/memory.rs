@@ -35,7 +35,7 @@ impl Built {
     }
 }
 
-const WRONG: [(&str, &str); 10] = [
+const WRONG: [(&str, &str); 12] = [
     ("reads", "use-after-free"),
     ("writes", "use-after-free"),
     ("moves", "use-after-free"),
@@ -46,9 +46,12 @@ const WRONG: [(&str, &str); 10] = [
     ("after", "heap-overflow"),
     ("before", "heap-overflow"),
     ("alone", "use-after-free"),
+    ("thread-local", "thread-local-use-after-end"),
+    ("ended", "stack-use-after-return"),
 ];
 
-const RIGHT: [&str; 5] = ["right-released", "right-frees", "right-taken", "right-mutex", "right-stays"];
+const RIGHT: [&str; 6] =
+    ["right-released", "right-frees", "right-taken", "right-mutex", "right-stays", "right-thread-local"];
 
 #[test]
 fn errors_are_found_in_random_schedules() {

@@ -2,15 +2,14 @@
 const palisade = (() => {
   "use strict";
 
+  const { Player, element } = palisadePlayer;
   const PAUSE = 1100;
   const viewers = new Set();
   let active = null;
 
-  function element(tag, className, ...children) {
-    const made = document.createElement(tag);
-    if (className) made.className = className;
-    made.append(...children);
-    return made;
+  // Called by the viewer that was used last.
+  function use(viewer) {
+    active = viewer;
   }
 
   // All states of a run, computed from the first one and the changes of each step.
@@ -29,35 +28,26 @@ const palisade = (() => {
     return all;
   }
 
-  class Viewer {
+  class Viewer extends Player {
     constructor(section) {
-      this.section = section;
+      super(section, use, PAUSE);
       this.data = JSON.parse(section.querySelector(":scope > .run-data").textContent);
       this.states = states(this.data);
-      this.player = section.querySelector(".player");
-      this.range = section.querySelector("input[type=range]");
-      this.count = section.querySelector(".count");
-      this.caption = section.querySelector(".caption");
-      this.listing = section.querySelector(".listing");
-      this.localSwitch = section.querySelector(".local-switch");
-      this.timer = null;
-      this.position = 0;
       this.build();
-      this.listen();
-      this.player.hidden = false;
-      this.chooseShown();
-      this.go(this.shown.length - 1);
+      this.start();
     }
 
     // The states that the slider passes: the first, and those after each step that is shown.
     chooseShown() {
-      const all = this.localSwitch && this.localSwitch.checked;
       const steps = this.data.steps;
       this.shown = [0];
       steps.forEach((step, index) => {
-        if (all || !step.local || index + 1 === steps.length) this.shown.push(index + 1);
+        if (this.showsAll() || !step.local || index + 1 === steps.length) this.shown.push(index + 1);
       });
-      this.range.max = this.shown.length - 1;
+    }
+
+    stepHere() {
+      return this.shown[this.position] - 1;
     }
 
     build() {
@@ -87,62 +77,10 @@ const palisade = (() => {
         others > 0 ? "and " + others + (others === 1 ? " cell" : " cells") + " that the run does not touch" : "";
     }
 
-    listen() {
-      const actions = {
-        first: () => this.go(0),
-        previous: () => this.go(this.position - 1),
-        next: () => this.go(this.position + 1),
-        last: () => this.go(this.shown.length - 1),
-        play: () => this.toggle(),
-      };
-      for (const button of this.player.querySelectorAll("button[data-do]")) {
-        button.addEventListener("click", () => {
-          if (button.dataset.do !== "play") this.pause();
-          actions[button.dataset.do]();
-        });
-      }
-      this.range.addEventListener("input", () => {
-        this.pause();
-        this.go(Number(this.range.value));
-      });
-      this.section.addEventListener("click", (event) => {
-        active = this;
-        const target = event.target.closest("[data-step]");
-        if (!target || !this.section.contains(target)) return;
-        this.pause();
-        this.goToStep(Number(target.dataset.step));
-      });
-      this.section.addEventListener("focusin", () => { active = this; });
-      if (this.localSwitch) {
-        this.localSwitch.addEventListener("change", () => {
-          const state = this.shown[this.position];
-          this.chooseShown();
-          this.goToStep(state - 1);
-        });
-      }
-    }
-
     // Goes to the state after a step, or to the next state that is shown.
     goToStep(step) {
       const position = this.shown.findIndex((state) => state >= step + 1);
       this.go(position < 0 ? this.shown.length - 1 : position);
-    }
-
-    go(position) {
-      this.position = Math.max(0, Math.min(position, this.shown.length - 1));
-      this.draw();
-    }
-
-    toggle() {
-      if (this.timer) { this.pause(); return; }
-      if (this.position === this.shown.length - 1) this.go(0);
-      this.setPlaying(true);
-      this.timer = setInterval(() => {
-        if (!this.section.isConnected) { this.pause(); return; }
-        if (this.position === this.shown.length - 1) this.goToStep(this.data.cycle);
-        else this.go(this.position + 1);
-        if (this.position === this.shown.length - 1 && !this.repeats()) this.pause();
-      }, PAUSE);
     }
 
     // Whether the run ends with steps that are repeated forever.
@@ -150,33 +88,20 @@ const palisade = (() => {
       return this.data.cycle !== null && this.data.cycle < this.data.steps.length;
     }
 
-    pause() {
-      clearInterval(this.timer);
-      this.timer = null;
-      this.setPlaying(false);
-    }
-
-    setPlaying(playing) {
-      this.player.classList.toggle("playing", playing);
-      this.player.querySelector(".play").setAttribute("aria-label", playing ? "Pause" : "Play");
+    again() {
+      this.goToStep(this.data.cycle);
     }
 
     draw() {
       const index = this.shown[this.position];
       const state = this.states[index];
       const step = index > 0 ? this.data.steps[index - 1] : null;
-      this.range.value = this.position;
       this.count.textContent = "step " + index + " of " + this.data.steps.length
         + (this.repeats() && index > this.data.cycle ? ", again and again" : "");
       this.describe(step, index === this.data.steps.length);
       this.lanes.forEach((lane, thread) => this.drawLane(lane, state.threads[thread], step, thread, index));
       this.drawMemory(state, step);
       this.mark(step, index, state);
-      for (const [action, off] of [["first", this.position === 0], ["previous", this.position === 0],
-        ["next", this.position === this.shown.length - 1], ["last", this.position === this.shown.length - 1]]) {
-        // Not `disabled`: a button that vanishes under the keyboard would lose the focus.
-        this.player.querySelector(`[data-do=${action}]`).setAttribute("aria-disabled", String(off));
-      }
     }
 
     // What the step did, in words.
@@ -195,7 +120,6 @@ const palisade = (() => {
         if (step.note) this.caption.append(element("span", "note", step.note + "."));
       }
       if (last && this.data.why) this.caption.append(element("span", "end", this.data.why));
-      this.range.setAttribute("aria-valuetext", this.count.textContent + ": " + this.caption.textContent);
     }
 
     drawLane(lane, thread, step, index, state) {
@@ -250,7 +174,6 @@ const palisade = (() => {
         if (number === index - 1) drawn.classList.add("now-step");
         else if (number >= index) drawn.classList.add("later");
       }
-      for (const old of this.listing.querySelectorAll(".now-line")) old.classList.remove("now-line", "t0", "t1", "t2", "t3", "t4", "t5");
       for (const marks of this.listing.querySelectorAll(".marks")) marks.replaceChildren();
       state.threads.forEach((thread, number) => {
         const line = thread && !thread.ended && thread.line && this.line(thread.line);
@@ -259,18 +182,7 @@ const palisade = (() => {
         dot.title = this.data.threads[number] + " is here";
         line.querySelector(".marks").append(dot);
       });
-      const line = step && step.line && this.line(step.line);
-      if (!line) return;
-      line.classList.add("now-line", "t" + (step.t % 6));
-      // Only the listing scrolls, never the page.
-      const top = line.offsetTop - this.listing.offsetTop;
-      if (top < this.listing.scrollTop || top + line.offsetHeight > this.listing.scrollTop + this.listing.clientHeight) {
-        this.listing.scrollTop = top - this.listing.clientHeight / 2;
-      }
-    }
-
-    line(number) {
-      return this.listing.querySelector(`[data-line="${number}"]`);
+      this.markLine(step && step.line && this.line(step.line), step && "t" + (step.t % 6));
     }
   }
 
@@ -318,7 +230,7 @@ const palisade = (() => {
     }
     for (const section of root.querySelectorAll("section.execution:not([data-shown])")) {
       section.dataset.shown = "";
-      viewers.add(new palisadeExecution(section, (viewer) => { active = viewer; }));
+      viewers.add(new palisadeExecution(section, use));
     }
     for (const place of root.querySelectorAll(".diagnostics .place")) {
       place.addEventListener("click", () => {

@@ -1,0 +1,84 @@
+//! All executions under TSO, beside what other stateless model checkers need: the counts of GenMC 0.10.3 and Nidhugg on
+//! tests of GenMC's suite, whose algorithms are written here in our own words, and how many executions per second there
+//! are in one process compared with a process for each.
+
+use super::native::{Folder, Settings, session_with};
+use crate::table::{Table, judged, thousands};
+use crate::watch::{measuring, say};
+use anyhow::Result;
+use palisade_harness::process::Scheduling;
+use palisade_memory::Model;
+use std::time::Instant;
+
+/// A test: its name, its program with its options, and how many executions GenMC and Nidhugg run under TSO, where that
+/// is known.
+struct Test {
+    name: &'static str,
+    program: &'static str,
+    options: &'static [&'static str],
+    genmc: Option<u64>,
+    nidhugg: Option<u64>,
+}
+
+const fn litmus(name: &'static str, options: &'static [&'static str], both: u64) -> Test {
+    Test { name, program: "litmus", options, genmc: Some(both), nidhugg: Some(both) }
+}
+
+const TESTS: [Test; 11] = [
+    litmus("SB", &["-DP0=W(x,1)R(y)", "-DP1=W(y,1)R(x)"], 4),
+    litmus("SB+4sc", &["-DP0=WSC(x,1)R(y)", "-DP1=WSC(y,1)R(x)"], 3),
+    litmus("MP", &["-DP0=W(x,1)W(y,1)", "-DP1=R(y)R(x)"], 3),
+    litmus("LB", &["-DP0=R(x)W(y,1)", "-DP1=R(y)W(x,1)"], 3),
+    litmus("LB3", &["-DP0=R(x)W(y,1)", "-DP1=R(y)W(z,1)", "-DP2=R(z)W(x,1)"], 7),
+    litmus("2+2W", &["-DP0=W(x,1)W(y,2)", "-DP1=W(y,1)W(x,2)"], 3),
+    litmus("IRIWish", &["-DP0=W(x,1)", "-DP1=COPY(y,x)", "-DP2=R(x)R(y)", "-DP3=R(y)R(x)"], 27),
+    litmus("CoRR2", &["-DP0=W(x,1)", "-DP1=W(x,2)", "-DP2=R(x)R(x)", "-DP3=R(x)R(x)"], 72),
+    litmus(
+        "inc+inc+RR+W+RR",
+        &["-DP0=INC(x)", "-DP1=INC(x)", "-DP2=R(x)R(x)", "-DP3=W(x,9)", "-DP4=R(x)R(x)"],
+        600,
+    ),
+    Test { name: "fib_bench, 4", program: "fib", options: &["-DOPS=4"], genmc: None, nidhugg: None },
+    Test { name: "fib_bench, 5", program: "fib", options: &["-DOPS=5"], genmc: Some(525_630), nidhugg: None },
+];
+
+/// With a process for each, no more executions than these are run.
+const FORKED: u64 = 2_000;
+
+pub fn run(folder: &Folder) -> Result<()> {
+    say!("All executions under TSO, beside those of GenMC and Nidhugg");
+    let mut table =
+        Table::new(&["test", "GenMC", "Nidhugg", "ours", "", "s", "executions/s", "forked/s", "ratio"]);
+    for test in TESTS {
+        measuring(&format!("{}, all executions under TSO", test.name))?;
+        let settings = Settings { threads: 2, ops: 4, fenced: false };
+        let path = folder.compile_with(test.program, settings, &["-O1"], test.options)?;
+        let measure = |scheduling: Scheduling, most: u64| -> Result<(u64, bool, f64)> {
+            let mut session = session_with(&path, Model::Tso, scheduling)?;
+            let start = Instant::now();
+            let searched = session.explore(None, most, |_| true);
+            let fine = searched.complete && session.findings.failures.is_empty();
+            Ok((searched.executions, fine, start.elapsed().as_secs_f64()))
+        };
+        let (executions, fine, seconds) = measure(Scheduling::Best, u64::MAX)?;
+        let (few, _, forked) = measure(Scheduling::Forked, FORKED)?;
+        let (rate, forked) = (executions as f64 / seconds, few as f64 / forked);
+        let least = test.nidhugg.into_iter().chain(test.genmc).min().unwrap_or(u64::MAX);
+        table.row(vec![
+            test.name.to_owned(),
+            test.genmc.map_or_else(String::new, thousands),
+            test.nidhugg.map_or_else(String::new, thousands),
+            thousands(executions),
+            judged(fine && executions <= least),
+            format!("{seconds:.2}"),
+            thousands(rate as u64),
+            thousands(forked as u64),
+            format!("{:.1}", rate / forked),
+        ]);
+    }
+    table.print();
+    say!(
+        "GenMC, Nidhugg: complete executions; forked/s: executions per second with a process for each, of the first {FORKED}; the first executions of a search are always run like that\n"
+    );
+    Ok(())
+}

@@ -1,0 +1,264 @@
+//! Executions of a search that are run before the search asks for them, on other cores.
+//!
+//! The search announces what it is going to request ([`palisade_dpor::Executions::expect`]). Workers run these
+//! executions and read their logs. When the request comes, the result is there or will be soon. The search itself
+//! goes through the results one after the other, in the same order as without workers. So everything that it shows
+//! is the same, whatever the number of workers and however long they take.
+//!
+//! *What executions know of each other.* An execution depends on its command, and on what earlier executions have
+//! shown: the numbers of processes, threads and addresses, and which parts of stacks are shared. All of this is in
+//! the command ([`Known`], [`Processes`]) and grows during a search, mostly at its start. An execution that was run
+//! ahead of time knows less than the search does when it gets to it. Its result is used only if it is the one that
+//! the search would have got: what it has found out extends what the search knows, or is part of it. Otherwise the
+//! execution is run again.
+
+use crate::execution::{Execution, NOTE_BITS, NOTE_SHARED_STACK};
+use crate::log::{Record, RecordKind, WAITS};
+use crate::process::Killer;
+use crate::schedule::{Actor, Command, Known, Turns};
+use crate::steps::{Processes, Steps};
+use crate::worker::{Cut, Worker};
+use palisade_dpor::Recording;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// How many executions a worker has begun at the same time: the program runs one while the log of another is read.
+const BEGUN: usize = 2;
+
+/// How many executions per worker are announced and have not ended, and how many that have ended are kept.
+const ANNOUNCED: usize = 4;
+const KEPT: usize = 32;
+
+/// What an execution of a search has shown.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) execution: Execution,
+    pub(crate) recording: Recording,
+    /// The processes that are known now.
+    pub(crate) processes: Processes,
+    /// Words of stacks that turned out to be shared. The search has to start again.
+    pub(crate) shared: Vec<(u64, u8)>,
+    /// The largest number of a thread, plus one.
+    pub(crate) threads: usize,
+}
+
+/// Reads the log of an execution that was requested.
+pub(crate) fn read(worker: &mut Worker, mut processes: Processes) -> Result<Ran, Cut> {
+    let (mut threads, mut shared) = (0, Vec::new());
+    let mut announced = Announced::default();
+    let mut steps = Steps::new(&mut processes);
+    let execution = worker.read(|record| {
+        threads = threads.max(usize::from(record.thread) + 1);
+        if record.kind == RecordKind::Note && record.address & ((1 << NOTE_BITS) - 1) == NOTE_SHARED_STACK {
+            shared.push((record.place, (record.address >> NOTE_BITS) as u8));
+        }
+        debug_assert!(announced.agrees_with(record), "a thread takes the step it announced: {record:?}");
+        steps.take(record);
+    })?;
+    let recording = steps.finish();
+    Ok(Ran { execution, recording, processes, shared, threads })
+}
+
+/// Checks invariant 2 of the [log](crate::log): a thread is chosen only when its last announcement says that
+/// it can continue.
+#[derive(Default)]
+struct Announced {
+    can_continue: Vec<bool>,
+}
+
+impl Announced {
+    fn agrees_with(&mut self, record: &Record) -> bool {
+        let thread = usize::from(record.thread);
+        if record.kind == RecordKind::Update || record.continues() {
+            return true;
+        }
+        if record.is_pending() {
+            if self.can_continue.len() <= thread {
+                self.can_continue.resize(thread + 1, false);
+            }
+            self.can_continue[thread] = record.flags & WAITS == 0;
+            return true;
+        }
+        !record.is_chosen() || self.can_continue.get(thread).is_some_and(|can| *can)
+    }
+}
+
+/// How an execution begins. It has the same key whatever else the command says.
+type Key = (Turns, Vec<Actor>);
+
+fn key(command: &Command) -> Key {
+    (command.turns.clone(), command.asleep.clone())
+}
+
+/// Workers, and what they run.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    shared: Arc<Shared>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    moved: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: VecDeque<(Key, Command, Processes)>,
+    /// Announced executions; `None` until they have ended.
+    results: FxHashMap<Key, Option<Result<Ran, Cut>>>,
+    /// Those that have ended, the oldest first.
+    ended: VecDeque<Key>,
+    workers: usize,
+    killers: Vec<Killer>,
+    is_closed: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ahead {
+    /// Starts this many workers, each with a process of its own.
+    pub(crate) fn start(
+        count: usize,
+        another: impl Fn() -> Option<Worker> + Clone + Send + 'static,
+    ) -> Ahead {
+        let shared = Arc::new(Shared::default());
+        shared.state().workers = count;
+        let workers = (0..count).map(|_| {
+            let (shared, another) = (shared.clone(), another.clone());
+            std::thread::spawn(move || {
+                if let Some(mut worker) = another() {
+                    work(&mut worker, &shared);
+                }
+                let mut state = shared.state();
+                state.workers -= 1;
+                if state.workers == 0 {
+                    // No one else will.
+                    state.waiting.clear();
+                    state.results.retain(|_, result| result.is_some());
+                }
+                shared.moved.notify_all();
+            })
+        });
+        Ahead { workers: workers.collect(), shared }
+    }
+
+    /// The search is going to request this execution.
+    pub(crate) fn expect(&self, command: Command, processes: &Processes) {
+        let key = key(&command);
+        let mut state = self.shared.state();
+        if state.workers > 0 && !state.results.contains_key(&key) {
+            state.results.insert(key.clone(), None);
+            state.waiting.push_back((key, command, processes.clone()));
+            self.shared.moved.notify_all();
+        }
+    }
+
+    /// The result of an execution that was announced; `None` if it was not, or was lost.
+    pub(crate) fn take(&self, command: &Command) -> Option<Result<Ran, Cut>> {
+        let key = key(command);
+        let mut state = self.shared.state();
+        if let Some(at) = state.waiting.iter().position(|(waiting, ..)| *waiting == key) {
+            // It has not begun, and the caller can run it at once.
+            state.waiting.remove(at);
+            state.results.remove(&key);
+            return None;
+        }
+        loop {
+            if state.results.get(&key)?.is_some() {
+                state.ended.retain(|ended| *ended != key);
+                return state.results.remove(&key).flatten();
+            }
+            state = self.shared.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// How many more executions to announce now.
+    pub(crate) fn appetite(&self) -> usize {
+        let mut state = self.shared.state();
+        while state.ended.len() > KEPT * state.workers {
+            // The search gets to others first. If it gets to this one, it runs it again.
+            if let Some(oldest) = state.ended.pop_front() {
+                state.results.remove(&oldest);
+            }
+        }
+        (ANNOUNCED * state.workers).saturating_sub(state.results.len() - state.ended.len())
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.is_closed = true;
+        state.killers.iter().for_each(Killer::kill);
+        drop(state);
+        self.shared.moved.notify_all();
+        for worker in self.workers.drain(..) {
+            // If it has panicked, what it was to run is lost.
+            let _ = worker.join();
+        }
+    }
+}
+
+/// Runs executions until there will be no more.
+fn work(worker: &mut Worker, shared: &Shared) {
+    {
+        let mut state = shared.state();
+        if state.is_closed {
+            return;
+        }
+        state.killers.push(worker.server.killer());
+    }
+    let mut begun: VecDeque<(Key, Processes)> = VecDeque::new();
+    loop {
+        let mut state = shared.state();
+        while begun.len() < BEGUN && !state.is_closed {
+            let Some((key, command, processes)) = state.waiting.pop_front() else {
+                if !begun.is_empty() {
+                    break;
+                }
+                state = shared.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            drop(state);
+            // If it cannot be sent, reading fails.
+            let _ = worker.server.ask(&command);
+            begun.push_back((key, processes));
+            state = shared.state();
+        }
+        if state.is_closed {
+            return;
+        }
+        drop(state);
+        let Some((key, processes)) = begun.pop_front() else { return };
+        let result = read(worker, processes);
+        let is_lost = result.is_err();
+        let mut state = shared.state();
+        state.ended.push_back(key.clone());
+        state.results.insert(key, Some(result));
+        if is_lost {
+            begun.iter().for_each(|(key, _)| _ = state.results.remove(key));
+        }
+        drop(state);
+        shared.moved.notify_all();
+        if is_lost {
+            return;
+        }
+    }
+}
+
+impl Known {
+    /// Whether an execution that knew this, or found it out, is the one that would have been run with what is
+    /// known now.
+    pub(crate) fn agrees_with(&self, threads: &[(u32, u32)]) -> bool {
+        let common = self.threads.len().min(threads.len());
+        self.threads[..common] == threads[..common]
+    }
+}
