@@ -1,7 +1,7 @@
 //! `palisade fences`: which fences make a program safe or robust, why each is needed, and the program with
 //! them.
 
-use crate::args::{Common, FencesArgs, Format, GoalArg, PerArg, PlacementArg};
+use crate::args::{ChangesArg, Common, FencesArgs, Format, GoalArg, PerArg, PlacementArg};
 use crate::exit::Exit;
 use crate::files::{self, InputFile, Reading};
 use crate::html::{Page, subject};
@@ -11,12 +11,13 @@ use crate::output::{Detail, Output};
 use crate::patch;
 use crate::paths::keep_apart;
 use crate::ran_out::{Backstop, LastWords, Question};
-use palisade::c::Unsettled;
+use palisade::c::{FilePatch, Unsettled};
 use palisade::engine::Exhausted;
 use palisade::report::{self, Standing, html};
 use palisade::{
-    CheckOptions, Deadlocks, Diagnostic, EngineChoice, FencesAnswer, FencesError, FencesOptions, Goal, Input,
-    Limits, Model, Options, Per, Placement, Reason, Which, WriteError,
+    Changes, CheckOptions, Confirm, Costs, Deadlocks, Diagnostic, EngineChoice, FencesAnswer, FencesError,
+    FencesOptions, Goal, Input, InputLanguage, Limits, Model, Options, Per, Placement, Reason, Which,
+    WriteError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -37,6 +38,10 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     if args.diff && output.format == Format::Json {
         let error = Diagnostic::error("unsuitable-options", "--diff prints a patch, which is not JSON");
         return output.refuse_about("--diff", error.help("leave out --format json, or use --write FILE"));
+    }
+    if args.changes == Some(ChangesArg::Accesses) && args.per == PerArg::Instance {
+        let error = Diagnostic::error("unsuitable-options", "accesses are not made stronger per instance");
+        return output.refuse_about("--changes", error.help("leave out --per instance"));
     }
     if let Some(error) = engine_of_other_goal(args) {
         return output.refuse_about("--engine", error);
@@ -82,10 +87,17 @@ fn options(args: &FencesArgs) -> FencesOptions {
             GoalArg::Robustness => Goal::Robustness,
         },
         placement: match args.place {
-            PlacementArg::AfterWrites => Placement::AfterWrites,
-            PlacementArg::BeforeReads => Placement::BeforeReads,
-            PlacementArg::Anywhere => Placement::Anywhere,
+            None | Some(PlacementArg::AfterWrites) => Placement::AfterWrites,
+            Some(PlacementArg::BeforeReads) => Placement::BeforeReads,
+            Some(PlacementArg::Anywhere) => Placement::Anywhere,
         },
+        widen: args.place.is_none(),
+        changes: match args.changes {
+            None | Some(ChangesArg::Any) => Changes::Any,
+            Some(ChangesArg::Fences) => Changes::Fences,
+            Some(ChangesArg::Accesses) => Changes::Accesses,
+        },
+        costs: args.cost.iter().fold(Costs::default(), Costs::and),
         per: match args.per {
             PerArg::Source => Per::Source,
             PerArg::Instance => Per::Instance,
@@ -125,6 +137,12 @@ fn file(
         }
         Reading::Skipped => return Ok(Exit::Fine),
     };
+    if input.language != InputLanguage::C
+        && matches!(args.changes, Some(ChangesArg::Any | ChangesArg::Accesses))
+    {
+        let error = Diagnostic::error("c-option", "accesses are made stronger in C programs only");
+        return Ok(output.refuse_about("--changes", error.help("leave out --changes")));
+    }
     let mut options = options(args);
     // A robust program behaves as it does under SC. Fences never add behaviour.
     let model = if options.goal == Goal::Robustness { Model::Sc } else { options.check.model };
@@ -147,8 +165,18 @@ fn file(
         });
     }
     let meter = Meter::new(output.detail == Detail::Quiet);
+    let confirm = |patches: &[FilePatch], limits: &Limits| {
+        let confirmed =
+            limits.within(|| patch::confirm(found, args, input.language, &options, patches, limits));
+        confirmed.unwrap_or_else(|what| Err(WriteError::Unknown(Reason::Exhausted(what))))
+    };
+    let confirm: Option<Confirm<'_>> = match input.language == InputLanguage::C && !args.all {
+        true => Some(&confirm),
+        false => None,
+    };
     let ask = AssertUnwindSafe(|| {
-        palisade::fences(&input, &options, &limits.clone().with_progress(meter.progress()))
+        let limits = limits.clone().with_progress(meter.progress());
+        palisade::fences_confirmed(&input, &options, confirm, &limits)
     });
     let answer = catch_unwind(ask);
     drop(meter);
@@ -179,9 +207,15 @@ fn file(
         Standing::Open => Exit::Unknown,
         Standing::Bad => Exit::Violated,
     };
-    let exit = match args.write.is_some() || args.diff {
-        true => exit.worst(write(found, args, &input, &answer, limits, output)),
-        false => exit,
+    let exit = match (args.write.is_some() || args.diff, &answer.confirmed) {
+        (true, _) => exit.worst(write(found, args, &input, &answer, limits, output)),
+        (false, Some(Err(error))) => {
+            if let (Some(problem), _) = not_written(error.clone(), &input, output) {
+                output.complain_about(input.source.name(), problem);
+            }
+            exit
+        }
+        (false, _) => exit,
     };
     Ok(exit)
 }
@@ -205,7 +239,10 @@ fn write(
 ) -> Exit {
     let meter = Meter::new(output.detail == Detail::Quiet);
     let limits = limits.clone().with_progress(meter.progress());
-    let patches = limits.within(|| patch::confirmed(found, args, input, answer, &limits));
+    let patches = match &answer.confirmed {
+        Some(Err(error)) => Ok(Err(error.clone())),
+        _ => limits.within(|| patch::confirmed(found, args, input, answer, &limits)),
+    };
     let patches = patches.unwrap_or_else(|what| Err(WriteError::Unknown(Reason::Exhausted(what))));
     drop(meter);
     let name = args.write.as_ref().map_or("--diff".to_owned(), |path| path.display().to_string());

@@ -4,7 +4,10 @@ use crate::args::FencesArgs;
 use crate::c::read_patched;
 use crate::files::{self, InputFile, Reading};
 use palisade::c::{FilePatch, Unsettled, settle, state_finish};
-use palisade::{Deadlocks, Diagnostic, FencesAnswer, Goal, Input, Limits, Model, Reason, WriteError};
+use palisade::{
+    Deadlocks, Diagnostic, FencesAnswer, FencesOptions, Goal, Input, InputLanguage, Limits, Model, Reason,
+    WriteError,
+};
 use similar::TextDiff;
 use std::path::{Component, Path};
 
@@ -21,28 +24,42 @@ pub fn confirmed(
         answer.written(input, 0, limits)?;
         return Ok(patches);
     }
-    let mut again = match read_patched(found, input.language, &args.reading, &patches) {
+    if answer.confirmed.is_none() {
+        confirm(found, args, input.language, &answer.options, &patches, limits)?;
+    }
+    Ok(patches.into_iter().map(as_on_disk).collect())
+}
+
+/// Compiles a C program with changes, and checks it again.
+pub fn confirm(
+    found: &InputFile,
+    args: &FencesArgs,
+    language: InputLanguage,
+    options: &FencesOptions,
+    patches: &[FilePatch],
+    limits: &Limits,
+) -> Result<(), WriteError> {
+    let mut again = match read_patched(found, language, &args.reading, patches) {
         Reading::Program(again) => again,
         Reading::Refused(refused) => return Err(WriteError::NotReadable(refused)),
         Reading::Skipped => unreachable!("files that are named are not skipped"),
     };
-    let check = &answer.options.check;
-    let model = if answer.options.goal == Goal::Robustness { Model::Sc } else { check.model };
+    let check = &options.check;
+    let model = if options.goal == Goal::Robustness { Model::Sc } else { check.model };
     match settle(&mut again, model, check.threads, limits).map_err(WriteError::Ask)? {
         None => {}
         Some(Unsettled::Exceeded(reason) | Unsettled::Unknown(reason)) => {
             return Err(WriteError::Unknown(reason));
         }
     }
-    if answer.options.goal == Goal::Safety {
+    if options.goal == Goal::Safety {
         let stated = state_finish(&mut again);
         if *stated.as_ref().unwrap_or(&Deadlocks::IfStated) != check.deadlocks {
             let why = stated.err().unwrap_or("whether it can finish is another question with the fences");
             return Err(WriteError::Unknown(Reason::Observed(why.to_owned())));
         }
     }
-    answer.confirm(&again, limits)?;
-    Ok(patches.into_iter().map(as_on_disk).collect())
+    options.confirm(&again, limits)
 }
 
 /// A last line without an end got one when the file was read.

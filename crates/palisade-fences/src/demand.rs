@@ -19,6 +19,7 @@
 //! load that overtakes it. Here these are the places that are passed while a store is pending, whether or not
 //! a load follows.
 
+use crate::access::Role;
 use crate::places::{Marks, PlaceId, Places};
 use palisade_memory::{Action, Effect};
 use palisade_program::running::ThreadId;
@@ -38,16 +39,20 @@ pub struct Passing {
     pub thread: ThreadId,
     /// The place.
     pub place: PlaceId,
+    /// What the place does here.
+    pub role: Role,
 }
 
 /// The steps of a run of a marked program that pass a place.
 pub fn passings(marks: &Marks, run: &Run, replay: &Replay) -> Vec<Passing> {
-    let passes = |(step, taken): (usize, &palisade_memory::Step)| {
-        let Action::Execute { .. } = taken.action else { return None };
+    let mut found = Vec::new();
+    for (step, taken) in run.steps.iter().enumerate() {
+        let Action::Execute { .. } = taken.action else { continue };
         let top = replay.states[step].threads[taken.thread].top();
-        Some(Passing { step, thread: taken.thread, place: marks.at(top.code, top.location)? })
-    };
-    run.steps.iter().enumerate().filter_map(passes).collect()
+        let there = marks.at(top.code, top.location).iter();
+        found.extend(there.map(|&(place, role)| Passing { step, thread: taken.thread, place, role }));
+    }
+    found
 }
 
 /// The demand of a run of a marked program.
@@ -58,11 +63,17 @@ pub fn demand(places: &Places, marks: &Marks, run: &Run, replay: &Replay) -> Dem
         let least = found.entry(place).or_insert(kind);
         *least = (*least).min(kind);
     };
-    for Passing { step, thread, place } in passings(marks, run, replay) {
-        if !replay.states[step].threads[thread].buffer.is_empty() {
-            need(place, FenceKind::Full);
+    for Passing { step, thread, place, role } in passings(marks, run, replay) {
+        let kinds = places.places()[place].kinds();
+        // The weakest kind with which the place has an effect here.
+        let least = |effect: FenceKind| kinds.iter().copied().find(|&kind| role.effect(kind) >= Some(effect));
+        if !replay.states[step].threads[thread].buffer.is_empty()
+            && let Some(kind) = least(FenceKind::Full)
+        {
+            need(place, kind);
         }
-        if !places.places()[place].store_fence {
+        let Some(weak) = least(FenceKind::StoreStore) else { continue };
+        if least(FenceKind::Full) == Some(weak) {
             continue;
         }
         let crosses = |later: usize| {
@@ -76,7 +87,7 @@ pub fn demand(places: &Places, marks: &Marks, run: &Run, replay: &Replay) -> Dem
                 && links.overtakes[later].iter().any(|&older| older < step)
         };
         if (step + 1..run.steps.len()).any(crosses) {
-            need(place, FenceKind::StoreStore);
+            need(place, weak);
         }
     }
     found.into_iter().collect()

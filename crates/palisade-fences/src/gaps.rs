@@ -3,8 +3,9 @@
 //! - A statement without labels and the one before it share a gap.
 //! - There are two gaps before a statement with labels. The one before the labels is passed only by control
 //!   that comes from the previous statement. The one after the labels is also passed by jumps to a label.
-//! - Statements with the same position in the source count as one. Nothing is inserted between them, with one
-//!   exception: a jump at the end of such a group comes after anything inserted after the group.
+//! - Statements with the same position in the source count as one. No fence is written between them, with one
+//!   exception: a jump at the end of such a group comes after anything inserted after the group. The gaps between
+//!   them are [inner](Gap::inner) ones: what is next to a store changes there if the store itself is made stronger.
 //! - There are no gaps inside atomic blocks, where buffers are empty.
 //! - There are no gaps after jumps and endless loops, where control never passes.
 //!
@@ -54,6 +55,15 @@ pub struct Gap {
     /// Whether there are only steps without memory access between it and the previous gap, so that a fence
     /// has the same effect in both.
     pub same_as_previous: bool,
+    /// Whether it is between two statements with the same position in the source.
+    pub inner: bool,
+    /// The source position of the statement directly before it, if that is a store to shared memory and no full
+    /// fence follows.
+    pub store_before: Option<Span>,
+    /// The source position of the statement directly after it, if that is a store to shared memory.
+    pub store_after: Option<Span>,
+    /// The source position of the statement directly after it, if that is a store-store fence.
+    pub store_fence_after: Option<Span>,
 }
 
 /// All gaps of a program, in the order of the walk.
@@ -122,6 +132,8 @@ impl Walk<'_> {
                     && preceding.span == statement.span()
                     && statement.labels.is_empty()
             });
+            let own = Some(statement.span()).filter(|span| !span.is_none());
+            let stores = matches!(&statement.kind, StmtKind::Assign { place, .. } if self.is_shared(place));
             let gap = |preceding: Option<&Preceding>, following: bool, same: bool| Gap {
                 body: around.body,
                 preceding: preceding.and_then(|preceding| preceding.anchor),
@@ -132,12 +144,19 @@ impl Walk<'_> {
                 label: first_label(&statement),
                 preceding_label: preceding.and_then(|preceding| preceding.label.clone()),
                 same_as_previous: same,
+                inner: false,
+                store_before: preceding
+                    .and_then(|preceding| preceding.store)
+                    .filter(|_| statement.kind != StmtKind::Fence),
+                store_after: own.filter(|_| following && stores),
+                store_fence_after: own.filter(|_| following && statement.kind == StmtKind::StoreFence),
             };
             let dead = previous.as_ref().is_some_and(|preceding| preceding.jumps);
             if one {
-                if is_jump(&statement.kind) && !dead {
-                    let gap = gap(previous.as_ref(), false, local_since_gap);
-                    block.extend(self.fill_gap(gap));
+                if !dead {
+                    let inner = !is_jump(&statement.kind);
+                    let gap = gap(previous.as_ref(), inner, local_since_gap);
+                    block.extend(self.fill_gap(Gap { inner, ..gap }));
                 }
             } else if statement.labels.is_empty() {
                 if !dead {
@@ -161,7 +180,7 @@ impl Walk<'_> {
                 }
             }
             previous = Some(self.preceding(&statement, previous.as_ref().filter(|_| one)));
-            local_since_gap = self.is_local(&statement);
+            local_since_gap = self.is_local(&statement) && (!one || local_since_gap);
             self.inside(&mut statement, around);
             block.push(statement);
         }
@@ -175,6 +194,10 @@ impl Walk<'_> {
                 label: None,
                 preceding_label: preceding.label,
                 same_as_previous: local_since_gap,
+                inner: false,
+                store_before: preceding.store,
+                store_after: None,
+                store_fence_after: None,
             };
             block.extend(self.fill_gap(gap));
         }
@@ -209,6 +232,7 @@ impl Walk<'_> {
             label: group.and_then(|group| group.label.clone()).or_else(|| first_label(statement)),
             span,
             anchor: (!taken).then_some(span),
+            store: Some(span).filter(|_| writes && !span.is_none()),
             writes: writes || group.is_some_and(|group| group.writes && is_harmless(&statement.kind)),
             jumps: is_jump(&statement.kind) || is_endless(&statement.kind),
         }
@@ -320,6 +344,8 @@ struct Preceding {
     label: Option<String>,
     span: Span,
     anchor: Option<Span>,
+    /// The position of the statement, if it is a store.
+    store: Option<Span>,
     writes: bool,
     jumps: bool,
 }

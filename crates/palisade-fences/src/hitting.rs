@@ -23,8 +23,8 @@ use palisade_base::limits;
 use palisade_syntax::edit::FenceKind;
 use std::ops::ControlFlow;
 
-/// The cost of a fence at a place.
-pub(crate) type Costs<'a> = &'a dyn Fn(PlaceId) -> u64;
+/// The cost of a fence at a place. A stronger fence never costs less than a weaker one at the same place.
+pub(crate) type Costs<'a> = &'a dyn Fn(PlaceId, FenceKind) -> u64;
 
 /// The total cost of fences: their weights and, if these are equal, the number of full fences.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -40,7 +40,7 @@ pub(crate) fn cost(fencing: &Fencing, costs: Costs<'_>) -> Cost {
     let mut total = Cost::default();
     for (place, kind) in fencing.iter_enumerated() {
         if let Some(kind) = kind {
-            total.weight = total.weight.saturating_add(costs(place));
+            total.weight = total.weight.saturating_add(costs(place, *kind));
             total.full += u64::from(*kind == FenceKind::Full);
         }
     }
@@ -238,8 +238,9 @@ mod tests {
             assert_eq!(found.len(), set.len(), "none is found twice: {demands:?}");
             assert_eq!(set, by_hand(places, &demands), "{demands:?}");
 
+            let dear = random.percent(50);
             let weights: Vec<u64> = (0..places).map(|_| random.between(1, 4) as u64).collect();
-            let costs = |place: PlaceId| weights[place.index()];
+            let costs = |place: PlaceId, kind| weights[place.index()] + u64::from(kind == Full && dear);
             let none: Fencing = (0..places).map(|_| None).collect();
             let best = cheapest(&none, &demands, &costs, &|_| true);
             let least = set.iter().map(|fencing| cost(&fencing.clone().into(), &costs)).min();

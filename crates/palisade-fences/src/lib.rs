@@ -18,6 +18,7 @@
 //!   fair run of the program with fences is a fair run of the program without them, and the other way round
 //!   if every fence is passed when it has no effect. The machine checks both.
 
+mod access;
 mod demand;
 mod gaps;
 mod hitting;
@@ -26,8 +27,9 @@ mod reorder;
 mod repeated;
 mod search;
 
+pub use access::{AccessAt, Accessed, Change, Role, Stronger};
 pub use demand::{Demand, Passing, demand, passings};
-pub use gaps::BodyId;
+pub use gaps::{BodyId, GapId};
 pub use hitting::Cost;
 pub use palisade_syntax::edit::{FenceAt, FenceKind, Side};
 pub use places::{FencePlace, Fencing, Marks, Per, PlaceId, Placement, Places, Wanted};
@@ -54,6 +56,12 @@ pub trait Oracle {
 
     /// What makes a program correct.
     fn goal(&self) -> Goal;
+
+    /// Whether a set of fences that makes the program correct can be used. This is asked about the cheapest set, and if
+    /// the answer is no, about the next.
+    fn accepts(&self, _places: &Places, _fencing: &Fencing, _limits: &Limits) -> Result<bool, Self::Error> {
+        Ok(true)
+    }
 
     /// Whether a goal of the program, by its index, is out of reach of a state.
     fn is_out_of_reach(

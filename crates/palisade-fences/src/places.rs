@@ -1,7 +1,8 @@
 //! Where fences may go, and programs with fences there.
 //!
 //! A place is one or more gaps between statements ([`crate::gaps`]). It is either all gaps that correspond to
-//! one position in the source text, in every template and every instance, or those of one instance.
+//! one position in the source text, in every template and every instance, or those of one instance. An access that
+//! can be made stronger is a place too ([`crate::access`]).
 //!
 //! *Marks.* [`Places::marked`] inserts a labelled step into every gap of every place: a fence where one is
 //! requested, an empty step elsewhere. So programs that differ only in their fences have the same control
@@ -9,6 +10,7 @@
 //! named `%…`, which cannot be written in a program. They change no verdict, since properties cannot see
 //! them.
 
+use crate::access::{AccessAt, Accessed, Change, Role, Stronger};
 use crate::gaps::{BodyId, Gap, GapId, fill, gaps};
 use crate::repeated::Repeated;
 use palisade_base::{Id, IdVec, Span, define_id, limits};
@@ -18,7 +20,7 @@ use palisade_program::written::{
 };
 use palisade_program::{Instantiation, Value, lower};
 use palisade_syntax::edit::{FenceAt, FenceKind, Side};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 define_id!(
     /// A place.
@@ -60,6 +62,8 @@ pub struct Wanted<'a> {
     pub store_fences: bool,
     /// Whether a fence can be written there.
     pub can_write: &'a dyn Fn(FenceAt) -> bool,
+    /// How the text makes an access stronger, if it can. Places per instance have no such accesses.
+    pub stronger: &'a dyn Fn(AccessAt) -> Option<Stronger>,
     /// Whether the user wants fences there.
     pub allows: &'a dyn Fn(&FencePlace) -> bool,
 }
@@ -85,11 +89,28 @@ pub struct FencePlace {
     pub in_loop: bool,
     /// Whether a store-store fence is an option too.
     pub store_fence: bool,
+    /// If an access is made stronger instead of adding a fence: which one, and how.
+    pub access: Option<(Accessed, Stronger)>,
     gaps: Vec<GapId>,
 }
 
 impl FencePlace {
-    /// The fence as it is inserted into a text.
+    /// What is changed in the text.
+    pub fn change(&self, kind: FenceKind) -> Change {
+        match (&self.access, kind) {
+            (None, FenceKind::Full) => Change::Fence,
+            (None, FenceKind::StoreStore) => Change::StoreFence,
+            (Some((_, stronger)), FenceKind::Full) => stronger.full,
+            (Some((_, stronger)), FenceKind::StoreStore) => stronger.weak.unwrap_or(stronger.full),
+        }
+    }
+
+    /// The access that is made stronger, if the place is one.
+    pub fn stronger(&self) -> Option<AccessAt> {
+        self.access.map(|(accessed, _)| AccessAt { span: self.span, accessed })
+    }
+
+    /// The fence as it is inserted into a text, if the place is not an access.
     pub fn fence(&self, kind: FenceKind) -> FenceAt {
         FenceAt { span: self.span, side: self.side, kind }
     }
@@ -105,8 +126,9 @@ impl FencePlace {
 pub struct Places {
     program: Program,
     places: IdVec<PlaceId, FencePlace>,
-    /// For each gap, the places in it. There are several if they belong to different instances.
-    by_gap: FxHashMap<GapId, Vec<PlaceId>>,
+    /// For each gap, the places in it, and what they do there. There are several if they belong to different
+    /// instances, or to accesses next to the gap.
+    by_gap: FxHashMap<GapId, Vec<(PlaceId, Role)>>,
 }
 
 impl Places {
@@ -119,8 +141,20 @@ impl Places {
         let mut processes: IdVec<PlaceId, Vec<String>> = IdVec::new();
         // Whether the previous gap, or one with the same effect, is a place.
         let mut taken = false;
-        for (index, gap) in gaps(program).into_iter().enumerate() {
+        let gaps = gaps(program);
+        let several = with_several_stores(&gaps);
+        for (index, gap) in gaps.into_iter().enumerate() {
             limits::checkpoint();
+            let id = GapId::from_index(index);
+            for (access, role) in accesses(&gap, wanted) {
+                if access.accessed == Accessed::Store && several.contains(&access.span) {
+                    continue;
+                }
+                found.add_access(&gap, id, (access, role), wanted, &mut known, &mut processes);
+            }
+            if gap.inner {
+                continue;
+            }
             let fits = match wanted.placement {
                 Placement::AfterWrites => gap.after_write,
                 Placement::BeforeReads => gap.before_read,
@@ -130,12 +164,11 @@ impl Places {
                 continue;
             }
             taken = false;
-            let id = GapId::from_index(index);
             for candidate in candidates(program, &system, &gap, id, wanted) {
                 limits::checkpoint();
                 taken = true;
                 let body = (wanted.per == Per::Instance).then_some(candidate.body);
-                let key = (candidate.span, candidate.side, body, candidate.args.clone());
+                let key = (candidate.span, Where::Beside(candidate.side), body, candidate.args.clone());
                 let place = match known.get(&key) {
                     Some(&place) => {
                         found.places[place].gaps.push(id);
@@ -152,7 +185,7 @@ impl Places {
                         place
                     }
                 };
-                found.by_gap.entry(id).or_default().push(place);
+                found.by_gap.entry(id).or_default().push((place, Role::Fence));
             }
         }
         for (place, processes) in processes.iter_enumerated() {
@@ -160,6 +193,54 @@ impl Places {
         }
         found.find_loops();
         found
+    }
+
+    /// Adds the access of a statement, or another gap next to it.
+    fn add_access(
+        &mut self,
+        gap: &Gap,
+        id: GapId,
+        (access, role): (AccessAt, Role),
+        wanted: &Wanted<'_>,
+        known: &mut FxHashMap<Key, PlaceId>,
+        processes: &mut IdVec<PlaceId, Vec<String>>,
+    ) {
+        let Some(stronger) = (wanted.stronger)(access) else { return };
+        let key = (access.span, Where::At(access.accessed), None, None);
+        let process = name_of(&self.program, gap.body);
+        let place = match known.get(&key) {
+            Some(&place) => {
+                self.places[place].gaps.push(id);
+                if !processes[place].contains(&process) {
+                    processes[place].push(process);
+                }
+                place
+            }
+            None => {
+                let labels = gap.label.iter().chain(&gap.preceding_label).cloned().collect();
+                let place = FencePlace {
+                    process: process.clone(),
+                    body: gap.body,
+                    args: None,
+                    span: access.span,
+                    side: Side::After,
+                    label: gap.label.clone().or_else(|| gap.preceding_label.clone()),
+                    labels,
+                    in_loop: false,
+                    store_fence: wanted.store_fences && stronger.weak.is_some(),
+                    access: Some((access.accessed, stronger)),
+                    gaps: vec![id],
+                };
+                if !(wanted.allows)(&place) {
+                    return;
+                }
+                processes.push(vec![process]);
+                let place = self.places.push(place);
+                known.insert(key, place);
+                place
+            }
+        };
+        self.by_gap.entry(id).or_default().push((place, role));
     }
 
     /// The places.
@@ -177,54 +258,63 @@ impl Places {
         self.places.iter().map(|_| None).collect()
     }
 
-    /// The program with fences, in the form in which it would be written.
+    /// The program with fences, in the form in which it would be written. A stronger access is written as the fences
+    /// that it is equivalent to.
     pub fn fenced(&self, fencing: &Fencing) -> Program {
-        let statement = |place: PlaceId, _: String| {
-            let kind = match fencing[place]? {
-                FenceKind::StoreStore => StmtKind::StoreFence,
-                FenceKind::Full => StmtKind::Fence,
-            };
-            Some(Stmt::new(kind, Span::NONE))
-        };
-        self.filled(&statement)
+        self.filled(&|there, _| Some(Stmt::new(statement(strongest(there, fencing)?), Span::NONE)))
     }
 
     /// The program with a labelled step at every place: a fence or an empty step.
     pub fn marked(&self, fencing: &Fencing) -> Program {
-        let statement = |place: PlaceId, label: String| {
-            let kind = match fencing[place] {
-                None => StmtKind::Skip,
-                Some(FenceKind::StoreStore) => StmtKind::StoreFence,
-                Some(FenceKind::Full) => StmtKind::Fence,
-            };
+        self.filled(&|there, label| {
+            let kind = strongest(there, fencing).map_or(StmtKind::Skip, statement);
             Some(Stmt { labels: vec![Name::generated(label)], ..Stmt::new(kind, Span::NONE) })
-        };
-        self.filled(&statement)
+        })
+    }
+
+    /// For each gap with places, the fence there. Fencings with the same fences make the same program.
+    pub fn effect(&self, fencing: &Fencing) -> Vec<(GapId, Option<FenceKind>)> {
+        let mut effect: Vec<_> =
+            self.by_gap.iter().map(|(&gap, there)| (gap, strongest(there, fencing))).collect();
+        effect.sort_unstable();
+        effect
     }
 
     /// The marks of a marked program in its running form.
     pub fn marks(&self, system: &System) -> Marks {
-        let mut places: FxHashMap<String, PlaceId> = FxHashMap::default();
+        let mut places: FxHashMap<String, Vec<(PlaceId, Role)>> = FxHashMap::default();
         for (&gap, there) in &self.by_gap {
-            places.extend(there.iter().map(|&place| (mark(gap, place), place)));
+            for part in self.parts(there) {
+                places.insert(mark(gap, part), part.to_vec());
+            }
         }
         let mut by_location = FxHashMap::default();
         for (code, body) in system.codes.iter_enumerated() {
             for (label, location) in &body.labels {
-                if let Some(&place) = places.get(label) {
-                    by_location.insert((code, *location), place);
+                if let Some(there) = places.get(label) {
+                    by_location.insert((code, *location), there.clone());
                 }
             }
         }
         Marks { by_location }
     }
 
-    fn filled(&self, statement: &dyn Fn(PlaceId, String) -> Option<Stmt>) -> Program {
+    /// The places of a gap that share one statement: all of them, or those of one instance each.
+    fn parts<'a>(&self, there: &'a [(PlaceId, Role)]) -> Vec<&'a [(PlaceId, Role)]> {
+        if there.iter().all(|&(place, _)| self.places[place].args.is_none()) {
+            vec![there]
+        } else {
+            there.chunks(1).collect()
+        }
+    }
+
+    fn filled(&self, statement: Filling<'_>) -> Program {
         fill(&self.program, &mut |gap, _| {
             let there = self.by_gap.get(&gap)?;
-            let mut all: Vec<(PlaceId, Stmt)> = there
-                .iter()
-                .filter_map(|&place| Some((place, statement(place, mark(gap, place))?)))
+            let mut all: Vec<(PlaceId, Stmt)> = self
+                .parts(there)
+                .into_iter()
+                .filter_map(|part| Some((part[0].0, statement(part, mark(gap, part))?)))
                 .collect();
             if all.len() == 1 && self.places[all[0].0].args.is_none() {
                 return all.pop().map(|(_, statement)| statement);
@@ -252,8 +342,10 @@ impl Places {
         let system = lower(&self.marked(&self.no_fences()), Instantiation::declared(1));
         let marks = self.marks(&system);
         let repeated = Repeated::new(&system);
-        for (&(code, location), &place) in &marks.by_location {
-            self.places[place].in_loop |= repeated.contains(code, location);
+        for (&(code, location), there) in &marks.by_location {
+            for &(place, _) in there {
+                self.places[place].in_loop |= repeated.contains(code, location);
+            }
         }
     }
 }
@@ -261,20 +353,78 @@ impl Places {
 /// The locations of the marks in a marked program.
 #[derive(Clone, Debug)]
 pub struct Marks {
-    by_location: FxHashMap<(CodeId, Location), PlaceId>,
+    by_location: FxHashMap<(CodeId, Location), Vec<(PlaceId, Role)>>,
 }
 
 impl Marks {
-    /// The place whose step starts at a location.
-    pub fn at(&self, code: CodeId, location: Location) -> Option<PlaceId> {
-        self.by_location.get(&(code, location)).copied()
+    /// The places whose step starts at a location, and what they do there.
+    pub fn at(&self, code: CodeId, location: Location) -> &[(PlaceId, Role)] {
+        self.by_location.get(&(code, location)).map_or(&[], Vec::as_slice)
     }
 }
 
-type Key = (Span, Side, Option<BodyId>, Option<Vec<Value>>);
+/// The statement for the places of a gap, and its mark.
+type Filling<'a> = &'a dyn Fn(&[(PlaceId, Role)], String) -> Option<Stmt>;
 
-fn mark(gap: GapId, place: PlaceId) -> String {
-    format!("%{}.{}", gap.0, place.0)
+/// Beside a statement, or at its access.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Where {
+    Beside(Side),
+    At(Accessed),
+}
+
+type Key = (Span, Where, Option<BodyId>, Option<Vec<Value>>);
+
+fn mark(gap: GapId, part: &[(PlaceId, Role)]) -> String {
+    format!("%{}.{}", gap.0, part[0].0.0)
+}
+
+/// The strongest fence that the places of a gap have there.
+fn strongest(there: &[(PlaceId, Role)], fencing: &Fencing) -> Option<FenceKind> {
+    there.iter().filter_map(|&(place, role)| role.effect(fencing[place]?)).max()
+}
+
+fn statement(kind: FenceKind) -> StmtKind {
+    match kind {
+        FenceKind::StoreStore => StmtKind::StoreFence,
+        FenceKind::Full => StmtKind::Fence,
+    }
+}
+
+/// The accesses next to a gap, and what they do in it if they are made stronger.
+fn accesses(gap: &Gap, wanted: &Wanted<'_>) -> Vec<(AccessAt, Role)> {
+    if wanted.per == Per::Instance {
+        return Vec::new();
+    }
+    let store = |span| AccessAt { span, accessed: Accessed::Store };
+    let before = gap.store_after.filter(|_| wanted.store_fences).map(|span| (store(span), Role::BeforeStore));
+    let after = gap.store_before.map(|span| (store(span), Role::AfterStore));
+    let fence = |span| (AccessAt { span, accessed: Accessed::StoreFence }, Role::Fence);
+    before.into_iter().chain(after).chain(gap.store_fence_after.map(fence)).collect()
+}
+
+/// The statements with more than one store in a row. It is open which of them a change of the text is about.
+fn with_several_stores(gaps: &[Gap]) -> FxHashSet<Span> {
+    let mut several = FxHashSet::default();
+    let mut current: FxHashSet<Span> = FxHashSet::default();
+    for gap in gaps {
+        if !gap.inner {
+            current.clear();
+        }
+        if let Some(span) = gap.store_after
+            && !current.insert(span)
+        {
+            several.insert(span);
+        }
+    }
+    several
+}
+
+fn name_of(program: &Program, body: BodyId) -> String {
+    match body {
+        BodyId::Template(template) => program.templates[template].name.to_string(),
+        BodyId::Procedure(procedure) => program.procedures[procedure].name.to_string(),
+    }
 }
 
 /// `i == 0 && j == 1`
@@ -314,12 +464,8 @@ fn candidates(
     let Some((span, side)) = anchors.into_iter().flatten().find(can_write) else { return Vec::new() };
     let store_fence =
         wanted.store_fences && (wanted.can_write)(FenceAt { span, side, kind: FenceKind::StoreStore });
-    let name = match gap.body {
-        BodyId::Template(template) => program.templates[template].name.to_string(),
-        BodyId::Procedure(procedure) => program.procedures[procedure].name.to_string(),
-    };
     let place = FencePlace {
-        process: name,
+        process: name_of(program, gap.body),
         body: gap.body,
         args: None,
         span,
@@ -328,6 +474,7 @@ fn candidates(
         labels: gap.label.iter().chain(&gap.preceding_label).cloned().collect(),
         in_loop: false,
         store_fence,
+        access: None,
         gaps: vec![id],
     };
     let (Per::Instance, BodyId::Template(template)) = (wanted.per, gap.body) else { return vec![place] };

@@ -122,9 +122,9 @@ impl Search<'_> {
         for (index, path) in self.paths.iter().enumerate() {
             let thread = &node.state.threads[ThreadId::from_index(index)];
             let Some(&step) = path.get(node.done[index]) else { continue };
-            let place = self.marks.at(thread.top().code, thread.top().location);
+            let there = self.marks.at(thread.top().code, thread.top().location);
             let waits = !thread.buffer.is_empty();
-            if !waits || place.is_none_or(|place| self.allowed.contains(&place)) {
+            if !waits || there.iter().all(|(place, _)| self.allowed.contains(place)) {
                 steps.push(step);
             }
         }

@@ -49,6 +49,9 @@ pub enum Which {
     All,
 }
 
+/// So many sets are tried until one is accepted.
+const MAX_REFUSED: usize = 8;
+
 /// A fence of a set, and why it is needed.
 #[derive(Clone, Debug)]
 pub struct Fence {
@@ -96,6 +99,8 @@ pub struct Findings {
     pub end: End,
     /// What the run of [`End::Hopeless`] shows.
     pub hopeless: Shown,
+    /// Whether the oracle accepts the set, if one was wanted. Otherwise it is the cheapest set, but it cannot be written.
+    pub accepted: bool,
     /// A lower bound on the cost of any set that makes the program correct.
     pub least: Cost,
     /// A lower bound on the number of its fences.
@@ -106,15 +111,19 @@ pub struct Findings {
     pub engine: &'static str,
 }
 
-/// Finds fences that make a program correct. `weight` is the cost of a fence at a place, at least 1.
+/// Finds fences that make a program correct. `weight` is the cost of a fence at a place, at least 1. A full fence costs
+/// at least as much as a store-store fence at the same place.
 pub fn find<O: Oracle>(
     places: &Places,
     which: Which,
-    weight: &dyn Fn(PlaceId) -> u64,
+    weight: &dyn Fn(PlaceId, FenceKind) -> u64,
     oracle: &O,
     limits: &Limits,
 ) -> Result<Findings, O::Error> {
-    let weight = |place| weight(place).max(1);
+    let weight = |place: PlaceId, kind: FenceKind| {
+        let kinds = places.places()[place].kinds().iter();
+        kinds.filter(|&&weaker| weaker <= kind).map(|&kind| weight(place, kind).max(1)).max().unwrap_or(1)
+    };
     let mut search = Search {
         places,
         oracle,
@@ -123,6 +132,7 @@ pub fn find<O: Oracle>(
         demands: Vec::new(),
         runs: Vec::new(),
         right: Vec::new(),
+        refused: Vec::new(),
         undecided: Vec::new(),
         hopeless: Shown::Missed,
         engine: "none",
@@ -130,6 +140,11 @@ pub fn find<O: Oracle>(
         counted: Stats::new(),
     };
     let mut end = search.run(which, limits)?;
+    let unwritten = search.right.is_empty() && !search.refused.is_empty();
+    if unwritten {
+        // It is correct, though it cannot be written.
+        search.right.push(search.refused[0].clone());
+    }
     let graced = limits.clone().with_grace();
     let mut sets: Vec<FenceSet> = Vec::new();
     for fencing in &search.right {
@@ -145,7 +160,7 @@ pub fn find<O: Oracle>(
     sets.sort_by_key(|set| set.cost);
     let bounds = graced.within(|| {
         let least = cheapest(&search.none, &search.demands, search.weight, &|_| true);
-        let fewest = cheapest(&search.none, &search.demands, &|_| 1, &|_| true);
+        let fewest = cheapest(&search.none, &search.demands, &|_, _| 1, &|_| true);
         (least, fewest)
     });
     // If the time ran out, nothing is known about the bounds, and nothing is claimed.
@@ -154,6 +169,7 @@ pub fn find<O: Oracle>(
         sets,
         end,
         hopeless: search.hopeless,
+        accepted: !unwritten,
         least: least.map_or(Cost::default(), |fencing| cost(&fencing, search.weight)),
         fewest: fewest.map_or(0, |fencing| fencing.iter().flatten().count()),
         stats: search.stats(),
@@ -164,13 +180,15 @@ pub fn find<O: Oracle>(
 struct Search<'a, O> {
     places: &'a Places,
     oracle: &'a O,
-    weight: &'a dyn Fn(PlaceId) -> u64,
+    weight: &'a dyn Fn(PlaceId, FenceKind) -> u64,
     none: Fencing,
     demands: Vec<Demand>,
     /// For each demand its run, in the marked program without fences, and what it shows.
     runs: Vec<(Witness, Shown)>,
     /// Candidates that make the program correct.
     right: Vec<Fencing>,
+    /// Candidates that do, but that the oracle does not accept.
+    refused: Vec<Fencing>,
     /// Candidates that could not be decided, and why.
     undecided: Vec<(Fencing, Reason)>,
     hopeless: Shown,
@@ -187,6 +205,14 @@ impl<O: Oracle> Search<'_, O> {
                 Ok(None) => break,
                 Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
             };
+            // Stronger accesses and fences can make the same program.
+            let effect = self.places.effect(&candidate);
+            if self.right.iter().chain(&self.refused).any(|known| self.places.effect(known) == effect) {
+                if self.keep(candidate, which, limits)? {
+                    break;
+                }
+                continue;
+            }
             let search_progress =
                 SearchProgress { to: limits.progress().clone(), doing: self.doing(&candidate) };
             search_progress.report_search();
@@ -201,8 +227,7 @@ impl<O: Oracle> Search<'_, O> {
             stats.iter().for_each(|(name, value)| self.counted.add(name, value));
             match verdict {
                 Verdict::Holds => {
-                    self.right.push(candidate);
-                    if which == Which::Cheapest {
+                    if self.keep(candidate, which, limits)? {
                         break;
                     }
                 }
@@ -244,10 +269,22 @@ impl<O: Oracle> Search<'_, O> {
         })
     }
 
+    /// Keeps a candidate that makes the program correct. Returns whether the search is over.
+    fn keep(&mut self, candidate: Fencing, which: Which, limits: &Limits) -> Result<bool, O::Error> {
+        if which == Which::All || self.oracle.accepts(self.places, &candidate, limits)? {
+            self.right.push(candidate);
+            return Ok(which == Which::Cheapest);
+        }
+        self.refused.push(candidate);
+        Ok(self.refused.len() >= MAX_REFUSED)
+    }
+
     /// A way to meet all demands that has not been judged yet.
     fn candidate(&self, which: Which) -> Option<Fencing> {
         let is_new = |fencing: &Fencing| {
-            !self.right.contains(fencing) && !self.undecided.iter().any(|(undecided, _)| undecided == fencing)
+            !self.right.contains(fencing)
+                && !self.refused.contains(fencing)
+                && !self.undecided.iter().any(|(undecided, _)| undecided == fencing)
         };
         match which {
             Which::Cheapest => cheapest(&self.none, &self.demands, self.weight, &is_new),

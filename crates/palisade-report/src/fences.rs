@@ -6,7 +6,7 @@ use crate::report::{Detail, Layout, Report, Standing};
 use crate::{Colour, LocalSteps, SCHEMA_VERSION, explain, one_line, witness};
 use palisade_base::{Diagnostic, Source};
 use palisade_engine::{Reason, Stats};
-use palisade_fences::{FenceKind, FencePlace, Side};
+use palisade_fences::{Change, FenceKind, FencePlace, Side};
 use palisade_memory::Model;
 use palisade_trace::{Evidence, HappensBefore, Origin, WitnessFile};
 use serde_json::{Map, Value, json};
@@ -51,13 +51,15 @@ pub struct FencesFinding<'a> {
     pub peak_memory_bytes: Option<u64>,
 }
 
-/// A fence of a set.
-#[derive(Clone, Copy, Debug)]
+/// A fence of a set, or an access that is made stronger.
+#[derive(Clone, Debug)]
 pub struct ReportedFence<'a> {
     /// Its place.
     pub place: &'a FencePlace,
     /// Its kind.
     pub kind: FenceKind,
+    /// The statement after the change, if an access is made stronger.
+    pub becomes: Option<String>,
     /// A run of the program without the fence, or with the weaker fence instead.
     pub without: Evidence<'a>,
     /// The weaker fence.
@@ -124,10 +126,15 @@ fn fences_why(finding: &FencesFinding<'_>) -> String {
     match &finding.end {
         FencesEnd::Complete => {
             let least = finding.sets.iter().map(Vec::len).min().unwrap_or(0);
+            // Only fences are added, or accesses are changed, too.
+            let word = match finding.sets.iter().flatten().all(|fence| fence.change().is_added()) {
+                true => "fence",
+                false => "change",
+            };
             let fences = match least {
                 0 => "no fences needed".to_owned(),
-                1 => "with 1 fence".to_owned(),
-                _ => format!("with {least} fences"),
+                1 => format!("with 1 {word}"),
+                _ => format!("with {least} {word}s"),
             };
             let sets = match finding.sets.len() {
                 _ if !finding.all || least == 0 => String::new(),
@@ -194,7 +201,10 @@ fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour: Col
         let number = if several {
             format!("set {} of {}", index + 1, finding.sets.len())
         } else {
-            "fences".to_owned()
+            match set.iter().all(|fence| fence.change().is_added()) {
+                true => "fences".to_owned(),
+                false => "changes".to_owned(),
+            }
         };
         let cost = if finding.costs[index] == set.len() as u64 {
             String::new()
@@ -204,8 +214,11 @@ fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour: Col
         write!(text, "\n{}\n", colour.paint("1", &format!("{number}{cost}"))).expect("writing to a string");
         for fence in set {
             writeln!(text, "  {}", describe(finding.source, fence)).expect("writing to a string");
+            if let Some(becomes) = &fence.becomes {
+                writeln!(text, "      becomes: {}", one_line(becomes)).expect("writing to a string");
+            }
             if runs == Runs::Ends {
-                let without = fence.weaker.map_or_else(|| "without it".to_owned(), instead);
+                let without = fence.without_it();
                 writeln!(text, "      needed: {without}, {}", explain_run(&fence.without))
                     .expect("writing to a string");
             }
@@ -218,9 +231,10 @@ fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour: Col
                 _ => format!(" {}", spot(finding.source, fence.place)),
             };
             let without = match fence.weaker {
-                Some(weaker) => format!("With only an {}{place}", word(weaker)),
+                Some(weaker) => format!("With only {}{place}", with_article(fence.place.change(weaker))),
                 None if set.len() == 1 => "Without it".to_owned(),
-                None => format!("Without the fence{place}"),
+                None if fence.change().is_added() => format!("Without the fence{place}"),
+                None => format!("Without the change{place}"),
             };
             write!(text, "\n{without}, {}\n\n{table}", explain_run(&fence.without))
                 .expect("writing to a string");
@@ -238,27 +252,56 @@ fn fence_sets(finding: &FencesFinding<'_>, runs: Runs, width: usize, colour: Col
     text
 }
 
+impl ReportedFence<'_> {
+    /// What is changed in the text.
+    pub fn change(&self) -> Change {
+        self.place.change(self.kind)
+    }
+
+    /// `without it`, or `with only an sfence`.
+    pub(crate) fn without_it(&self) -> String {
+        match self.weaker {
+            Some(weaker) => format!("with only {}", with_article(self.place.change(weaker))),
+            None => "without it".to_owned(),
+        }
+    }
+}
+
 /// `fence in P, after line 9: turn = 1 - i;`
 pub(crate) fn describe(source: &Source, fence: &ReportedFence<'_>) -> String {
     let statement = one_line(source.slice(fence.place.span));
-    format!("{} in {}, {}: {statement}", word(fence.kind), fence.place.process, spot(source, fence.place))
+    let what = change_in_words(fence.change());
+    format!("{what} in {}, {}: {statement}", fence.place.process, spot(source, fence.place))
 }
 
 /// `after line 9`
 fn spot(source: &Source, place: &FencePlace) -> String {
     let line = source.line_in_words(place.span).unwrap_or_else(|| "line ?".to_owned());
-    format!("{} {line}", side(place.side))
+    format!("{} {line}", side(place))
 }
 
-/// `with only an sfence`
-pub(crate) fn instead(weaker: FenceKind) -> String {
-    format!("with only an {}", word(weaker))
+fn change_in_words(change: Change) -> &'static str {
+    match change {
+        Change::Fence => "fence",
+        Change::StoreFence => "sfence",
+        Change::SeqCst => "seq_cst store",
+        Change::Release => "release store",
+        Change::Exchange => "exchange",
+        Change::StrongerFence => "full fence",
+    }
 }
 
-fn side(side: Side) -> &'static str {
-    match side {
-        Side::Before => "before",
-        Side::After => "after",
+fn with_article(change: Change) -> String {
+    let words = change_in_words(change);
+    let article = if words.starts_with(['e', 's']) && change != Change::SeqCst { "an" } else { "a" };
+    format!("{article} {words}")
+}
+
+fn side(place: &FencePlace) -> &'static str {
+    match (place.access, place.side) {
+        (Some(_), _) => "at",
+        (None, Side::Before) => "before",
+        (None, Side::After) => "after",
     }
 }
 
@@ -325,8 +368,10 @@ fn fence_json(finding: &FencesFinding<'_>, fence: &ReportedFence<'_>, language: 
         "line": position.map(|position| position.line),
         "column": position.map(|position| position.column),
         "label": fence.place.label,
-        "side": side(fence.place.side),
+        "side": side(fence.place),
         "fence": word(fence.kind),
+        "change": fence.change().name(),
+        "becomes": fence.becomes.as_deref().map(one_line),
         "text": one_line(finding.source.slice(fence.place.span)),
         "in_loop": fence.place.in_loop,
         "weaker": fence.weaker.map(word),

@@ -59,7 +59,10 @@ pub use check::{CheckOptions, EngineChoice, check, check_simply};
 pub use coverage::{CoverageWanted, Reach};
 pub use engines::engines;
 pub use error::{AskError, Bug};
-pub use fences::{FencesAnswer, FencesError, FencesOptions, Goal, Spot, WriteError, fences};
+pub use fences::{
+    Changes, Confirm, Costs, FencesAnswer, FencesError, FencesOptions, Goal, Spot, WriteError, fences,
+    fences_confirmed,
+};
 pub use language::InputLanguage;
 pub use outcomes::{Listed, Listing, OutcomeRun, Outcomes, TestQuestion};
 pub use progress::Deadlocks;

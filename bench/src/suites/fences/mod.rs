@@ -159,6 +159,7 @@ impl Run {
             placement: placement(goal),
             per,
             store_fences: false,
+            stronger: &|_| None,
             can_write: &|fence| {
                 let language = input.language.text();
                 language.is_some_and(|language| insert_fences(language, &input.source, &[fence]).is_ok())
@@ -169,10 +170,10 @@ impl Run {
         let start = Instant::now();
         let places = Places::new(&input.program, &wanted);
         let oracle = TimedOracle { goal, seconds: Cell::new(0.0) };
-        let findings = find(&places, Which::All, &|_| 1, &oracle, &limits())?;
+        let findings = find(&places, Which::All, &|_, _| 1, &oracle, &limits())?;
         let seconds = start.elapsed().as_secs_f64();
         let outside = seconds - oracle.seconds.get();
-        let one = find(&places, Which::Cheapest, &|_| 1, &oracle, &limits())?;
+        let one = find(&places, Which::Cheapest, &|_, _| 1, &oracle, &limits())?;
         let calls = |findings: &Findings| findings.stats.get("engine_calls").unwrap_or(0);
         let printed = if compare && goal == Goal::Safety && !matches!(findings.end, End::Unknown(_)) {
             algorithm2::run(&places, &oracle, MAX_QUERIES)

@@ -8,6 +8,7 @@ Examples:
   palisade fences peterson.pal --all                  all minimal sets
   palisade fences lock.rmm --write fenced.rmm         the program with the fences in it
   palisade fences lock.c --diff | patch -p1           a patch for C sources
+  palisade fences lock.c --cost fence=20,seq_cst=15   what fences and stronger accesses cost
   palisade fences bakery.pal --all --place anywhere   not only after writes
   palisade fences lock.pal --never 12 --never P@cs    but not there
   palisade fences lock.pal --loop-weight 10           a fence in a loop costs as much as ten
@@ -29,9 +30,15 @@ pub struct FencesArgs {
     /// What the fences are for
     #[arg(long, value_name = "GOAL", default_value = "safety")]
     pub goal: GoalArg,
-    /// Where fences may be placed
-    #[arg(long, value_name = "WHERE", default_value = "after-writes")]
-    pub place: PlacementArg,
+    /// Where fences may be placed [default: after-writes; in C anywhere, if that is not enough]
+    #[arg(long, value_name = "WHERE")]
+    pub place: Option<PlacementArg>,
+    /// What may be changed in a C program [default: any]
+    #[arg(long, value_name = "WHAT")]
+    pub changes: Option<ChangesArg>,
+    /// Cost of each kind of change: fence=20,seq_cst=15,... (also sfence, release, exchange)
+    #[arg(long, value_name = "KIND=COST,...", action = clap::ArgAction::Append)]
+    pub cost: Vec<Costs>,
     /// Place fences only next to these statements
     #[arg(long, value_name = "PLACE", action = clap::ArgAction::Append)]
     pub only: Vec<Spot>,
@@ -44,10 +51,10 @@ pub struct FencesArgs {
     /// What counts as one fence: a place in the source, or in one instance of a process
     #[arg(long, value_name = "WHAT", default_value = "source")]
     pub per: PerArg,
-    /// Cost of a fence next to these statements, instead of 1
+    /// Next to these statements, a change costs so many times as much
     #[arg(long, value_name = "PLACE=COST", value_parser = weight, action = clap::ArgAction::Append)]
     pub weight: Vec<(Spot, u64)>,
-    /// Cost of a fence in a loop, instead of 1
+    /// In a loop, a change costs so many times as much
     #[arg(long, value_name = "COST", value_parser = cost)]
     pub loop_weight: Option<u64>,
     /// Write the program with the fences of the (first) set to a file
@@ -97,6 +104,17 @@ pub enum PlacementArg {
     BeforeReads,
     /// Between any two statements
     Anywhere,
+}
+
+/// What may be changed in a C program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ChangesArg {
+    /// Fences are added, and accesses made stronger
+    Any,
+    /// Fences are added
+    Fences,
+    /// Accesses are made stronger
+    Accesses,
 }
 
 /// What counts as one fence.

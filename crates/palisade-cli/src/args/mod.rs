@@ -24,7 +24,7 @@ pub use cargo::CargoArgs;
 pub use cc::CcArgs;
 pub use certify::CertifyArgs;
 pub use check::CheckArgs;
-pub use fences::{FencesArgs, GoalArg, PerArg, PlacementArg};
+pub use fences::{ChangesArg, FencesArgs, GoalArg, PerArg, PlacementArg};
 pub use monitor::MonitorArgs;
 pub use outcomes::OutcomesArgs;
 pub use replay::ReplayArgs;
@@ -37,7 +37,7 @@ pub use translate::{TargetArg, TranslateArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
-use palisade::{Bound, InputLanguage, IntRange, Interlocked, Model, Reduction, Spot, Threads};
+use palisade::{Bound, Costs, InputLanguage, IntRange, Interlocked, Model, Reduction, Spot, Threads};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,13 +1,13 @@
 //! Random programs: the sets found are the same as those found by trying all sets, and a fence never breaks a
 //! program.
 
-use crate::common::{Brute, BruteAnswer, as_set, by_trying_all, places, search};
-use palisade_base::Source;
+use crate::common::{Brute, BruteAnswer, as_set, by_trying_all, places, places_and_accesses, search};
+use palisade_base::{Source, Span};
 use palisade_conformance::{Profile, Seeds, generate, seeds};
-use palisade_fences::{End, Goal, Per, Placement, Which};
+use palisade_fences::{Accessed, End, FenceKind, FencePlace, Goal, Per, Placement, Places, Which};
 use palisade_memory::Model;
 use palisade_program::print::print;
-use palisade_program::written::Program;
+use palisade_program::written::{Block, Expr, ExprKind, Program, Rmw, StmtKind};
 use palisade_syntax::{Language, parse};
 use std::collections::BTreeSet;
 
@@ -40,12 +40,24 @@ fn compare(
     per: Per,
     max_fencings: usize,
 ) -> Counts {
+    let places = |program: &Program, placement| places(program, placement, per, model);
+    compare_at(goal, profile, seeds, model, &places, max_fencings)
+}
+
+fn compare_at(
+    goal: Goal,
+    profile: Profile,
+    seeds: Seeds,
+    model: Model,
+    places: &dyn Fn(&Program, Placement) -> Places,
+    max_fencings: usize,
+) -> Counts {
     let mut counts = Counts { few: !seeds.suffice(), ..Counts::default() };
     for seed in seeds {
         let program = random(profile, seed);
         let oracle = Brute::new(goal, model, 1_500);
         let placement = PLACEMENTS[seed as usize % 3];
-        let places = places(&program, placement, per, model);
+        let places = places(&program, placement);
         let all: f64 = places.places().iter().map(|place| place.kinds().len() as f64 + 1.0).product();
         if all > max_fencings as f64 {
             continue;
@@ -78,7 +90,7 @@ fn compare(
         counts.several_sets += u64::from(expected.len() > 1);
         counts.hopeless += u64::from(expected.is_empty());
     }
-    println!("{goal:?} {profile:?} {model:?} {per:?}: {counts:?}");
+    println!("{goal:?} {profile:?} {model:?}: {counts:?}");
     counts
 }
 
@@ -123,6 +135,77 @@ fn differential_sets_for_robustness() {
             counts.few || counts.compared > 20 && counts.need_some > 10 && counts.need_none > 3,
             "{model:?}: {counts:?}"
         );
+    }
+}
+
+/// Fences and stronger accesses together.
+#[test]
+fn differential_sets_with_stronger_accesses() {
+    for (model, goal, count) in
+        [(Model::Tso, Goal::Safety, 60), (Model::Pso, Goal::Safety, 60), (Model::Pso, Goal::Robustness, 24)]
+    {
+        let places = |program: &Program, placement| places_and_accesses(program, placement, model);
+        let counts = compare_at(goal, Profile::Simple, seeds(count), model, &places, 81);
+        assert!(
+            counts.few || counts.compared > 10 && counts.need_some > 2 && counts.several_sets > 0,
+            "{model:?} {goal:?}: {counts:?}"
+        );
+    }
+}
+
+/// A store that becomes an exchange has the effect of the fences that stand for it.
+#[test]
+fn an_exchange_is_a_store_between_fences() {
+    let mut differ_from_before = 0;
+    let seeds = seeds(20);
+    for seed in &seeds {
+        let program = random(Profile::Simple, seed);
+        for model in [Model::Tso, Model::Pso] {
+            let places = places_and_accesses(&program, Placement::AfterWrites, model);
+            let is_store =
+                |place: &FencePlace| place.stronger().is_some_and(|at| at.accessed == Accessed::Store);
+            for (id, place) in places.places().iter_enumerated().filter(|(_, place)| is_store(place)) {
+                let mut fencing = places.no_fences();
+                fencing[id] = Some(FenceKind::Full);
+                let mut exchanged = program.clone();
+                let mut stores = 0;
+                let templates = exchanged.templates.iter_mut().map(|template| &mut template.body);
+                let procedures = exchanged.procedures.iter_mut().map(|procedure| &mut procedure.body);
+                templates.chain(procedures).for_each(|body| exchange(body, place.span, &mut stores));
+                assert_eq!(stores, 1, "a statement is one store");
+                for goal in [Goal::Safety, Goal::Robustness] {
+                    let oracle = Brute::new(goal, model, 1_500);
+                    let [before, fenced, exchanged] = [&program, &places.fenced(&fencing), &exchanged]
+                        .map(|program| std::mem::discriminant(&oracle.answer(program)));
+                    let unknown = std::mem::discriminant(&BruteAnswer::TooManyStates);
+                    if [before, fenced, exchanged].contains(&unknown) {
+                        continue;
+                    }
+                    assert_eq!(
+                        fenced,
+                        exchanged,
+                        "{goal:?} {model:?} seed {seed}, {place:?}\n{}",
+                        print(&program)
+                    );
+                    differ_from_before += u64::from(before != fenced);
+                }
+            }
+        }
+    }
+    assert!(differ_from_before > 3 || !seeds.suffice(), "{differ_from_before}");
+}
+
+/// Turns the store of a statement into an exchange.
+fn exchange(block: &mut Block, span: Span, stores: &mut usize) {
+    for statement in block {
+        if let StmtKind::Assign { place, value } = &statement.kind
+            && statement.span() == span
+        {
+            let kind = ExprKind::Locked(Rmw::Exchange, place.clone(), vec![value.clone()]);
+            statement.kind = StmtKind::Eval(Expr::new(kind, Span::NONE));
+            *stores += 1;
+        }
+        statement.kind.blocks_mut().into_iter().for_each(|block| exchange(block, span, stores));
     }
 }
 

@@ -4,7 +4,8 @@
 use super::listing::{Marks, listing};
 use super::text::escape;
 use super::{Subject, run};
-use crate::fences::{describe, explain_run, instead, word};
+use crate::fences::{describe, explain_run, word};
+use crate::one_line;
 use crate::{FencesEnd, FencesFinding, ReportedFence};
 use palisade_base::Source;
 use palisade_fences::Side;
@@ -15,10 +16,13 @@ pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str
     let mut html = String::new();
     let several = finding.sets.len() > 1;
     for (index, set) in finding.sets.iter().enumerate().filter(|(_, set)| !set.is_empty()) {
+        let added = set.iter().all(|fence| fence.change().is_added());
         let heading = match (several, set.len()) {
             (true, _) => format!("Set {} of {}", index + 1, finding.sets.len()),
-            (false, 1) => "The fence".to_owned(),
-            (false, _) => "The fences".to_owned(),
+            (false, 1) if added => "The fence".to_owned(),
+            (false, _) if added => "The fences".to_owned(),
+            (false, 1) => "The change".to_owned(),
+            (false, _) => "The changes".to_owned(),
         };
         let cost = match finding.costs[index] == set.len() as u64 {
             true => String::new(),
@@ -28,13 +32,16 @@ pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str
         html.push_str(&listing(subject.source, subject.language, &with_fences(subject.source, set)));
         html.push_str("<ol class=\"fences\">\n");
         for (number, fence) in set.iter().enumerate() {
-            let without = fence.weaker.map_or_else(|| "without it".to_owned(), instead);
+            let without = fence.without_it();
+            let becomes = fence.becomes.as_ref().map_or_else(String::new, |becomes| {
+                format!("<p class=\"fence\">becomes <code>{}</code></p>", escape(&one_line(becomes)))
+            });
             let why = explain_run(&fence.without);
             // The first reason is open, because that is what people want to see.
             let open = if index == 0 && number == 0 { " open" } else { "" };
             write!(
                 html,
-                "<li><p class=\"fence\"><code>{}</code></p>\n<details class=\"reason\"{open}><summary>Needed: {without}, {}</summary>\n{}</details></li>\n",
+                "<li><p class=\"fence\"><code>{}</code></p>{becomes}\n<details class=\"reason\"{open}><summary>Needed: {without}, {}</summary>\n{}</details></li>\n",
                 escape(&describe(subject.source, fence)),
                 escape(&why),
                 run::run(subject, &fence.without, &why, &format!("{name}s{index}f{number}"))
@@ -63,7 +70,8 @@ pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str
 /// span says.
 fn with_fences(source: &Source, set: &[ReportedFence<'_>]) -> Marks {
     let mut marks = Marks::default();
-    for fence in set.iter().filter(|fence| !fence.place.span.is_none()) {
+    let added = set.iter().filter(|fence| fence.change().is_added());
+    for fence in added.filter(|fence| !fence.place.span.is_none()) {
         let range = fence.place.span.range();
         let (at, text) = match fence.place.side {
             Side::Before => (range.start, format!("{}; ", word(fence.kind))),

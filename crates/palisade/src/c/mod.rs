@@ -13,6 +13,7 @@ mod guess;
 mod limits;
 mod patch;
 mod places;
+mod stronger;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -24,8 +25,9 @@ pub use finish::state_finish;
 pub use limits::{MAX_HEAP, MAX_SLOTS};
 pub use palisade_c::{Aim, Roots, Slots};
 pub use patch::FilePatch;
-pub(crate) use patch::insert;
+pub(crate) use patch::{change, insert};
 pub use places::FileNames;
+pub(crate) use stronger::{becomes, stronger};
 
 use crate::language::InputLanguage;
 use crate::{Input, Refused};

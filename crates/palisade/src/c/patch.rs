@@ -1,4 +1,4 @@
-//! Fences in the text of a C program.
+//! Fences and stronger accesses in the text of a C program.
 //!
 //! *Problem.* All that is known about a statement is a position in it. The text of C, with its macros, is not
 //! what the compiler sees.
@@ -13,8 +13,10 @@
 //! *Guarantee.* None: a macro can hide more than one statement. Whoever writes the text compiles and checks it
 //! again first.
 
+use super::stronger::{Replacement, replacement};
 use super::tokens::Tokens;
 use palisade_base::{Diagnostic, Source};
+use palisade_fences::AccessAt;
 use palisade_syntax::edit::{FenceAt, FenceKind, Side};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -33,8 +35,30 @@ pub struct FilePatch {
 /// Inserts fences into the files of a program. The main file is returned in any case, other files if they change.
 /// Every fence that has no room is reported.
 pub(crate) fn insert(source: &Source, fences: &[FenceAt]) -> Result<Vec<FilePatch>, Vec<Diagnostic>> {
+    change(source, fences, &[])
+}
+
+/// Inserts fences, and makes accesses stronger.
+pub(crate) fn change(
+    source: &Source,
+    fences: &[FenceAt],
+    accesses: &[(AccessAt, FenceKind)],
+) -> Result<Vec<FilePatch>, Vec<Diagnostic>> {
     let mut by_file: BTreeMap<&str, Vec<FenceAt>> = BTreeMap::from([(source.name(), Vec::new())]);
+    let mut replaced: BTreeMap<&str, Vec<Replacement>> = BTreeMap::new();
     let mut errors = Vec::new();
+    for &(access, kind) in accesses {
+        match replacement(source, access, kind) {
+            Some((name, replacement)) => {
+                by_file.entry(name).or_default();
+                replaced.entry(name).or_default().push(replacement);
+            }
+            None => {
+                let why = "the text does not show how this access is made stronger";
+                errors.push(no_room(why).at(access.span, "a stronger access is needed here"));
+            }
+        }
+    }
     for fence in fences {
         match fence.span.is_none() {
             true => errors.push(no_room("this step of the program is in no line of its files")),
@@ -58,9 +82,14 @@ pub(crate) fn insert(source: &Source, fences: &[FenceAt]) -> Result<Vec<FilePatc
                 Err(why) => errors.push(no_room(why).at(fence.span, "a fence is needed here")),
             }
         }
+        let insertions =
+            insertions.into_iter().map(|(offset, text)| Replacement { range: offset..offset, text });
+        let mut edits: Vec<Replacement> =
+            insertions.chain(replaced.remove(name).unwrap_or_default()).collect();
+        edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
         let mut after = before.to_owned();
-        for (offset, text) in insertions.iter().rev() {
-            after.insert_str(*offset, text);
+        for edit in edits.iter().rev() {
+            after.replace_range(edit.range.clone(), &edit.text);
         }
         patches.push(FilePatch { name: name.to_owned(), before: before.to_owned(), after });
     }
@@ -73,8 +102,18 @@ fn no_room(why: &str) -> Diagnostic {
     )
 }
 
+/// The statement around a part of a text: from its first byte, after its labels, to its semicolon. In the head of a loop
+/// or an `if`, and in a `return`, the part itself. `None` in the definition of a macro, and outside of functions.
+pub(super) fn statement_range(tokens: &Tokens<'_>, range: Range<usize>) -> Option<Range<usize>> {
+    match Statement::around(tokens, range.clone()) {
+        Ok(statement) => Some(statement.start..statement.end),
+        Err(IN_A_HEAD) => Some(range),
+        Err(_) => None,
+    }
+}
+
 /// The text of a file of a source, and where it begins.
-fn text_of<'a>(source: &'a Source, name: &str) -> Option<(usize, &'a str)> {
+pub(super) fn text_of<'a>(source: &'a Source, name: &str) -> Option<(usize, &'a str)> {
     let mut starts =
         source.files().filter_map(|(name, _)| Some((name, source.line_of(name, 1)?.start as usize)));
     let start = starts.find(|(other, _)| *other == name)?.1;
@@ -222,6 +261,7 @@ fn first_token(tokens: &Tokens<'_>, token: usize) -> Result<(usize, Option<usize
             ";" | "}" => return Ok((at, None)),
             "{" if opens_block(tokens, before) => return Ok((at, None)),
             "else" | "do" => return Ok((at, Some(before))),
+            ")" if ends_macro(tokens, before) => return Ok((at, None)),
             ")" | "]" => {
                 let opening = tokens.opening(before).ok_or("its brackets do not match")?;
                 if is_head(tokens, opening) {
@@ -236,6 +276,20 @@ fn first_token(tokens: &Tokens<'_>, token: usize) -> Result<(usize, Option<usize
         at = before;
     }
     Ok((at, None))
+}
+
+/// Whether a token ends a statement that is the use of a macro, without a semicolon: `M(x)` at the end of a block, or
+/// with a word in the next line.
+fn ends_macro(tokens: &Tokens<'_>, closing: usize) -> bool {
+    const OTHERS: [&str; 4] = ["return", "sizeof", "__attribute__", "typeof"];
+    let is_word = |token: usize| tokens.get(token).starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let Some(opening) = tokens.opening(closing).filter(|_| tokens.get(closing) == ")") else { return false };
+    let Some(name) = opening.checked_sub(1).filter(|&name| is_word(name)) else { return false };
+    let starts = name == 0 || matches!(tokens.get(name - 1), ";" | "{" | "}" | ")" | ":" | "else" | "do");
+    let Some(next) = tokens.tokens.get(closing + 1) else { return false };
+    let between = &tokens.text[tokens.tokens[closing].range.end..next.range.start];
+    let is_use = starts && !HEADS.contains(&tokens.get(name)) && !OTHERS.contains(&tokens.get(name));
+    is_use && (tokens.get(closing + 1) == "}" || is_word(closing + 1) && between.contains('\n'))
 }
 
 /// Whether a colon ends a label, and is not part of `a ? b : c`.
@@ -262,6 +316,9 @@ fn last_token(tokens: &Tokens<'_>, first: usize) -> Option<usize> {
             ")" | "]" | "}" => depth -= 1,
             ";" if depth == 0 => return Some(index),
             _ => {}
+        }
+        if depth == 0 && ends_macro(tokens, index) {
+            return Some(index);
         }
         if depth < 0 {
             return None;
@@ -314,6 +371,9 @@ mod tests {
         after("f() { @do x = 1; while (i--);$ }", Ok("f() { do { x = 1; F } while (i--); }"));
         after("f() { if (a) y = 1; @else x = 1;$ }", Ok("f() { if (a) y = 1; else { x = 1; F } }"));
         after("f() {\r\n  @x = 1;\r\n}\r\n", Ok("f() {\r\n  x = 1;\r\n  F\r\n}\r\n"));
+        after("f() {\n  M(@x)\n  y = 1;\n}", Ok("f() {\n  M(x)\n  F\n  y = 1;\n}"));
+        after("f() { M(@x) }", Ok("f() { M(x) F }"));
+        after("f() {\n  y =\n  g(@1)\n  + h;\n}", Ok("f() {\n  y =\n  g(1)\n  + h;\n  F\n}"));
         after("f() { struct s x = { @1, 2 }; }", Ok("f() { struct s x = { 1, 2 }; F }"));
     }
 
@@ -322,6 +382,7 @@ mod tests {
         let before = |text, expected| check(text, Side::Before, expected);
         before("f() {\n  x = 1;\n  r = @y;\n}", Ok("f() {\n  x = 1;\n  F\n  r = y;\n}"));
         before("f() { x = 1; r = @y; }", Ok("f() { x = 1; F r = y; }"));
+        before("f() {\n  M(x)\n  r = @y;\n}", Ok("f() {\n  M(x)\n  F\n  r = y;\n}"));
         before("f() { a: r = @y; }", Ok("f() { a: F r = y; }"));
         before("f() { if (a) return @y; }", Ok("f() { if (a) { F return y; } }"));
     }
@@ -338,7 +399,7 @@ mod tests {
         after("f() { return @g(&x); }", "inside a jump");
         after("#define S x = @1\nf() { S; }", "inside the definition of a macro");
         after("int x = @1;", "not in a function");
-        after("f() { M(@x) }", "does not end with a semicolon");
+        after("f() { M(@x) + 1 }", "does not end with a semicolon");
     }
 
     #[test]

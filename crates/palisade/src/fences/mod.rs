@@ -1,30 +1,43 @@
 //! Finding fences, and writing them into the text of the program.
+//!
+//! In C, an access can be made stronger instead. Whatever is found there is compiled and checked again, before it is
+//! reported; if that fails, the next possibility is tried.
 
+mod confirming;
+mod costs;
 mod oracle;
 mod room;
 mod spot;
 mod write;
 
+pub use confirming::Confirm;
+pub use costs::Costs;
 pub use palisade_fences::Goal;
 pub use spot::Spot;
 pub use write::WriteError;
 
+use crate::language::InputLanguage;
 use crate::{Answer, AskError, CheckOptions, Deadlocks, Input, check};
+use confirming::{ConfirmFencing, Confirming};
 use oracle::Engines;
 use palisade_base::Source;
 use palisade_engine::{Exhausted, Limits, Reason, Verdict, Witness, peak_memory_bytes};
 use palisade_fences::{
-    End, FencePlace, FenceSet, Fencing, Findings, Per, PlaceId, Placement, Places, Shown, Wanted, Which, find,
+    AccessAt, End, FenceKind, FencePlace, FenceSet, Fencing, Findings, Per, PlaceId, Placement, Places,
+    Shown, Stronger, Wanted, Which, find,
 };
-use palisade_memory::{Machine, Model, Violation};
+use palisade_memory::{Interlocked, Machine, Model, Violation};
 use palisade_program::running::System;
 use palisade_program::written::{Block, StmtKind};
 use palisade_report::{FencesEnd, FencesFinding, ReportedFence, Standing};
 use palisade_syntax::edit::FenceAt;
 use palisade_trace::{Addresses, Evidence, Replay, Run, replay_lasso, take};
 use room::Room;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
+use write::changed_text;
 
 /// What to ask about a program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -41,12 +54,30 @@ pub struct FencesOptions {
     pub only: Vec<Spot>,
     /// Fences may not be placed here.
     pub never: Vec<Spot>,
-    /// What a fence costs here, instead of 1. The last entry that matches counts.
+    /// How many times as much a change costs here. The last entry that matches counts.
     pub weights: Vec<(Spot, u64)>,
-    /// Cost of a fence in a loop, instead of 1, unless a weight matches.
+    /// How many times as much a change costs in a loop, unless a weight matches.
     pub loop_weight: Option<u64>,
+    /// What may be changed in the text of C.
+    pub changes: Changes,
+    /// What each kind of change costs.
+    pub costs: Costs,
+    /// Whether fences may be placed anywhere in C if those after writes do not help.
+    pub widen: bool,
     /// Memory model, number of threads, engine.
     pub check: CheckOptions,
+}
+
+/// What may be changed in the text of C. Other languages have fences only.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Changes {
+    /// Fences are added.
+    #[default]
+    Fences,
+    /// Accesses are made stronger.
+    Accesses,
+    /// Both.
+    Any,
 }
 
 /// The fences that were found.
@@ -58,6 +89,8 @@ pub struct FencesAnswer {
     pub places: Places,
     /// Sets of fences, and how the search ended.
     pub findings: Findings,
+    /// Whether the text with the first set was compiled and checked again, if that was asked for.
+    pub confirmed: Option<Result<(), WriteError>>,
     /// The answer under SC, if no fences help and the goal is safety.
     pub under_sc: Option<Answer>,
     /// Time taken.
@@ -97,19 +130,77 @@ pub enum FencesError {
 
 /// Finds fences that make a program safe or robust.
 pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result<FencesAnswer, FencesError> {
+    fences_confirmed(input, options, None, limits)
+}
+
+/// Finds changes that make a program safe or robust, and has the text with them confirmed. If it is not, the next
+/// cheapest changes are tried.
+pub fn fences_confirmed(
+    input: &Input,
+    options: &FencesOptions,
+    confirm: Option<Confirm<'_>>,
+    limits: &Limits,
+) -> Result<FencesAnswer, FencesError> {
+    let answer = fences_at(input, options, confirm, limits)?;
+    let wider = FencesOptions { placement: Placement::Anywhere, ..options.clone() };
+    let may_widen = options.widen && input.c.is_some() && options.placement == Placement::AfterWrites;
+    let is_right_under_sc = match &answer.under_sc {
+        Some(answer) => answer.outcome.verdict == Verdict::Holds,
+        None => true,
+    };
+    let is_hopeless = matches!(answer.findings.end, End::Hopeless(_)) || !answer.findings.accepted;
+    if !may_widen || !is_right_under_sc || !is_hopeless {
+        return Ok(answer);
+    }
+    match fences_at(input, &wider, confirm, limits)? {
+        found if matches!(found.findings.end, End::Complete) && found.findings.accepted => Ok(found),
+        _ => Ok(answer),
+    }
+}
+
+fn fences_at(
+    input: &Input,
+    options: &FencesOptions,
+    confirm: Option<Confirm<'_>>,
+    limits: &Limits,
+) -> Result<FencesAnswer, FencesError> {
     let start = Instant::now();
     // Fences do not prevent data races.
     let input = &Input { program: input.program.without_plain(), ..input.clone() };
     let places = limits.within(|| places(input, options)).map_err(FencesError::Exhausted)??;
-    let oracle =
+    let engines =
         Engines { goal: options.goal, options: &options.check, undecided: undecided(input, options) };
-    let weight = |place: PlaceId| {
+    let confirm_fencing = |places: &Places, fencing: &Fencing, limits: &Limits| {
+        let patches = changed_text(input, places, fencing)?;
+        confirm.map_or(Ok(()), |confirm| confirm(&patches, limits))
+    };
+    let confirm: Option<ConfirmFencing<'_>> = match confirm {
+        Some(_) => Some(&confirm_fencing),
+        None => None,
+    };
+    let oracle = Confirming::new(engines, confirm);
+    let weight = |place: PlaceId, kind: FenceKind| {
         let place = &places.places()[place];
         let given = options.weights.iter().rev().find(|(spot, _)| spot.contains(place, &input.source));
         let in_loop = options.loop_weight.filter(|_| place.in_loop);
-        given.map(|(_, weight)| *weight).or(in_loop).unwrap_or(1)
+        let times = given.map(|(_, weight)| *weight).or(in_loop).unwrap_or(1);
+        times.saturating_mul(options.costs.of(place.change(kind), options.check.model, input.c.is_some()))
     };
-    let findings = find(&places, options.which, &weight, &oracle, limits)?;
+    search_at(input, options, places.clone(), &weight, &oracle, start, limits)
+}
+
+/// Searches fences at some places.
+fn search_at(
+    input: &Input,
+    options: &FencesOptions,
+    places: Places,
+    weight: &dyn Fn(PlaceId, FenceKind) -> u64,
+    oracle: &Confirming<'_>,
+    start: Instant,
+    limits: &Limits,
+) -> Result<FencesAnswer, FencesError> {
+    let findings = find(&places, options.which, weight, oracle, limits)?;
+    let confirmed = oracle.confirmed(findings.accepted);
     let taken = |fencing: &Fencing, witness: &Witness, shown: Shown| {
         let system = shown.lower(&places.marked(fencing), witness.instantiation);
         let machine =
@@ -149,6 +240,7 @@ pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result
     Ok(FencesAnswer {
         options: options.clone(),
         findings,
+        confirmed,
         under_sc,
         seconds: start.elapsed().as_secs_f64(),
         peak_memory_bytes: peak_memory_bytes(),
@@ -227,7 +319,19 @@ fn undecided(input: &Input, options: &FencesOptions) -> Option<Reason> {
 fn places(input: &Input, options: &FencesOptions) -> Result<Places, FencesError> {
     let store_fences = options.check.model == Model::Pso;
     let room = Room::new(input, options.placement, store_fences);
-    let can_write = |fence: FenceAt| room.is_for(fence);
+    let with_fences = options.changes != Changes::Accesses;
+    let can_write = |fence: FenceAt| with_fences && room.is_for(fence);
+    let with_accesses = input.language == InputLanguage::C
+        && options.changes != Changes::Fences
+        && options.check.interlocked == Interlocked::WholeBuffer;
+    let known: RefCell<BTreeMap<AccessAt, Option<Stronger>>> = RefCell::default();
+    let stronger = |access: AccessAt| {
+        if !with_accesses {
+            return None;
+        }
+        let mut known = known.borrow_mut();
+        *known.entry(access).or_insert_with(|| crate::c::stronger(&input.source, access))
+    };
     let spots =
         || options.only.iter().chain(&options.never).chain(options.weights.iter().map(|(spot, _)| spot));
     let mut unused: Vec<&Spot> = spots().collect();
@@ -236,6 +340,7 @@ fn places(input: &Input, options: &FencesOptions) -> Result<Places, FencesError>
         per: options.per,
         store_fences,
         can_write: &can_write,
+        stronger: &stronger,
         allows,
     };
     let all = Places::new(&input.program, &wanted(&|_| true));
@@ -284,6 +389,9 @@ impl FencesAnswer {
                 .map(|(fence, run)| ReportedFence {
                     place: &self.places.places()[fence.place],
                     kind: fence.kind,
+                    becomes: self.places.places()[fence.place]
+                        .stronger()
+                        .and_then(|access| crate::c::becomes(&input.source, access, fence.kind)),
                     without: evidence(run),
                     weaker: fence.without[fence.place],
                 })

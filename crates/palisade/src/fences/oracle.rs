@@ -133,13 +133,14 @@ mod tests {
             per: Per::default(),
             store_fences: false,
             can_write: &|_| true,
+            stronger: &|_| None,
             allows: &|_| true,
         };
         let places = Places::new(&program, &wanted);
         let options = CheckOptions::default();
         let check = |how: Broken, part: &str| {
             let oracle = AsksBroken(Engines { goal: Goal::Safety, options: &options, undecided: None }, how);
-            let found = find(&places, Which::All, &|_| 1, &oracle, &Limits::unlimited(1));
+            let found = find(&places, Which::All, &|_, _| 1, &oracle, &Limits::unlimited(1));
             let error = found.expect_err("a bug is not a verdict").to_string();
             assert!(error.contains(part) && error.contains("This is a bug in Palisade"), "{error}");
         };

@@ -28,6 +28,7 @@ impl Room {
             per: palisade_fences::Per::Source,
             store_fences,
             can_write: &ask,
+            stronger: &|_| None,
             allows: &|_| true,
         };
         Places::new(&input.program, &wanted);

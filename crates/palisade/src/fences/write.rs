@@ -4,7 +4,7 @@
 //! other. It is correct. C has to be compiled in between, so there the caller reads the text again and asks
 //! [`FencesAnswer::confirm`].
 
-use super::FencesAnswer;
+use super::{FencesAnswer, FencesOptions};
 use crate::c::{self, FilePatch};
 use crate::fences::oracle::Engines;
 use crate::language::InputLanguage;
@@ -12,10 +12,10 @@ use crate::{AskError, Input, Refused, read};
 use palisade_base::{Diagnostic, Source};
 use palisade_engine::Verdict;
 use palisade_engine::{Limits, Reason};
-use palisade_fences::{BodyId, FencePlace, Oracle, PlaceId};
+use palisade_fences::{BodyId, FencePlace, Fencing, Oracle, PlaceId, Places};
 use palisade_syntax::Language;
 use palisade_syntax::edit::{FenceAt, insert_conditional_fences};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why the fences were not written into the text.
 #[derive(Clone, Debug)]
@@ -39,6 +39,45 @@ pub enum WriteError {
     Ask(AskError),
 }
 
+impl FencesOptions {
+    /// Checks a program that was read from a text with changes.
+    pub fn confirm(&self, again: &Input, limits: &Limits) -> Result<(), WriteError> {
+        let oracle = Engines { goal: self.goal, options: &self.check, undecided: None };
+        // Fences do not prevent data races.
+        let judged = oracle.judge(&again.program.without_plain(), limits).map_err(WriteError::Ask)?;
+        match judged.verdict {
+            Verdict::Holds => Ok(()),
+            Verdict::Violated(_) => Err(WriteError::NotRight),
+            Verdict::Unknown(reason) => Err(WriteError::Unknown(reason)),
+        }
+    }
+}
+
+/// The main file of a C program, and other files that change, with these fences and stronger accesses. This is not
+/// checked.
+pub(super) fn changed_text(
+    input: &Input,
+    places: &Places,
+    fencing: &Fencing,
+) -> Result<Vec<FilePatch>, WriteError> {
+    if input.language != InputLanguage::C {
+        return Err(WriteError::Compiled);
+    }
+    let (mut fences, mut accesses) = (BTreeSet::new(), Vec::new());
+    for (place, kind) in places.places().iter().zip(fencing) {
+        let Some(kind) = *kind else { continue };
+        if place.args.is_some() {
+            return Err(WriteError::SomeInstances(place.process.clone()));
+        }
+        match place.stronger() {
+            Some(access) => accesses.push((access, kind)),
+            None => _ = fences.insert(place.fence(kind)),
+        }
+    }
+    let fences: Vec<FenceAt> = fences.into_iter().collect();
+    c::change(&input.source, &fences, &accesses).map_err(WriteError::NoRoom)
+}
+
 impl FencesAnswer {
     /// The text of the program with the fences of one set.
     pub fn written(&self, input: &Input, set: usize, limits: &Limits) -> Result<String, WriteError> {
@@ -55,11 +94,11 @@ impl FencesAnswer {
     /// The main file, and other files of the program that change, with the fences of one set in them. This is not
     /// checked.
     pub fn patches(&self, input: &Input, set: usize) -> Result<Vec<FilePatch>, WriteError> {
-        let fences = self.wanted(input, set)?;
         if input.language == InputLanguage::C {
-            let fences: Vec<FenceAt> = fences.iter().map(|(fence, _)| *fence).collect();
-            return c::insert(&input.source, &fences).map_err(WriteError::NoRoom);
+            let set = self.findings.sets.get(set).ok_or(WriteError::NoSet)?;
+            return changed_text(input, &self.places, &set.fencing);
         }
+        let fences = self.wanted(input, set)?;
         let language = input.language.text().ok_or(WriteError::Compiled)?;
         let after =
             insert_conditional_fences(language, &input.source, &fences).map_err(WriteError::NoRoom)?;
@@ -69,14 +108,7 @@ impl FencesAnswer {
 
     /// Checks a program that was read from a text with fences.
     pub fn confirm(&self, again: &Input, limits: &Limits) -> Result<(), WriteError> {
-        let oracle = Engines { goal: self.options.goal, options: &self.options.check, undecided: None };
-        // Fences do not prevent data races.
-        let judged = oracle.judge(&again.program.without_plain(), limits).map_err(WriteError::Ask)?;
-        match judged.verdict {
-            Verdict::Holds => Ok(()),
-            Verdict::Violated(_) => Err(WriteError::NotRight),
-            Verdict::Unknown(reason) => Err(WriteError::Unknown(reason)),
-        }
+        self.options.confirm(again, limits)
     }
 
     /// The fences of one set, with the conditions under which they apply.

@@ -371,6 +371,7 @@ fn every_place_is_written_where_it_is_judged() {
             per: Per::Source,
             store_fences: false,
             can_write: &|fence| write(fence).is_ok(),
+            stronger: &|_| None,
             allows: &|_| true,
         };
         let places = Places::new(&input.program, &wanted);
@@ -414,6 +415,7 @@ fn random_sets_are_written_where_they_are_judged() {
                 per: Per::Source,
                 store_fences: true,
                 can_write: &|fence| insert_fences(language(&input), &input.source, &[fence]).is_ok(),
+                stronger: &|_| None,
                 allows: &|_| true,
             };
             let places = Places::new(&input.program, &wanted);

@@ -56,7 +56,7 @@ fn repaired(expected: &CExpectation, model: &str) {
         record
     };
     let mut args = vec!["fences", "p.c", "--model", model, "--format", "json", "--timeout", "60"];
-    args.extend(["--write", "written.c", "--"]);
+    args.extend(["--changes", "fences", "--write", "written.c", "--"]);
     args.extend(&expected.flags);
     let answer: Value = serde_json::from_str(&scratch.run(&args).stdout).expect("an answer is JSON");
     assert_eq!(answer["verdict"], "safe", "{name}: {answer}");
@@ -146,7 +146,7 @@ fn waits_for_condition_variables() {
     let wait = |statement: &str| SLEEPER.replace("WAIT", statement);
     let until = "while (!atomic_load_explicit(&woken, memory_order_relaxed))";
     let right = wait(&format!("{until} pthread_cond_wait(&condition, &mutex);"));
-    check("lost", &right, &[], 0, "safe  p.c: with 2 fences");
+    check("lost", &right, &[], 0, "safe  p.c: with 2 changes");
     // A wait with a timeout ends in any case.
     let timed = format!(
         "struct timespec when = {{0, 0}};\n{until} if (pthread_cond_timedwait(&condition, &mutex, &when)) break;"
@@ -156,7 +156,7 @@ fn waits_for_condition_variables() {
     let again = format!(
         "struct timespec when = {{0, 0}};\n{until} pthread_cond_timedwait(&condition, &mutex, &when);"
     );
-    check("timed_again", &wait(&again), &[], 0, "safe  p.c: with 2 fences");
+    check("timed_again", &wait(&again), &[], 0, "safe  p.c: with 2 changes");
     // A wait can end without a signal. No fence helps if the program relies on the signal.
     let once = "pthread_cond_wait(&condition, &mutex); assert(atomic_load(&woken));";
     check("once", &wait(once), &[], 1, "unsafe  p.c");
@@ -195,7 +195,7 @@ int main(void)
 fn a_patch_for_a_header() {
     let main = MAIN.replace("x_then_y", "r2 = both(&y, &x)");
     let scratch = Scratch::new("c_fences_header").file("src/main.c", &main).file("src/both.h", HEADER);
-    let ran = scratch.run(&["fences", "src/main.c", "-q", "--diff"]).exits(0);
+    let ran = scratch.run(&["fences", "src/main.c", "-q", "--changes", "fences", "--diff"]).exits(0);
     let expected = "\
 safe  src/main.c: with 1 fence
 --- a/src/both.h
@@ -230,7 +230,9 @@ fn a_program_from_standard_input() {
     let printed = String::from_utf8(output.stdout).expect("it prints text");
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
     assert!(
-        printed.contains("+static void *second(void *nothing) { y = 1; __atomic_thread_fence"),
+        printed.contains(
+            "+static void *second(void *nothing) { __atomic_exchange_n(&y, 1, __ATOMIC_SEQ_CST); r2"
+        ),
         "{printed}"
     );
     scratch.run(&["check", "-q", "--no-races", "fenced.c"]).exits(0);
@@ -248,4 +250,173 @@ fn no_room_inside_a_macro() {
     let ran = scratch.run(&["fences", "main.c", "-q", "--diff"]).exits(1);
     assert!(ran.stdout.starts_with("unsafe  main.c: no fence at the "), "{}", ran.stdout);
     assert!(!ran.stdout.contains("+++"), "{}", ran.stdout);
+}
+
+/// What `fences` changes in two threads that store and then load, each in the same way.
+#[track_caller]
+fn changed(name: &str, header: &str, body: &str, args: &[&str], expected: &[&str]) {
+    let thread = |mine, other, result| {
+        body.replace("MINE", mine).replace("OTHER", other).replace("RESULT", result) + ";\n "
+    };
+    let main = MAIN.replace("r1 = both(&x, &y);", &thread("x", "y", "r1"));
+    let main = main.replace("x_then_y;", &thread("y", "x", "r2"));
+    let scratch = Scratch::new(&format!("c_changes_{name}")).file("main.c", &main).file("both.h", header);
+    let mut all = vec!["fences", "main.c", "-q", "--no-races", "--diff"];
+    all.extend(args);
+    let ran = scratch.run(&all).exits(0);
+    let added: Vec<&str> =
+        ran.stdout.lines().filter(|line| line.starts_with('+') && !line.starts_with("+++")).collect();
+    assert_eq!(added.len(), expected.len(), "{name}: {}", ran.stdout);
+    for (line, part) in added.iter().zip(expected) {
+        assert!(line.contains(part), "{name}: {part}\n{}", ran.stdout);
+    }
+    // The program `patch` accepts it, and the result is right.
+    let patch = ran.stdout.split_once('\n').map_or("", |(_, patch)| patch);
+    std::fs::write(scratch.path("the.patch"), patch).expect("a file can be written");
+    let applied = std::process::Command::new("patch")
+        .args(["-p1", "-s", "-i", "the.patch"])
+        .current_dir(scratch.path("."))
+        .status()
+        .expect("patch can be started");
+    assert!(applied.success(), "{name}: {patch}");
+    let mut check = vec!["check", "-q", "--no-races", "main.c"];
+    if let [.., "--model", model] = args {
+        check.extend(["--model", model]);
+    }
+    scratch.run(&check).exits(0);
+}
+
+const ATOMIC: &str = "#include <stdatomic.h>\n";
+
+#[test]
+fn stronger_accesses() {
+    let volatile = "#define atomic_int volatile int\n";
+    let store = "atomic_store_explicit(&MINE, 1, memory_order_release);\n  RESULT = atomic_load_explicit(&OTHER, memory_order_acquire)";
+    let strong = "atomic_store_explicit(&x, 1, memory_order_seq_cst);";
+    let other = "atomic_store_explicit(&y, 1, memory_order_seq_cst);";
+    changed("seq_cst", ATOMIC, store, &[], &[strong, other]);
+    let fence = "__atomic_thread_fence(__ATOMIC_SEQ_CST);";
+    changed("dear", ATOMIC, store, &["--cost", "fence=20,seq_cst=30"], &[fence, fence]);
+    changed("fences", ATOMIC, store, &["--changes", "fences"], &[fence, fence]);
+    changed("robust", ATOMIC, store, &["--goal", "robustness"], &[strong, other]);
+    let builtin =
+        "__atomic_store_n(&MINE, 1, __ATOMIC_RELAXED);\n  RESULT = __atomic_load_n(&OTHER, __ATOMIC_ACQUIRE)";
+    let [x, y] = ["x", "y"].map(|name| format!("__atomic_store_n(&{name}, 1, __ATOMIC_SEQ_CST);"));
+    changed("builtin", volatile, builtin, &[], &[&x, &y]);
+    let [x, y] = ["x", "y"].map(|name| format!("__atomic_exchange_n(&{name}, 1, __ATOMIC_SEQ_CST);"));
+    changed("exchange", volatile, "MINE = 1;\n  RESULT = OTHER", &[], &[&x, &y]);
+    let full = "__atomic_thread_fence(__ATOMIC_SEQ_CST);";
+    let weak = "MINE = 1;\n  __atomic_thread_fence(__ATOMIC_RELEASE);\n  RESULT = OTHER";
+    changed("fence", volatile, weak, &["--cost", "exchange=50"], &[full, full]);
+    let sfence = "MINE = 1;\n  __asm__ volatile(\"sfence\" ::: \"memory\");\n  RESULT = OTHER";
+    changed(
+        "mfence",
+        volatile,
+        sfence,
+        &["--changes", "accesses", "--cost", "exchange=50"],
+        &["mfence", "mfence"],
+    );
+}
+
+/// Under PSO a release store or a store-store fence may be enough.
+#[test]
+fn weaker_changes_under_pso() {
+    let main = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int data, ready;
+static void *writer(void *nothing)
+{
+    atomic_store_explicit(&data, 1, memory_order_relaxed);
+    atomic_store_explicit(&ready, 1, memory_order_relaxed);
+    return nothing;
+}
+int main(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, 0, writer, 0);
+    if (atomic_load(&ready))
+        assert(atomic_load(&data));
+    pthread_join(thread, 0);
+    return 0;
+}
+";
+    let scratch = Scratch::new("c_changes_pso").file("main.c", main);
+    let run = |args: &[&str]| {
+        let mut all = vec!["fences", "main.c", "--format", "json", "--model", "pso"];
+        all.extend(args);
+        let record: Value =
+            serde_json::from_str(&scratch.run(&all).exits(0).stdout).expect("an answer is JSON");
+        let sets = record["fence_sets"].as_array().expect("there are sets").iter();
+        let change = |fence: &Value| format!("{} {}", fence["change"].as_str().unwrap_or("?"), fence["line"]);
+        sets.map(|set| {
+            set.as_array().expect("a set is a list").iter().map(change).collect::<Vec<_>>().join(" ")
+        })
+        .collect::<Vec<_>>()
+    };
+    assert_eq!(run(&["--all"]), ["release 8", "sfence 7", "seq_cst 7"]);
+    assert_eq!(run(&["--cost", "sfence=9"]), ["release 8"]);
+    assert_eq!(run(&["--cost", "release=9"]), ["sfence 7"]);
+    assert_eq!(run(&["--changes", "accesses", "--cost", "release=99,seq_cst=99"]).len(), 1);
+}
+
+/// Where a statement hides in a macro, or a change does not compile, the next possibility is tried.
+#[test]
+fn the_next_possibility() {
+    // The use of the macro is a statement: the fence follows it.
+    let header =
+        "#include <stdatomic.h>\n#define SET(a) atomic_store_explicit(&a, 1, memory_order_release)\n";
+    changed(
+        "macro",
+        header,
+        "SET(MINE);\n  RESULT = atomic_load(&OTHER)",
+        &[],
+        &["__atomic_thread_fence", "__atomic_thread_fence"],
+    );
+    // A fence after the store would be inside of the condition. The store itself can be changed there.
+    let condition =
+        "if (atomic_store_explicit(&MINE, 1, memory_order_release), atomic_load(&OTHER))\n  RESULT = 1";
+    changed(
+        "condition",
+        ATOMIC,
+        condition,
+        &[],
+        &["&x, 1, memory_order_seq_cst", "&y, 1, memory_order_seq_cst"],
+    );
+    // The last use of a macro ends the line before: a fence goes before the next statement.
+    let braces =
+        "#include <stdatomic.h>\n#define SET(a) { atomic_store_explicit(&a, 1, memory_order_release); }\n";
+    changed(
+        "no_semicolon",
+        braces,
+        "SET(MINE)\n  RESULT = atomic_load(&OTHER)",
+        &[],
+        &["__atomic_thread_fence", "__atomic_thread_fence"],
+    );
+}
+
+/// Each of them is repaired by one change, unless both sides lack their fence.
+#[test]
+fn published_bugs() {
+    for (file, flag, changes) in [
+        ("jdk_parker", "-DBROKEN_1", 1),
+        ("musl_unlock", "-DBROKEN_1", 1),
+        ("edk2_ring", "-DBROKEN_1", 1),
+        ("kthread_sleep", "-DBROKEN_1", 1),
+        ("postgres_latch", "-DBROKEN_1", 1),
+        ("ompi_barrier", "-DBROKEN_2", 1),
+        ("ompi_barrier", "-DBROKEN_1", 2),
+    ] {
+        let texts = c_texts();
+        let name = format!("c/{file}.c");
+        let (_, text) = texts.iter().find(|(known, _)| *known == name).expect("it is in the corpus");
+        let scratch = Scratch::new(&format!("c_published_{file}{flag}")).file("p.c", text);
+        let args = ["fences", "p.c", "--format", "json", "--write", "q.c", "--timeout", "60", "--", flag];
+        let answer: Value =
+            serde_json::from_str(&scratch.run(&args).exits(0).stdout).expect("an answer is JSON");
+        assert_eq!(answer["fence_sets"][0].as_array().map(Vec::len), Some(changes), "{name}: {answer}");
+        assert_eq!(answer["fewest"], changes, "{name}");
+        scratch.run(&["check", "-q", "q.c", "--timeout", "60", "--", flag]).exits(0);
+    }
 }

@@ -5,7 +5,8 @@ use palisade_conformance::brute::{self, Scope};
 use palisade_conformance::robust;
 use palisade_engine::{Limits, Reason, Stats, Verdict, Witness};
 use palisade_fences::{
-    Fencing, Findings, Goal, Judgement, Oracle, Per, Placement, Places, Shown, Wanted, Which, find,
+    Change, Fencing, Findings, Goal, Judgement, Oracle, Per, Placement, Places, Shown, Stronger, Wanted,
+    Which, find,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::System;
@@ -28,8 +29,28 @@ pub fn read(language: Language, text: &str) -> Program {
 
 /// The places of a program in whose text a fence may be written anywhere.
 pub fn places(program: &Program, placement: Placement, per: Per, model: Model) -> Places {
-    let wanted =
-        Wanted { placement, per, store_fences: model == Model::Pso, can_write: &|_| true, allows: &|_| true };
+    let wanted = Wanted {
+        placement,
+        per,
+        store_fences: model == Model::Pso,
+        can_write: &|_| true,
+        stronger: &|_| None,
+        allows: &|_| true,
+    };
+    Places::new(program, &wanted)
+}
+
+/// The places of a program in which every store can be made stronger, too: a release store, or a `seq_cst` one.
+pub fn places_and_accesses(program: &Program, placement: Placement, model: Model) -> Places {
+    let stronger = Stronger { full: Change::SeqCst, weak: Some(Change::Release) };
+    let wanted = Wanted {
+        placement,
+        per: Per::Source,
+        store_fences: model == Model::Pso,
+        can_write: &|fence| fence.span.start % 3 != 0,
+        stronger: &|access| Some(stronger).filter(|_| access.span.start % 3 != 1),
+        allows: &|_| true,
+    };
     Places::new(program, &wanted)
 }
 
@@ -102,7 +123,7 @@ impl Oracle for Brute {
 }
 
 pub fn search(places: &Places, which: Which, oracle: &Brute) -> Findings {
-    match find(places, which, &|_| 1, oracle, &Limits::unlimited(1)) {
+    match find(places, which, &|_, _| 1, oracle, &Limits::unlimited(1)) {
         Ok(findings) => findings,
         Err(never) => match never {},
     }
