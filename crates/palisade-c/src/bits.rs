@@ -4,7 +4,7 @@
 //! addresses of different objects, is judged for this layout only, and the answer has to say so.
 //!
 //! *How.* A points-to analysis of the finished code, over all threads, without regard to the order of steps. Every value
-//! is of a [`Kind`]. What any layout gives the same result for is allowed:
+//! is described by an [`AbstractValue`]. What any layout gives the same result for is allowed:
 //! - adding to an address, and differences and comparisons of addresses in the same object;
 //! - whether two addresses are equal, and comparisons with numbers that no object has as its address;
 //! - the bits below the alignment of the object, and the upper 16 bits: setting, clearing and reading tags there;
@@ -34,12 +34,12 @@ const FIRST: i64 = 4096;
 /// How far an address may be shifted up.
 const MAX_SHIFT: u32 = 16;
 
-/// So many offsets into one object are told apart.
+/// At most this many offsets into one object are distinguished.
 const MAX_OFFSETS: usize = 32;
 
 /// What a value may be.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Kind {
+enum AbstractValue {
     /// The same in every layout.
     Number,
     /// That, or an address, shifted up by some bits, with tags.
@@ -63,8 +63,11 @@ pub(crate) fn uses_of_bits(threads: &[ThreadCode], layout: &Layout, memory: &Mem
     let mut analysis = Analysis {
         layout,
         memory,
-        cells: layout.cells.iter().map(|_| Kind::Number).collect(),
-        registers: threads.iter().map(|thread| vec![Kind::Number; thread.code.registers.len()]).collect(),
+        cells: layout.cells.iter().map(|_| AbstractValue::Number).collect(),
+        registers: threads
+            .iter()
+            .map(|thread| vec![AbstractValue::Number; thread.code.registers.len()])
+            .collect(),
         anywhere: FxHashMap::default(),
         changed: false,
         found: BTreeSet::new(),
@@ -92,11 +95,11 @@ struct Analysis<'a> {
     layout: &'a Layout,
     memory: &'a Memory<'a>,
     /// What the cells may hold.
-    cells: Vec<Kind>,
+    cells: Vec<AbstractValue>,
     /// What the registers of each thread may hold.
-    registers: Vec<Vec<Kind>>,
+    registers: Vec<Vec<AbstractValue>>,
     /// What is stored through pointers that may point anywhere, by size.
-    anywhere: FxHashMap<u32, Kind>,
+    anywhere: FxHashMap<u32, AbstractValue>,
     changed: bool,
     found: BTreeSet<Span>,
 }
@@ -135,7 +138,7 @@ impl Analysis<'_> {
                 self.store(to, &kind, at);
             }
             StepKind::Locked { rmw, old, at: access, operand } => {
-                let (before, operand_kind) = (self.load(access, at), self.value(operand, at));
+                let (before, operand_value) = (self.load(access, at), self.value(operand, at));
                 let op = match rmw {
                     Rmw::FetchAdd => Some(BinaryOp::WordAdd),
                     Rmw::FetchSub => Some(BinaryOp::WordSub),
@@ -147,9 +150,9 @@ impl Analysis<'_> {
                 let after = match op {
                     Some(op) => {
                         let before = (before.clone(), &Expr::Reg(*old));
-                        self.binary(op, before, (operand_kind, operand), at)
+                        self.binary(op, before, (operand_value, operand), at)
                     }
-                    None => operand_kind,
+                    None => operand_value,
                 };
                 self.store(access, &after, at);
                 self.assign(thread, *old, before);
@@ -181,16 +184,16 @@ impl Analysis<'_> {
         }
     }
 
-    fn exchange(&mut self, access: &Access, before: Kind, expected: &Expr, new: &Expr, at: &At<'_>) {
-        let expected_kind = self.value(expected, at);
+    fn exchange(&mut self, access: &Access, before: AbstractValue, expected: &Expr, new: &Expr, at: &At<'_>) {
+        let expected_value = self.value(expected, at);
         // The value that is there has no expression, but it is not a constant.
         let there = &Expr::Binary(BinaryOp::WordAdd, Box::new(Expr::Int(0)), Box::new(Expr::Int(0)));
-        self.binary(BinaryOp::Eq, (before, there), (expected_kind, expected), at);
+        self.binary(BinaryOp::Eq, (before, there), (expected_value, expected), at);
         let kind = self.value(new, at);
         self.store(access, &kind, at);
     }
 
-    fn assign(&mut self, thread: usize, to: RegId, kind: Kind) {
+    fn assign(&mut self, thread: usize, to: RegId, kind: AbstractValue) {
         let known = &mut self.registers[thread][to.0 as usize];
         self.changed |= known.join(&kind);
     }
@@ -198,7 +201,7 @@ impl Analysis<'_> {
     /// The cells that an access may touch; `None` for all whose address is kept somewhere.
     fn touched(&mut self, access: &Access, at: &At<'_>) -> Option<Vec<usize>> {
         match self.value(&access.pointer, at) {
-            Kind::Address { targets: Targets::Known(targets), shift: 0 } => {
+            AbstractValue::Address { targets: Targets::Known(targets), shift: 0 } => {
                 let mut cells = Vec::new();
                 for (object, offsets) in targets {
                     let of_object = self.layout.cells_of(object).iter().copied();
@@ -220,8 +223,8 @@ impl Analysis<'_> {
         cell.size == size && self.layout.is_exposed(cell.object)
     }
 
-    fn load(&mut self, access: &Access, at: &At<'_>) -> Kind {
-        let mut kind = Kind::Number;
+    fn load(&mut self, access: &Access, at: &At<'_>) -> AbstractValue {
+        let mut kind = AbstractValue::Number;
         let touched = self.touched(access, at);
         let cells = match touched {
             Some(cells) => cells,
@@ -238,7 +241,7 @@ impl Analysis<'_> {
         kind
     }
 
-    fn store(&mut self, access: &Access, kind: &Kind, at: &At<'_>) {
+    fn store(&mut self, access: &Access, kind: &AbstractValue, at: &At<'_>) {
         match self.touched(access, at) {
             Some(cells) => {
                 for index in cells {
@@ -246,40 +249,40 @@ impl Analysis<'_> {
                 }
             }
             None => {
-                let known = self.anywhere.entry(access.size).or_insert(Kind::Number);
+                let known = self.anywhere.entry(access.size).or_insert(AbstractValue::Number);
                 self.changed |= known.join(kind);
             }
         }
     }
 
-    fn constant(&self, e: &Expr) -> Kind {
+    fn constant(&self, e: &Expr) -> AbstractValue {
         match e {
-            Expr::Address(object, offset) => Kind::Address {
+            Expr::Address(object, offset) => AbstractValue::Address {
                 targets: Targets::Known([(*object, Some([*offset].into()))].into()),
                 shift: 0,
             },
             Expr::Int(value) if is_function(*value) => {
-                Kind::Address { targets: Targets::Known(BTreeMap::new()), shift: 0 }
+                AbstractValue::Address { targets: Targets::Known(BTreeMap::new()), shift: 0 }
             }
-            _ => Kind::Number,
+            _ => AbstractValue::Number,
         }
     }
 
-    /// The kind of an expression.
-    fn value(&mut self, e: &Expr, at: &At<'_>) -> Kind {
+    /// The abstract value of an expression.
+    fn value(&mut self, e: &Expr, at: &At<'_>) -> AbstractValue {
         match e {
             Expr::Int(_) | Expr::Address(..) => self.constant(e),
             Expr::Reg(register) => self.registers[at.thread][register.0 as usize].clone(),
             Expr::Not(a) => {
                 self.value(a, at);
-                Kind::Number
+                AbstractValue::Number
             }
             Expr::Wrap(width, a) => match self.value(a, at) {
-                Kind::Address { targets, shift } => {
+                AbstractValue::Address { targets, shift } => {
                     let known = self.aligned_bits(&targets) + shift;
-                    if *width <= known { Kind::Number } else { Kind::Low(known) }
+                    if *width <= known { AbstractValue::Number } else { AbstractValue::Low(known) }
                 }
-                Kind::Low(known) if *width <= known => Kind::Number,
+                AbstractValue::Low(known) if *width <= known => AbstractValue::Number,
                 kind => kind,
             },
             Expr::Binary(op, a, b) => {
@@ -306,50 +309,59 @@ impl Analysis<'_> {
         ((1i64 << ADDRESS_BITS) - (1i64 << low)) << shift
     }
 
-    fn report(&mut self, at: &At<'_>) -> Kind {
+    fn report(&mut self, at: &At<'_>) -> AbstractValue {
         self.found.insert(at.span);
-        Kind::Bits
+        AbstractValue::Bits
     }
 
-    fn binary(&mut self, op: BinaryOp, a: (Kind, &Expr), b: (Kind, &Expr), at: &At<'_>) -> Kind {
+    fn binary(
+        &mut self,
+        op: BinaryOp,
+        a: (AbstractValue, &Expr),
+        b: (AbstractValue, &Expr),
+        at: &At<'_>,
+    ) -> AbstractValue {
         use BinaryOp::{BitAnd, BitOr, BitXor, Eq, Ge, Gt, Le, Lt, Ne, WordAdd, WordLe, WordLt, WordSub};
         let commutes = matches!(op, WordAdd | BitAnd | BitOr | BitXor | Eq | Ne);
         let compares = matches!(op, Eq | Ne | Lt | Le | Gt | Ge | WordLt | WordLe);
         match (&a.0, &b.0) {
-            (Kind::Number, Kind::Number) => Kind::Number,
-            (Kind::Bits, _) | (_, Kind::Bits) => Kind::Bits,
-            (Kind::Low(known), Kind::Number) if op == BitAnd => match bounded(b.1, at) {
-                Some(bits) if bits <= *known => Kind::Number,
-                _ => Kind::Low(*known),
+            (AbstractValue::Number, AbstractValue::Number) => AbstractValue::Number,
+            (AbstractValue::Bits, _) | (_, AbstractValue::Bits) => AbstractValue::Bits,
+            (AbstractValue::Low(known), AbstractValue::Number) if op == BitAnd => match bounded(b.1, at) {
+                Some(bits) if bits <= *known => AbstractValue::Number,
+                _ => AbstractValue::Low(*known),
             },
-            (Kind::Number, Kind::Low(_)) if op == BitAnd => self.binary(op, b, a, at),
-            (Kind::Low(_), _) | (_, Kind::Low(_)) => self.report(at),
-            (Kind::Number, Kind::Address { .. }) if commutes => self.binary(op, b, a, at),
-            (Kind::Address { targets: x, shift: i }, Kind::Address { targets: y, shift: j }) => {
+            (AbstractValue::Number, AbstractValue::Low(_)) if op == BitAnd => self.binary(op, b, a, at),
+            (AbstractValue::Low(_), _) | (_, AbstractValue::Low(_)) => self.report(at),
+            (AbstractValue::Number, AbstractValue::Address { .. }) if commutes => self.binary(op, b, a, at),
+            (
+                AbstractValue::Address { targets: x, shift: i },
+                AbstractValue::Address { targets: y, shift: j },
+            ) => {
                 let same = i == j && x.one_object().is_some() && x.one_object() == y.one_object();
                 let fine = match op {
                     Eq | Ne => i == j,
                     WordSub => same && *i == 0,
                     _ => compares && same,
                 };
-                if fine { Kind::Number } else { self.report(at) }
+                if fine { AbstractValue::Number } else { self.report(at) }
             }
-            (_, Kind::Address { .. }) if compares => {
+            (_, AbstractValue::Address { .. }) if compares => {
                 if is_no_address(a.1, at) {
-                    Kind::Number
+                    AbstractValue::Number
                 } else {
                     self.report(at)
                 }
             }
-            (_, Kind::Address { .. }) => self.report(at),
-            (Kind::Address { .. }, _) if compares => {
+            (_, AbstractValue::Address { .. }) => self.report(at),
+            (AbstractValue::Address { .. }, _) if compares => {
                 if is_no_address(b.1, at) {
-                    Kind::Number
+                    AbstractValue::Number
                 } else {
                     self.report(at)
                 }
             }
-            (Kind::Address { targets, shift }, _) => {
+            (AbstractValue::Address { targets, shift }, _) => {
                 let (targets, shift) = (targets.clone(), *shift);
                 self.with_number(op, targets, shift, b.1, at)
             }
@@ -357,11 +369,18 @@ impl Analysis<'_> {
     }
 
     /// An operation on an address and a number.
-    fn with_number(&mut self, op: BinaryOp, targets: Targets, shift: u32, by: &Expr, at: &At<'_>) -> Kind {
+    fn with_number(
+        &mut self,
+        op: BinaryOp,
+        targets: Targets,
+        shift: u32,
+        by: &Expr,
+        at: &At<'_>,
+    ) -> AbstractValue {
         let open = self.open_bits(&targets, shift);
         let low = self.aligned_bits(&targets) + shift;
         let constant = by.as_int();
-        let same = |targets: Targets| Kind::Address { targets, shift };
+        let same = |targets: Targets| AbstractValue::Address { targets, shift };
         match (op, constant) {
             (BinaryOp::WordAdd | BinaryOp::WordSub, Some(by)) if shift == 0 => {
                 let by = if op == BinaryOp::WordAdd { by } else { by.wrapping_neg() };
@@ -376,14 +395,16 @@ impl Analysis<'_> {
                 same(targets)
             }
             (BinaryOp::BitAnd, Some(mask)) => match mask & open {
-                0 => Kind::Number,
+                0 => AbstractValue::Number,
                 all if all == open && shift == 0 => {
                     same(targets.moved(|offset| offset & (mask | open), self.memory))
                 }
                 all if all == open => same(targets),
                 _ => self.report(at),
             },
-            (BinaryOp::BitAnd, None) if bounded(by, at).is_some_and(|bits| bits <= low) => Kind::Number,
+            (BinaryOp::BitAnd, None) if bounded(by, at).is_some_and(|bits| bits <= low) => {
+                AbstractValue::Number
+            }
             (BinaryOp::BitOr | BinaryOp::BitXor, Some(bits)) if bits & open == 0 => {
                 let low = bits & ((1 << low) - 1);
                 match (shift, op) {
@@ -397,18 +418,18 @@ impl Analysis<'_> {
             }
             (BinaryOp::BitOr | BinaryOp::BitXor, None) if is_above(by, ADDRESS_BITS + shift) => same(targets),
             (BinaryOp::WordShl, Some(by)) if (0..=i64::from(MAX_SHIFT - shift)).contains(&by) => {
-                Kind::Address { targets, shift: shift + by as u32 }
+                AbstractValue::Address { targets, shift: shift + by as u32 }
             }
             (BinaryOp::Shr | BinaryOp::WordShr, Some(by)) if (0..=i64::from(shift)).contains(&by) => {
-                Kind::Address { targets, shift: shift - by as u32 }
+                AbstractValue::Address { targets, shift: shift - by as u32 }
             }
             (BinaryOp::Shr | BinaryOp::WordShr, Some(by))
                 if (i64::from(ADDRESS_BITS + shift)..64).contains(&by) =>
             {
-                Kind::Number
+                AbstractValue::Number
             }
             (BinaryOp::WordRem, Some(by)) if by > 0 && by.count_ones() == 1 && by.trailing_zeros() <= low => {
-                Kind::Number
+                AbstractValue::Number
             }
             _ => self.report(at),
         }
@@ -420,7 +441,7 @@ pub(crate) fn is_function(value: i64) -> bool {
     (FUNCTION_BASE..FUNCTION_BASE + (FUNCTION_STEP << 16)).contains(&value)
 }
 
-/// So many bits are enough for the value of an expression, if it is not negative.
+/// How many bits are enough for the value of an expression, if it is not negative.
 fn bounded(e: &Expr, at: &At<'_>) -> Option<u32> {
     let (lo, hi) = e.bounds(&at.code.registers);
     (lo >= 0).then(|| 64 - hi.leading_zeros())
@@ -444,17 +465,18 @@ fn is_above(e: &Expr, bit: u32) -> bool {
     }
 }
 
-impl Kind {
+impl AbstractValue {
     /// Whatever one of both may be. Returns whether it changed.
-    fn join(&mut self, other: &Kind) -> bool {
+    fn join(&mut self, other: &AbstractValue) -> bool {
         let joined = match (&*self, other) {
-            (Kind::Number, kind) | (kind, Kind::Number) => kind.clone(),
-            (Kind::Bits, _) | (_, Kind::Bits) => Kind::Bits,
-            (Kind::Low(a), Kind::Low(b)) => Kind::Low(*a.min(b)),
-            (Kind::Address { targets: a, shift: i }, Kind::Address { targets: b, shift: j }) if i == j => {
-                Kind::Address { targets: a.union(b), shift: *i }
-            }
-            _ => Kind::Low(0),
+            (AbstractValue::Number, kind) | (kind, AbstractValue::Number) => kind.clone(),
+            (AbstractValue::Bits, _) | (_, AbstractValue::Bits) => AbstractValue::Bits,
+            (AbstractValue::Low(a), AbstractValue::Low(b)) => AbstractValue::Low(*a.min(b)),
+            (
+                AbstractValue::Address { targets: a, shift: i },
+                AbstractValue::Address { targets: b, shift: j },
+            ) if i == j => AbstractValue::Address { targets: a.union(b), shift: *i },
+            _ => AbstractValue::Low(0),
         };
         let changed = joined != *self;
         *self = joined;

@@ -165,7 +165,7 @@ pub(crate) enum StepKind {
     Initialised(RegId, Check),
     /// The register holds what was never written.
     Uninitialise(RegId),
-    /// What cannot be translated, by its index among the refusals. It matters only if control can come here.
+    /// What cannot be translated, by its index in `Context::unsupported`. It matters only if control can come here.
     Unsupported(usize),
     /// Allocates an object, and counts the allocations of the site. The type as which it is used may be known, by
     /// module.

@@ -14,7 +14,7 @@
 use crate::expr::{self, Expr};
 use crate::flat::{Access, Block, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
 use crate::inline::Context;
-use crate::memory::{Leaf, Memory, MemoryObject, Refusal, element_offset, leaves, unsupported};
+use crate::memory::{Leaf, Memory, MemoryObject, Refusal, element_offset, leaves};
 use crate::objects::ObjectKind;
 use crate::{Aim, FREED, Note, UNINITIALISED};
 use palisade_base::{Id, Span};
@@ -96,8 +96,7 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
         unreachable!("only allocations of known size are expanded")
     };
     let refuse = |code: &mut Code, context: &mut Context<'_>, what: &str| {
-        context.refusals.push(unsupported(what, span));
-        let kind = StepKind::Unsupported(context.refusals.len() - 1);
+        let kind = context.unsupported(what, span);
         code.block_mut(id).steps.push(Step { kind, span });
     };
     let shape = match shape(&context.memory, hint, size) {

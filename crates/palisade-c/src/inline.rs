@@ -9,12 +9,11 @@
 use crate::expr::{self, Expr};
 use crate::flat::{Access, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
 use crate::link::FunctionRef;
-use crate::memory::{
-    Leaf, Memory, MemoryObject, Refusal, ThreadNumber, Val, alignment, leaves, unsupported, width,
-};
+use crate::memory::{Leaf, Memory, MemoryObject, Refusal, ThreadNumber, Val, alignment, leaves, width};
 use crate::objects::ObjectKind;
+use crate::unsupported::Unsupported;
 use crate::{Places, scopes};
-use palisade_base::{Diagnostic, Id, Span};
+use palisade_base::{Id, Span};
 use palisade_llvm::Module;
 use palisade_llvm::flow::Flow;
 use palisade_llvm::instructions::{Instruction, Op};
@@ -42,7 +41,7 @@ pub(crate) struct Context<'a> {
     pub(crate) places: &'a dyn Places,
     pub(crate) options: &'a crate::Options,
     /// What cannot be translated, by the index in [`StepKind::Unsupported`].
-    pub(crate) refusals: Vec<Diagnostic>,
+    pub(crate) unsupported: Vec<Unsupported>,
     /// Functions whose address is used other than to call them, of all modules.
     pub(crate) address_taken: Vec<FunctionRef>,
     /// The same, of functions that no module defines.
@@ -196,8 +195,7 @@ impl<'a, 'c> Generator<'a, 'c> {
         self.steps += 1;
         if self.steps == MAX_STEPS {
             let what = format!("more than {MAX_STEPS} steps in one thread, with all calls inlined");
-            self.context.refusals.push(unsupported(&what, self.span));
-            let kind = StepKind::Unsupported(self.context.refusals.len() - 1);
+            let kind = self.context.unsupported(what, self.span);
             self.code.block_mut(self.here).steps.push(Step { kind, span: self.span });
         }
         if self.steps >= MAX_STEPS {
@@ -242,13 +240,9 @@ impl<'a, 'c> Generator<'a, 'c> {
 
     /// Something that cannot be translated.
     pub(crate) fn refuse(&mut self, what: impl Into<String>) -> Refused {
-        let span = self.span;
-        let mut what = what.into();
-        if let (true, Some(frame)) = (span.is_none(), self.frames.last()) {
-            what = format!("{what}, in `{}`", self.context.memory.linked.name(frame.function));
-        }
-        self.context.refusals.push(unsupported(&what, span));
-        let index = self.context.refusals.len() - 1;
+        let function = self.frames.last().map(|frame| frame.function);
+        let function = function.map(|function| self.context.memory.linked.name(function).to_owned());
+        let index = self.context.add_unsupported(what, self.span, function);
         self.step(StepKind::Unsupported(index));
         self.end(End::Stop);
         Refused

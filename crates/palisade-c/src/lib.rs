@@ -52,6 +52,7 @@ mod statement_of_end;
 mod statements;
 mod threads;
 mod tidy;
+mod unsupported;
 mod waits;
 
 pub use exit::Allocation;
@@ -262,7 +263,7 @@ pub fn translate(
         memory: Memory::new(&linked),
         places,
         options,
-        refusals: Vec::new(),
+        unsupported: Vec::new(),
         address_taken,
         library_taken,
         notes: BTreeSet::new(),

@@ -7,7 +7,7 @@ use crate::expr::{Expr, wrap_int};
 use crate::flat::ObjectId;
 use crate::link::{FunctionRef, GlobalRef, Linked, Target};
 use crate::objects::ObjectKind;
-use palisade_base::{Diagnostic, Span};
+use palisade_base::Span;
 use palisade_llvm::Module;
 use palisade_llvm::debug::{Node, NodeId};
 use palisade_llvm::instructions::{BinaryOp as IrBinary, CastOp};
@@ -609,12 +609,6 @@ pub(crate) fn offset(
         sum = binary(BinaryOp::WordAdd, sum, step);
     }
     Ok(sum)
-}
-
-/// A diagnostic for something that cannot be translated.
-pub(crate) fn unsupported(what: &str, span: Span) -> Diagnostic {
-    let diagnostic = Diagnostic::error("c-unsupported", format!("not supported: {what}"));
-    if span.is_none() { diagnostic } else { diagnostic.at(span, "") }
 }
 
 /// The function that a target is, if it is defined.

@@ -291,7 +291,7 @@ fn decided(code: &Code, start: BlockId, known: &Known) -> BlockId {
     start
 }
 
-/// Unrolls a loop. Returns whether there was one. Blocks of loops that were tried in vain are remembered.
+/// Unrolls a loop. Returns whether there was one. Blocks of loops that could not be unrolled are remembered.
 pub(crate) fn unroll(code: &mut Code, refused: &mut FxHashSet<BlockId>) -> bool {
     for blocks in loops(code) {
         let worth = blocks.iter().any(|&block| code.block(block).steps.iter().any(|step| worth(&step.kind)));

@@ -135,7 +135,7 @@ pub(crate) fn is_kept_literal(body: &Body, local: ValueId) -> bool {
     false
 }
 
-/// So many variables are named in one sentence.
+/// At most this many variables are named in one sentence.
 const MAX_NAMES: usize = 3;
 
 /// A variable that is entered again has the same address as before. A pointer to the one before would be taken for one to

@@ -15,12 +15,9 @@ use crate::Finish;
 use crate::emit::OVER;
 use palisade_base::{Origin, Span};
 use palisade_program::written::{
-    BinaryOp, Count, Expr, ExprKind, Init, InitValue, Name, Observation, Place, PlaceKind, Placement,
-    Progress, ProgressKind, Shared, Stmt, Template, Type,
+    BinaryOp, Count, END_LABEL, Expr, ExprKind, Init, InitValue, Name, Observation, Place, PlaceKind,
+    Placement, Progress, ProgressKind, Shared, Stmt, Template, Type,
 };
-
-/// The label at the end of every process.
-const END: &str = "end";
 
 /// Says in memory whether waits for conditions may end without a signal in this run. It is never written. No C
 /// variable has this name, and no pointer leads to it: the last three bits of an address are the logarithm of a
@@ -98,7 +95,7 @@ fn all_ended(templates: &[Template]) -> Expr {
         Count::Fixed(count) => i64::from(count),
         Count::Any => unreachable!("C programs have a fixed number of threads"),
     });
-    let number = number_at(END, templates.iter()).unwrap_or_else(|| Expr::int(0));
+    let number = number_at(END_LABEL, templates.iter()).unwrap_or_else(|| Expr::int(0));
     binary(BinaryOp::Eq, number, Expr::int(all.sum()))
 }
 

@@ -12,7 +12,7 @@ use crate::groups::{self, Groups};
 use crate::inline::{Context, Generator, RESULT};
 use crate::library::first_child;
 use crate::link::{FunctionRef, Target};
-use crate::memory::{ThreadNumber, Val, as_function, unsupported};
+use crate::memory::{ThreadNumber, Val, as_function};
 use crate::objects::ObjectKind;
 use crate::promote::promote;
 use crate::{
@@ -705,11 +705,7 @@ impl Threads<'_, '_> {
             for block in thread.code.reachable() {
                 for step in &thread.code.block(block).steps {
                     if let StepKind::Unsupported(index) = step.kind {
-                        let mut diagnostic = self.context.refusals[index].clone();
-                        if diagnostic.span().is_none() && !diagnostic.message.contains(", in `") {
-                            diagnostic.message =
-                                format!("{}, in thread `{}`", diagnostic.message, thread.name);
-                        }
+                        let diagnostic = self.context.unsupported[index].diagnostic(&thread.name);
                         if !found.contains(&diagnostic) {
                             found.push(diagnostic);
                         }
@@ -756,8 +752,7 @@ fn simplify(code: &mut Code, context: &mut Context<'_>) {
         for step in &mut code.block_mut(block).steps {
             if matches!(step.kind, StepKind::Allocate { .. }) {
                 let what = "an allocation whose size is not a constant";
-                context.refusals.push(unsupported(what, step.span));
-                step.kind = StepKind::Unsupported(context.refusals.len() - 1);
+                step.kind = context.unsupported(what, step.span);
             }
         }
     }

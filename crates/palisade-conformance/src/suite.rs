@@ -203,7 +203,7 @@ impl Subject<'_> {
             };
             let word = Safety::word(&verdict);
             if let Some((strong, Verdict::Violated(_))) = stronger
-                && word == "safe"
+                && verdict == Verdict::Holds
             {
                 let text = format!("{word} under {}, but unsafe under {}", model.name(), strong.name());
                 return Law::WeakerModelsBreakMore.broken(text);

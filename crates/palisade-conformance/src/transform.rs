@@ -4,7 +4,7 @@ use crate::random::Random;
 use crate::walk;
 use palisade_program::Value;
 use palisade_program::written::{
-    BinaryOp, Domain, Name, Outside, PlaceKind, Placement, Program, Stmt, StmtKind, Type,
+    BinaryOp, Domain, END_LABEL, Name, Outside, PlaceKind, Placement, Program, Stmt, StmtKind, Type,
 };
 
 /// Adds a full fence at a random place. This never adds behaviour: removing the fence steps from a run of the
@@ -32,7 +32,7 @@ pub fn renamed(program: &Program) -> Program {
     let mut result = program.clone();
     walk::names(&mut result, &mut |name| {
         // `end` is the label of the end of every body.
-        if name.as_str() != "end" {
+        if name.as_str() != END_LABEL {
             *name = Name::new(format!("{name}_renamed"), name.span());
         }
     });

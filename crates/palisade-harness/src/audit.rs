@@ -507,7 +507,8 @@ fn judge(
         return does;
     }
     let Some(index) = kinds.iter().position(|kind| *kind == OpKind::Memory) else {
-        if kinds.iter().any(|kind| format!("{kind:?}").starts_with("MemorySeg")) {
+        use OpKind::{MemorySegDI, MemorySegEDI, MemorySegESI, MemorySegSI};
+        if kinds.iter().any(|kind| matches!(kind, MemorySegDI | MemorySegEDI | MemorySegESI | MemorySegSI)) {
             does.accesses.push(unclear());
         }
         return does;
@@ -568,7 +569,7 @@ fn judge(
         || size > 255
         || is_far
         || instruction.op_mask() != Register::None
-        || format!("{:?}", instruction.mnemonic()).to_lowercase().contains("movnt")
+        || is_non_temporal(instruction.mnemonic())
     {
         flags |= code::UNCLEAR;
     }
@@ -583,6 +584,16 @@ fn judge(
 /// An access whose address is not known either.
 fn unclear() -> Access {
     Access { operand: "0".into(), count: "$1", code: code::READ | code::WRITE | code::UNCLEAR | 1 }
+}
+
+/// Accesses that bypass caches, and are not ordered with the others.
+fn is_non_temporal(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::{
+        Movntdq, Movntdqa, Movnti, Movntpd, Movntps, Movntq, Movntsd, Movntss, Vmovntdq, Vmovntdqa, Vmovntpd,
+        Vmovntps,
+    };
+    let integers = matches!(mnemonic, Movnti | Movntq | Movntdq | Movntdqa | Vmovntdq | Vmovntdqa);
+    integers || matches!(mnemonic, Movntpd | Movntps | Movntsd | Movntss | Vmovntpd | Vmovntps)
 }
 
 /// A string instruction: its operands are where `%rsi` and `%rdi` point.

@@ -150,7 +150,7 @@ fn input(line: &str) -> Option<Input> {
 
 /// What is put into a program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Found {
+struct NotFollowed {
     /// Code that is not followed.
     not_compiled: BTreeSet<String>,
     /// Functions to wrap.
@@ -165,14 +165,14 @@ pub fn link(compiler: &str, link: &Link, work: &Path) -> Result<Linked, LinkErro
     };
     let checked = work.join("checked.o");
     let assembly = work.join("checked.s");
-    let assemble = |found: &Found| -> Result<bool, LinkError> {
+    let assemble = |found: &NotFollowed| -> Result<bool, LinkError> {
         fs::write(&assembly, contents(found, link)).map_err(io_error(&assembly))?;
         let mut command = Command::new(compiler);
         command.args(["-x", "assembler", "-c", "-o"]).args([&checked, &assembly]);
         Ok(start(command.stderr(Stdio::inherit()))?.status.success())
     };
     let mut linked = Linked::default();
-    if !assemble(&Found::default())? {
+    if !assemble(&NotFollowed::default())? {
         return Ok(linked);
     }
     let mut command = Command::new(compiler);
@@ -193,7 +193,7 @@ pub fn link(compiler: &str, link: &Link, work: &Path) -> Result<Linked, LinkErro
     inputs.retain(|input| input.file != checked);
     let found = look(&inputs, link)?;
     linked.not_compiled = found.not_compiled.iter().cloned().collect();
-    if found != Found::default() {
+    if found != NotFollowed::default() {
         if !assemble(&found)? {
             return Ok(linked);
         }
@@ -216,8 +216,8 @@ fn io_error(file: &Path) -> impl FnOnce(io::Error) -> LinkError {
 }
 
 /// What the linked file contains that is not followed.
-fn look(inputs: &BTreeSet<Input>, link: &Link) -> Result<Found, LinkError> {
-    let mut found = Found::default();
+fn look(inputs: &BTreeSet<Input>, link: &Link) -> Result<NotFollowed, LinkError> {
+    let mut found = NotFollowed::default();
     let mut used: BTreeSet<String> = BTreeSet::new();
     let mut elsewhere: BTreeSet<String> = BTreeSet::new();
     let mut files: BTreeMap<&Path, Vec<Option<&str>>> = BTreeMap::new();
@@ -304,7 +304,7 @@ fn exported(object: &object::File<'_>) -> Vec<String> {
 }
 
 /// What is linked into the program, as assembly. `runtime/library.c` reads it.
-fn contents(found: &Found, link: &Link) -> String {
+fn contents(found: &NotFollowed, link: &Link) -> String {
     let mut text = String::new();
     let mut put = |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("writing to a string");
     let bytes = |name: &str| name.bytes().map(|byte| format!("{byte},")).collect::<String>() + "0";

@@ -26,12 +26,13 @@ impl CoverageNote {
             text.push_str("coverage: every statement is reached\n");
         }
         if !self.never.is_empty() {
-            let (count, is) = counted(self.never.len(), self.count);
+            let count = counted(self.never.len(), self.count);
+            let is = if self.never.len() == 1 { "is" } else { "are" };
             text += &format!("coverage: {count} {is} never reached\n{}", list(source, &self.never));
         }
         if !self.open.is_empty() {
-            let (count, is) = counted(self.open.len(), self.count);
-            let was = if is == "is" { "was" } else { "were" };
+            let count = counted(self.open.len(), self.count);
+            let was = if self.open.len() == 1 { "was" } else { "were" };
             let why = self.missing.as_deref().unwrap_or("not all runs were searched");
             text += &format!(
                 "coverage is not known: {count} {was} not reached so far ({why})\n{}",
@@ -75,9 +76,9 @@ impl CoverageNote {
 }
 
 /// `2 of 7 statements`, and the verb that fits.
-fn counted(some: usize, all: usize) -> (String, &'static str) {
+fn counted(some: usize, all: usize) -> String {
     let plural = if all == 1 { "" } else { "s" };
-    (format!("{some} of {all} statement{plural}"), if some == 1 { "is" } else { "are" })
+    format!("{some} of {all} statement{plural}")
 }
 
 struct StatementPosition {

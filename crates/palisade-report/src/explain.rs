@@ -11,6 +11,7 @@ use palisade_program::Value;
 use palisade_program::running::{
     BinaryOp, CellId, Condition, Location, PropertyKind, RoleId, ThreadId, UnaryOp, binary, unary,
 };
+use palisade_program::written::END_LABEL;
 use palisade_trace::Evidence;
 use palisade_trace::HappensBefore;
 use std::fmt::Write;
@@ -221,7 +222,7 @@ impl Explainer<'_> {
         let code = self.evidence.machine.system.role_code(role);
         match code.labels.iter().find(|(_, at)| *at == location) {
             Some((label, _)) => label.clone(),
-            None if location == code.exit => "end".to_owned(),
+            None if location == code.exit => END_LABEL.to_owned(),
             None => format!("location {}", location.0),
         }
     }

@@ -119,8 +119,9 @@ impl OutcomesFinding<'_> {
         (positive, all - positive)
     }
 
-    /// The lines that herd7's users look for, if the list is complete.
-    fn observation(&self, model: usize) -> Option<(&'static str, &'static str)> {
+    /// What herd7's users look for, if the list is complete: whether the test is as it should be, and how often its
+    /// condition holds.
+    fn observation(&self, model: usize) -> Option<(bool, &'static str)> {
         let Marks::Condition(_, asks) = self.marks else { return None };
         if self.models[model].missing.is_some() {
             return None;
@@ -136,7 +137,7 @@ impl OutcomesFinding<'_> {
             (_, 0) => "Always",
             _ => "Sometimes",
         };
-        Some((if ok { "Ok" } else { "No" }, word))
+        Some((ok, word))
     }
 
     fn mark(&self, row: &OutcomeRow) -> &'static str {
@@ -185,7 +186,7 @@ impl OutcomesFinding<'_> {
             let under = self.under(model);
             if let (Some((ok, word)), Marks::Condition(name, _)) = (self.observation(index), self.marks) {
                 let (positive, negative) = self.observed(index);
-                let name = visible(name);
+                let (name, ok) = (visible(name), if ok { "Ok" } else { "No" });
                 writeln!(text, "{ok}{under}").expect("writing to a string");
                 writeln!(text, "Observation {name} {word} {positive} {negative}")
                     .expect("writing to a string");
@@ -321,7 +322,7 @@ impl Report for OutcomesFinding<'_> {
             if let Some((ok, word)) = self.observation(index) {
                 let (positive, negative) = self.observed(index);
                 object["observation"] =
-                    json!({ "ok": ok == "Ok", "word": word, "positive": positive, "negative": negative });
+                    json!({ "ok": ok, "word": word, "positive": positive, "negative": negative });
             }
             object
         });

@@ -8,6 +8,7 @@ use crate::{forever, one_line};
 use palisade_base::{Id, Span};
 use palisade_memory::{Action, Effect, State};
 use palisade_program::running::{CellId, CodeId, Condition, Edge, Instr, Location, RegId, System, ThreadId};
+use palisade_program::written::END_LABEL;
 use palisade_trace::Evidence;
 use palisade_trace::{Links, links};
 use std::collections::BTreeSet;
@@ -115,7 +116,7 @@ impl<'a> Story<'a> {
         }
         let code = &self.evidence.machine.system.codes[code];
         let label = code.labels.iter().find(|(_, at)| *at == location);
-        Some(label.map_or("end", |(label, _)| label.as_str()))
+        Some(label.map_or(END_LABEL, |(label, _)| label.as_str()))
     }
 
     /// The line of the instruction. Empty for an update.

@@ -5,13 +5,10 @@ use palisade_base::{Origin, Span};
 use palisade_program::Value;
 use palisade_program::print::is_legal_name;
 use palisade_program::written::{
-    BinaryOp, Expr, ExprKind, Name, Place, PlaceKind, Stmt, StmtKind, Type, UnaryOp,
+    BinaryOp, END_LABEL, Expr, ExprKind, Name, Place, PlaceKind, Stmt, StmtKind, Type, UnaryOp,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
-
-/// A legal name that no label can have: it marks the end of every process.
-const END: &str = "end";
 
 /// Turns foreign names into distinct names that `.pal` accepts.
 #[derive(Default)]
@@ -33,7 +30,7 @@ impl<'p> Names<'p> {
     /// a number is appended if the name is already used.
     pub(crate) fn fresh(&mut self, wanted: &str) -> Arc<str> {
         let base: Arc<str> = identifier(wanted).into();
-        if is_legal_name(&base) && &*base != END && self.take(&base) {
+        if is_legal_name(&base) && &*base != END_LABEL && self.take(&base) {
             return base;
         }
         let mut next = self.next.get(&base).copied().unwrap_or(2);

@@ -28,7 +28,7 @@ use palisade_trace::Run;
 const RUNS: u64 = 64;
 const STEPS: usize = 4_000;
 
-/// A cell with at least so many values is not listed: engines that list values stop there.
+/// A cell with at least this many values is not listed: engines that list values stop there.
 const WIDE: u64 = 1 << 14;
 
 /// A domain with more values than this does not help.

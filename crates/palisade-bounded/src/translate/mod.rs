@@ -61,8 +61,8 @@ use names::Names;
 use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::Value;
 use palisade_program::written::{
-    BinaryOp, Block, Check, Expr, Init, InitValue, Name, Private, Procedure, Program, Rmw, Shared, Stmt,
-    StmtKind, Type,
+    BinaryOp, Block, Check, END_LABEL, Expr, Init, InitValue, Name, Private, Procedure, Program, Rmw, Shared,
+    Stmt, StmtKind, Type,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -350,7 +350,7 @@ impl<'p> Translator<'p> {
 
     /// The end of a process: rounds in which the pending stores reach memory.
     fn finish(&mut self) -> Block {
-        let at_end = self.observed.end.then(|| name(&self.at_label("end")));
+        let at_end = self.observed.end.then(|| name(&self.at_label(END_LABEL)));
         let mut block = Block::new();
         if let Some(r_tso) = &self.r_tso {
             let condition = positive(var(r_tso));

@@ -13,7 +13,7 @@ use super::build::{equals, var};
 use super::{Set, Translator, build};
 use palisade_base::limits;
 use palisade_program::written::{
-    BinaryOp, Block, Expr, ExprKind, Name, Observation, Program, Property, PropertyKind, StmtKind,
+    BinaryOp, Block, END_LABEL, Expr, ExprKind, Name, Observation, Program, Property, PropertyKind, StmtKind,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -53,7 +53,7 @@ impl<'p> Observed<'p> {
             if let Some(labels) = observed.labels.get_mut(template.name.as_str()) {
                 let mut sectioned = FxHashSet::default();
                 labels_in_sections(&template.body, false, &mut sectioned);
-                labels.retain(|label| !sectioned.contains(label) && *label != "end");
+                labels.retain(|label| !sectioned.contains(label) && *label != END_LABEL);
             }
         }
         observed
@@ -77,7 +77,7 @@ impl<'p> Observed<'p> {
                         return Sees::default();
                     }
                 };
-                self.end |= label.as_str() == "end";
+                self.end |= label.as_str() == END_LABEL;
                 self.labels.entry(template.as_str()).or_default().insert(label.as_str());
                 Sees { labels: true, ..Sees::default() }
             }
@@ -230,10 +230,10 @@ impl Translator<'_> {
     ) -> Expr {
         let seen = Expr::new(kind, label.span());
         let rests = self.r_tso.is_some() && self.has_rounds(template.as_str());
-        if label.as_str() != "end" || !rests {
+        if label.as_str() != END_LABEL || !rests {
             return seen;
         }
-        let flushing = at(Name::new(self.at_label("end"), label.span()));
+        let flushing = at(Name::new(self.at_label(END_LABEL), label.span()));
         build::binary(op, seen, Expr::new(flushing, label.span()))
     }
 

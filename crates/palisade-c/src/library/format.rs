@@ -6,7 +6,7 @@ use std::slice::Iter;
 /// A part of a format.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Part {
-    /// So many characters as they are.
+    /// This many characters as they are.
     Text(i64),
     Conversion(Conversion),
 }

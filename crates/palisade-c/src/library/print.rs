@@ -136,7 +136,7 @@ impl<'a> Generator<'a, '_> {
         Ok(())
     }
 
-    /// Reads a text up to its end, or so many bytes.
+    /// Reads a text up to its end, or a number of bytes.
     fn read_text(&mut self, text: Expr, limit: Option<Expr>, kind: Text) {
         if kind == Text::String && self.literal(&text).is_some() {
             return;
@@ -173,7 +173,7 @@ impl<'a> Generator<'a, '_> {
         self.go_on(after);
     }
 
-    /// Reads so many bytes of what the first operand points to: whole variables where it is known which.
+    /// Reads a number of bytes of what the first operand points to: whole variables where it is known which.
     fn read_memory(&mut self, operands: &[Operand], size: Expr) -> Result<(), Refused> {
         let pointer = self.operand(operands, 0)?;
         if let Some(size) = size.as_int()

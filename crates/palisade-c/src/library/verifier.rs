@@ -4,7 +4,6 @@ use crate::Note;
 use crate::expr::{Expr, mask, width_bounds};
 use crate::flat::{End, StepKind};
 use crate::inline::{Generator, Refused};
-use crate::memory::unsupported;
 use crate::narrow::MAX_CHOICES;
 use palisade_llvm::instructions::Instruction;
 use palisade_llvm::values::Operand;
@@ -60,8 +59,7 @@ impl Generator<'_, '_> {
                         "`{name}`: too many values to try; state at once which you mean, as in \
                          `__VERIFIER_assume(0 <= n && n < 4)`"
                     );
-                    self.context.refusals.push(unsupported(&what, self.span));
-                    self.context.refusals.len() - 1
+                    self.context.add_unsupported(what, self.span, None)
                 });
                 let holds = |width: &u32| width_bounds(*width).0 <= lo && hi <= width_bounds(*width).1;
                 let register = self.temporary([1, 8, 16, 32].into_iter().find(holds).unwrap_or(64));

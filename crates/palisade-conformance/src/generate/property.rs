@@ -12,7 +12,7 @@ use crate::build::{
 use palisade_memory::{Machine, Model, State};
 use palisade_program::running::{Code, ThreadId};
 use palisade_program::written::{
-    BinaryOp, Check, Expr, Observation, Place, PropertyKind, Select, Start, StmtKind,
+    BinaryOp, Check, END_LABEL, Expr, Observation, Place, PropertyKind, Select, Start, StmtKind,
 };
 use palisade_program::{Instantiation, Value, lower};
 use std::collections::BTreeSet;
@@ -141,7 +141,7 @@ impl Generator {
         let label_of = |state: &State, &(thread, code): &(ThreadId, &Code)| {
             let is_at = |location| state.threads[thread].is_at(location);
             let label = code.labels.iter().find(|(_, location)| is_at(*location));
-            label.map(|(label, _)| label.clone()).or_else(|| is_at(code.exit).then(|| "end".to_owned()))
+            label.map(|(label, _)| label.clone()).or_else(|| is_at(code.exit).then(|| END_LABEL.to_owned()))
         };
         let view = |state: &State| {
             let labels: Option<Vec<String>> = threads.iter().map(|thread| label_of(state, thread)).collect();
@@ -257,8 +257,8 @@ impl Generator {
 
     fn some_label(&mut self, actor: &Actor) -> String {
         match actor.labels.as_slice() {
-            [] => "end".to_owned(),
-            _ if self.random.percent(30) => "end".to_owned(),
+            [] => END_LABEL.to_owned(),
+            _ if self.random.percent(30) => END_LABEL.to_owned(),
             labels => self.random.pick(labels).clone(),
         }
     }

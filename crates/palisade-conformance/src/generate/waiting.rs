@@ -33,10 +33,11 @@ impl Writer {
         let mut text = String::from("shared x, y, lock: 0..2;\n");
         let processes = self.random.between(1, 3);
         let mut goals = vec!["end".to_owned(), format!("x == {}", self.random.below(3))];
+        let mut left = String::new();
         for process in 0..processes {
-            let (first, most) = (self.labels, 6 - processes);
-            let length = self.random.between(1, most);
-            let mut body = self.block(length, 2);
+            let length = self.random.between(1, 6 - processes);
+            let mut labels = Vec::new();
+            let mut body = self.block(length, 2, &mut labels);
             match self.random.below(8) {
                 0 => body = format!("loop {{ {body}}}"),
                 1 => body = format!("loop {{ {body}fence; }}"),
@@ -44,8 +45,11 @@ impl Writer {
             }
             text += &format!("process P{process} {{ {body}}}\n");
             goals.push(format!("P{process}@end"));
-            let written = (first..self.labels).filter(|label| text.contains(&format!("l{label}:")));
-            goals.extend(written.map(|label| format!("P{process}@l{label}")));
+            labels.sort_unstable();
+            for label in labels {
+                goals.push(format!("P{process}@l{label}"));
+                left += &format!("leaves P{process}@l{label};\n");
+            }
         }
         if self.random.percent(15) {
             text += "process W on spawn { await x == 1; y = 1; }\n";
@@ -53,17 +57,17 @@ impl Writer {
             text = text.replace("spawn W; ", "skip; ");
         }
         let goal = self.random.pick(&goals).clone();
-        let labels = goals.iter().filter(|goal| goal.contains("@l"));
-        let left: String = labels.map(|label| format!("leaves {label};\n")).collect();
         text + &format!("deadlock-free;\nlive {goal};\nlive end;\nterminates;\n{left}")
     }
 
-    fn block(&mut self, length: usize, depth: usize) -> String {
-        (0..length).map(|_| self.statement(depth)).collect()
+    /// Some statements. Adds the labels in them.
+    fn block(&mut self, length: usize, depth: usize, labels: &mut Vec<usize>) -> String {
+        (0..length).map(|_| self.statement(depth, labels)).collect()
     }
 
-    fn statement(&mut self, depth: usize) -> String {
+    fn statement(&mut self, depth: usize, labels: &mut Vec<usize>) -> String {
         let label = if self.random.percent(10) {
+            labels.push(self.labels);
             self.labels += 1;
             format!("l{}: ", self.labels - 1)
         } else {
@@ -72,9 +76,14 @@ impl Writer {
         let (cell, value) = (*self.random.pick(&CELLS), self.random.below(3));
         let condition = self.condition();
         let inner = self.random.between(0, 2);
-        let inside = if depth > 0 { self.block(inner, depth - 1) } else { String::new() };
+        let mut labels_inside = Vec::new();
+        let inside = if depth > 0 { self.block(inner, depth - 1, &mut labels_inside) } else { String::new() };
+        let kind = self.random.below(if depth > 0 { 22 } else { 15 });
+        if kind >= 15 && kind != 20 {
+            labels.append(&mut labels_inside);
+        }
         label
-            + &match self.random.below(if depth > 0 { 22 } else { 15 }) {
+            + &match kind {
                 0..=3 => format!("{cell} = {value}; "),
                 4..=6 => format!("await {condition}; "),
                 7 => format!("assume({condition}); "),

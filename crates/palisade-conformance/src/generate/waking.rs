@@ -18,23 +18,28 @@ pub fn generate_waking(seed: u64) -> Program {
     for process in 0..2 {
         let (own, other) = if process == 0 { ("a", "b") } else { ("b", "a") };
         // Announce, look at the other, and wait for it or wake it.
-        let parts = match random.below(2) {
-            0 => [format!("{own} = 1; "), format!("if {other} == 0 {{ l1: await c == 1; }} ")],
-            _ => [format!("{own} = 1; "), format!("if {other} == 1 {{ c = 1; }} ")],
+        let waits = random.below(2) == 0;
+        let second = if waits {
+            format!("if {other} == 0 {{ l1: await c == 1; }} ")
+        } else {
+            format!("if {other} == 1 {{ c = 1; }} ")
         };
+        let parts = [(format!("{own} = 1; "), false), (second, waits)];
         let mut body = String::new();
-        for (place, part) in parts.into_iter().enumerate() {
+        let mut is_labelled = false;
+        for (place, (part, has_label)) in parts.into_iter().enumerate() {
             if random.percent(30) {
                 body += &statement(&mut random, process, 2 + 2 * place, &mut left);
             }
             if random.percent(90) {
                 body += &part;
+                is_labelled |= has_label;
             }
             if random.percent(20) {
                 body += &statement(&mut random, process, 3 + 2 * place, &mut left);
             }
         }
-        if body.contains("l1:") {
+        if is_labelled {
             left += &format!("leaves P{process}@l1;\n");
         }
         text += &format!("process P{process} {{ {body}}}\n");

@@ -18,6 +18,7 @@
 use super::Waits;
 use super::outline::Outline;
 use crate::running::{Code, Edge, EdgeId, Instr, Location, Stay};
+use crate::written::END_LABEL;
 use palisade_base::{Id, limits};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -96,7 +97,7 @@ impl Graph {
         self.merge_choices();
         self.renumber();
         let Graph { locations, entry, exit, mut edges, mut labels, waits: _, stays } = self;
-        labels.push(("end".to_owned(), exit));
+        labels.push((END_LABEL.to_owned(), exit));
         // The order of a code's edges.
         edges.sort_by_key(|marked| marked.source);
         let those = |mark: fn(&Marked) -> bool| {

@@ -4,7 +4,7 @@ use super::Report;
 use super::declarations::{check_type, domain_help, hides_private, hides_shared, is_empty};
 use super::names::{BodyNames, Names, declared_twice};
 use crate::written::{
-    Expr, ExprKind, Name, Param, PlaceKind, Procedure, Start, Stmt, StmtKind, Template, Type,
+    END_LABEL, Expr, ExprKind, Name, Param, PlaceKind, Procedure, Start, Stmt, StmtKind, Template, Type,
 };
 use palisade_base::{Diagnostic, Span, limits};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -202,7 +202,7 @@ impl<'a> Body<'a, '_> {
 
     fn label(&mut self, label: &'a Name) {
         self.label_count += 1;
-        if label.as_str() == "end" {
+        if label.as_str() == END_LABEL {
             let message = "the label `end` is reserved for the end of every body";
             let diagnostic = Diagnostic::error("reserved-label", message).at(label.span(), "");
             self.report.push(diagnostic.help("choose another name"));
@@ -308,7 +308,7 @@ impl<'a> Body<'a, '_> {
         let Some(place) = self.body.labels.get(label.as_str()) else {
             let message = format!("there is no label `{label}` here");
             let mut diagnostic = Diagnostic::error("unknown-label", message).at(label.span(), "");
-            if label.as_str() == "end" {
+            if label.as_str() == END_LABEL {
                 diagnostic = diagnostic.help("write `return;` to jump to the end");
             } else {
                 let labels = self.body.labels.keys().copied();

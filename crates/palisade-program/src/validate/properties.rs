@@ -7,7 +7,8 @@ use super::{Report, limits};
 use crate::Value;
 use crate::lower::globals::{NotConstant, constant};
 use crate::written::{
-    Count, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProcessRef, Select, Start, Template,
+    Count, END_LABEL, Expr, ExprKind, Name, Observation, Place, PlaceKind, ProcessRef, Select, Start,
+    Template,
 };
 use palisade_base::Diagnostic;
 
@@ -22,7 +23,7 @@ pub(super) fn check(condition: &Expr, names: &Names<'_>, report: &mut Report) ->
 pub(super) fn check_leaves(process: &ProcessRef, label: &Name, names: &Names<'_>, report: &mut Report) {
     let mut check = Check { names, report, size: 0 };
     let Some(body) = check.process(process) else { return };
-    if label.as_str() == "end" {
+    if label.as_str() == END_LABEL {
         let message = "no process leaves its end";
         let help = format!("`live {}@end` says that the process can always reach its end", process.template);
         report.push(Diagnostic::error("leaves-end", message).at(label.span(), "").help(help));
@@ -157,7 +158,7 @@ impl Check<'_, '_> {
     }
 
     fn label(&mut self, template: &Name, body: &BodyNames<'_>, label: &Name) {
-        if label.as_str() != "end" && !body.labels.contains_key(label.as_str()) {
+        if label.as_str() != END_LABEL && !body.labels.contains_key(label.as_str()) {
             let message = format!("the process `{template}` has no label `{label}`");
             let diagnostic = Diagnostic::error("unknown-label", message).at(label.span(), "");
             let labels = body.labels.keys().copied();

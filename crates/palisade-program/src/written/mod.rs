@@ -17,6 +17,9 @@ use crate::Value;
 use palisade_base::{Origin, Span};
 use std::sync::Arc;
 
+/// The label that every process has at its end. No other label has this name.
+pub const END_LABEL: &str = "end";
+
 /// A name and where it appears in the source.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Name {

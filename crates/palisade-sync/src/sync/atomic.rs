@@ -120,7 +120,7 @@ macro_rules! atomic {
             fn modify(
                 &self,
                 here: &Here,
-                place: cell::Place,
+                place: cell::CallSite,
                 order: Ordering,
                 after: impl Fn($value) -> $value,
             ) -> $value {

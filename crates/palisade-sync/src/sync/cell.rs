@@ -13,7 +13,7 @@ use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 /// Where an operation is called, and its name.
-pub type Place = (&'static Location<'static>, &'static str);
+pub type CallSite = (&'static Location<'static>, &'static str);
 
 /// An atomic of a run.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ impl Cell {
         }
     }
 
-    pub fn load(self, here: &Here, place: Place, order: Ordering) -> u64 {
+    pub fn load(self, here: &Here, place: CallSite, order: Ordering) -> u64 {
         let (thread, address) = (here.thread, self.bytes.address);
         let touches = |state: &mut State| (state.reading(thread, self.bytes), Drain::No);
         let loaded = here.atomic(place, touches, |state, by| {
@@ -55,7 +55,7 @@ impl Cell {
         loaded.unwrap_or_else(|| self.after_end(here))
     }
 
-    pub fn store(self, here: &Here, place: Place, value: u64, order: Ordering) {
+    pub fn store(self, here: &Here, place: CallSite, value: u64, order: Ordering) {
         let address = self.bytes.address;
         let operation = Operation::Store(self.bytes);
         let (is_fenced, action) = fenced_action(operation, order);
@@ -87,7 +87,7 @@ impl Cell {
     pub fn modify(
         self,
         here: &Here,
-        place: Place,
+        place: CallSite,
         [success, failure]: [Ordering; 2],
         f: impl Fn(u64) -> Option<u64>,
     ) -> (u64, bool) {
@@ -134,7 +134,7 @@ fn events(state: &mut State, here: &Here, by: Instruction, operation: Operation,
 }
 
 /// A fence.
-pub fn fence(here: &Here, place: Place, order: Ordering) {
+pub fn fence(here: &Here, place: CallSite, order: Ordering) {
     match fenced_action(Operation::Fence, order) {
         (_, Some(_)) => {
             here.drain(place);

@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The engine that answers these questions.
 const EXPLICIT: &str = "explicit";
 
-/// So many states are visited for each of the questions: a warning is not worth more.
+/// At most this many states are visited for each of the questions: a warning is not worth more.
 const BUDGET: u64 = 1 << 18;
 
 /// Addresses are below this bit. What is above may be a tag.

@@ -32,7 +32,7 @@ use std::time::Instant;
 /// The engine that answers these questions.
 const EXPLICIT: &str = "explicit";
 
-/// Without a time limit, so many states are visited for each of the questions. The answer about bad states is worth
+/// Without a time limit, at most this many states are visited for each of the questions. The answer about bad states is worth
 /// more than an endless search for an answer about the end.
 const BUDGET: u64 = 1 << 21;
 

@@ -257,7 +257,7 @@ impl Recipe {
     }
 }
 
-/// So many places are named in one sentence.
+/// At most this many places are named in one sentence.
 const MAX_PLACES: usize = 3;
 
 impl Recipe {

@@ -195,14 +195,14 @@ impl<'a> Statement<'a> {
     /// What to insert, and where.
     fn insertions(&self, side: Side, fence: &str) -> Vec<(usize, String)> {
         let indent = self.indent(self.start);
-        // Comments behind the statement stay with it.
+        // Comments after the statement stay with it.
         let line_end = self.text[self.end..].find('\n').map_or(self.text.len(), |end| self.end + end);
         let newline = if self.text[..line_end].ends_with('\r') { "\r\n" } else { "\n" };
         let line_end = line_end + 1 - newline.len();
-        let behind = self.text[self.end..line_end].trim();
+        let rest = self.text[self.end..line_end].trim();
         let has_own_line = self.text[..self.start].ends_with(['\n', ' ', '\t'])
             && self.text[line_start(self.text, self.start)..self.start].trim().is_empty()
-            && (behind.is_empty() || behind.starts_with("//"));
+            && (rest.is_empty() || rest.starts_with("//"));
         let mut all = Vec::new();
         match (has_own_line, side) {
             (true, Side::After) => all.push((line_end, format!("{newline}{indent}{fence}"))),
