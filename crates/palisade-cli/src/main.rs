@@ -15,6 +15,7 @@ mod exit;
 mod expect;
 mod fences;
 mod files;
+mod fmt;
 mod html;
 mod interrupt;
 mod limits;
@@ -68,6 +69,7 @@ fn main() -> ExitCode {
         Command::Doctor => doctor::run(&output),
         Command::Translate(args) => translate::run(args, &palisade.common, &output),
         Command::Show(args) => show::run(args, &palisade.common, &output),
+        Command::Fmt(args) => fmt::run(args, &palisade.common, &output),
         Command::Bench(args) => bench::run(args, &palisade.common, &output),
         Command::Completions(args) => shell::completions(args, &output),
         Command::Man(args) => shell::man(args, &output),

@@ -10,6 +10,7 @@
 //! [`limits`] lists the limits of the parsers.
 
 pub mod edit;
+mod format;
 mod generate;
 pub mod limits;
 mod litmus;
@@ -23,6 +24,7 @@ mod suggest {
     pub(crate) use palisade_base::nearest;
 }
 
+pub use format::format as format_pal;
 pub use litmus::{Asks, LitmusQuestion, LitmusTest, Shown, litmus_test};
 
 use palisade_base::{Diagnostic, Source, Span};

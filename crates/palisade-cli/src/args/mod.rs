@@ -8,6 +8,7 @@ mod cc;
 mod certify;
 mod check;
 mod fences;
+mod fmt;
 mod monitor;
 mod outcomes;
 mod replay;
@@ -25,6 +26,7 @@ pub use cc::CcArgs;
 pub use certify::CertifyArgs;
 pub use check::CheckArgs;
 pub use fences::{ChangesArg, FencesArgs, GoalArg, PerArg, PlacementArg};
+pub use fmt::FmtArgs;
 pub use monitor::MonitorArgs;
 pub use outcomes::OutcomesArgs;
 pub use replay::ReplayArgs;
@@ -197,6 +199,8 @@ pub enum Command {
     Translate(TranslateArgs),
     /// Print a program in another form
     Show(ShowArgs),
+    /// Format .pal files
+    Fmt(FmtArgs),
     /// Measure Palisade: the tables and figures of the papers next to ours
     Bench(palisade_bench::BenchArgs),
     /// Print completions for a shell
@@ -224,6 +228,7 @@ impl Command {
             Command::Doctor => "doctor",
             Command::Translate(_) => "translate",
             Command::Show(_) => "show",
+            Command::Fmt(_) => "fmt",
             Command::Bench(_) => "bench",
             Command::Completions(_) => "completions",
             Command::Man(_) => "man",

@@ -11,6 +11,7 @@ mod coverage;
 mod diagnostics;
 mod fair;
 mod fences;
+mod fmt;
 mod folder;
 mod heavy;
 mod hostile;

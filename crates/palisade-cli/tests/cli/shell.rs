@@ -82,7 +82,7 @@ fn manual_pages_can_be_read() {
 }
 
 /// Commands that print something.
-const PRINTING: [&[&str]; 14] = [
+const PRINTING: [&[&str]; 15] = [
     &["--help"],
     &["--version"],
     &["help", "check"],
@@ -95,6 +95,7 @@ const PRINTING: [&[&str]; 14] = [
     &["certify", "proof.json"],
     &["monitor", "run.trace"],
     &["show", "sb.pal", "--as", "pal"],
+    &["fmt", "--check", "sb.pal"],
     &["man"],
     &["completions", "bash"],
 ];

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// The names of a text, each spelling once. Keywords come first, so small symbols are keywords.
-pub(super) struct Names<'s> {
+pub(crate) struct Names<'s> {
     symbols: FxHashMap<&'s str, Symbol>,
     spellings: Vec<Arc<str>>,
 }
@@ -41,7 +41,7 @@ impl<'s> Names<'s> {
 }
 
 /// Reads tokens. Characters that cannot be part of a token are reported and skipped.
-pub(super) struct Lexer<'s> {
+pub(crate) struct Lexer<'s> {
     text: &'s str,
     at: usize,
     pub names: Names<'s>,

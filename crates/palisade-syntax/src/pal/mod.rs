@@ -17,6 +17,9 @@ mod statements;
 mod tests;
 mod token;
 
+pub(crate) use lexer::Lexer;
+pub(crate) use token::{Sign, TokenKind, Word};
+
 use crate::Parsed;
 use palisade_base::{Diagnostic, Source};
 

@@ -4,14 +4,14 @@ use palisade_base::Span;
 
 /// A token and its span.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Token {
+pub(crate) struct Token {
     pub kind: TokenKind,
     pub span: Span,
 }
 
 /// The kind of token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum TokenKind {
+pub(crate) enum TokenKind {
     /// The end of the text.
     End,
     /// A name that is not a keyword.
@@ -26,14 +26,14 @@ pub(super) enum TokenKind {
 
 /// A distinct spelling of a name; see [`super::lexer::Names`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Symbol(pub u32);
+pub(crate) struct Symbol(pub u32);
 
 /// Defines an enum of fixed texts.
 macro_rules! texts {
     ($(#[$meta:meta])* $name:ident { $($variant:ident $text:literal,)* }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub(super) enum $name { $($variant,)* }
+        pub(crate) enum $name { $($variant,)* }
 
         impl $name {
             /// All values, in the order of their declaration.

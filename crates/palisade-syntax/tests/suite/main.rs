@@ -3,6 +3,7 @@
 mod blocks;
 mod common;
 mod edit;
+mod format;
 mod fuzz;
 mod languages;
 mod litmus;

@@ -197,6 +197,7 @@ fn all_output_fits_the_schema() {
     check(&["check", "main.c", "--model", "sc", "--certificate", "c_proof.json", "--", "load.c"]);
     check(&["certify", "c_proof.json"]);
     check(&["check", "main.c", "--", "-DBROKEN", "load.c"]);
+    check(&["fmt", "sb.pal", "--check"]);
     check(&["translate", "sb.pal", "--rounds", "1", "--to", "c"]);
     check(&["translate", "sb.pal", "--age", "1", "--to", "promela", "-o", "sb.pml"]);
     check(&["translate", "any.pal", "--as-is", "--to", "c"]);
@@ -215,6 +216,7 @@ fn all_output_fits_the_schema() {
         ("check", "safe"),
         ("check", "unknown"),
         ("check", "unsafe"),
+        ("fmt", "refused"),
         ("fences", "robust"),
         ("fences", "safe"),
         ("fences", "unsafe"),
@@ -291,6 +293,8 @@ fn every_command_refuses_in_the_same_way() {
         check(&[command, "empty"], "no-input-files");
     }
     check(&["show", "missing.pal", "--as", "pal"], "no-such-file");
+    check(&["fmt", "missing.pal"], "no-such-file");
+    check(&["fmt", "bad.tsv"], "not-pal");
     check(&["translate", "missing.pal", "--as-is", "--to", "c"], "no-such-file");
     check(&["translate", "sb.pal", "--as-is", "--to", "c", "-o", "no/such/folder"], "unwritable-file");
     check(&["check", "sb.pal", "--expect", "bad.tsv"], "bad-expectation");
