@@ -14,6 +14,7 @@ mod format;
 mod generate;
 pub mod limits;
 mod litmus;
+pub mod names;
 mod pal;
 mod report;
 mod rmm;

@@ -10,7 +10,7 @@ Examples:
   palisade fmt - < lock.pal          print the formatted program
 
 The program and its comments stay the same, and a formatted file stays as it is.
-Exit codes: 0 formatted, 1 with --check: some file is not formatted, 2 usage or input error, 3 out of time.";
+Exit codes: 0 formatted, 1 not formatted (--check), 2 usage or input error, 3 out of time.";
 
 /// `palisade fmt`
 #[derive(Debug, Args)]

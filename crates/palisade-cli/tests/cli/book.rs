@@ -257,6 +257,7 @@ fn pages_of(command: &str) -> &str {
         "cc" | "c++" | "doctor" => "run",
         "cargo" => "rust-tests",
         "completions" | "man" => "install",
+        "lsp" => "editor",
         other => other,
     }
 }

@@ -192,7 +192,7 @@ fn gap() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
     fn random_programs_with_random_comments(program in common::program(), gaps in prop::collection::vec(gap(), 1..200)) {

@@ -10,6 +10,7 @@ mod litmus;
 mod litmus_errors;
 mod litmus_fuzz;
 mod litmus_machine;
+mod names;
 mod printing;
 mod reference;
 mod rmm;

@@ -1,0 +1,74 @@
+//! What only the tokens of a program show: its constants, and where its blocks end.
+
+use super::{Symbol, SymbolKind, Symbols};
+use crate::pal::{Lexer, Sign, TokenKind, Word};
+use crate::report::Report;
+use palisade_base::Span;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The tokens of a text.
+fn tokens(text: &str) -> Vec<(TokenKind, Span)> {
+    let (mut lexer, mut report) = (Lexer::new(text), Report::default());
+    let mut found = Vec::new();
+    loop {
+        let token = lexer.next(&mut report);
+        if token.kind == TokenKind::End {
+            return found;
+        }
+        found.push((token.kind, token.span));
+    }
+}
+
+/// Adds the constants. A name that is mentioned otherwise is not one.
+pub(super) fn add_constants(found: &mut Symbols, text: &str) {
+    let tokens = tokens(text);
+    let taken: FxHashSet<Span> = found.symbols.iter().flat_map(Symbol::mentions).collect();
+    let mut constants: FxHashMap<u32, usize> = FxHashMap::default();
+    for (index, &(kind, span)) in tokens.iter().enumerate() {
+        let TokenKind::Name(symbol) = kind else { continue };
+        let declares = index > 0 && tokens[index - 1].0 == TokenKind::Word(Word::Const);
+        if declares {
+            let start = tokens[index - 1].1;
+            let is_end = |&&(kind, _): &&(TokenKind, Span)| kind == TokenKind::Sign(Sign::Semicolon);
+            let whole = start.to(tokens[index..].iter().find(is_end).map_or(span, |&(_, end)| end));
+            let words: Vec<&str> = text[whole.range()].split_whitespace().collect();
+            constants.insert(symbol.0, found.symbols.len());
+            found.symbols.push(Symbol {
+                kind: SymbolKind::Constant,
+                name: text[span.range()].trim_matches('`').to_owned(),
+                declared: span,
+                whole,
+                within: None,
+                detail: words.join(" ").trim_end_matches(';').to_owned(),
+                uses: Vec::new(),
+            });
+        } else if let Some(&constant) = constants.get(&symbol.0)
+            && !taken.contains(&span)
+        {
+            found.symbols[constant].uses.push(span);
+        }
+    }
+}
+
+/// Lets the declarations of processes and procedures reach to the end of their bodies.
+pub(super) fn extend_to_blocks(found: &mut Symbols, text: &str) {
+    let tokens = tokens(text);
+    for symbol in &mut found.symbols {
+        if !matches!(symbol.kind, SymbolKind::Process | SymbolKind::Procedure) {
+            continue;
+        }
+        let first = tokens.partition_point(|(_, span)| span.start < symbol.whole.end);
+        let mut depth = 0usize;
+        for &(kind, span) in &tokens[first..] {
+            match kind {
+                TokenKind::Sign(Sign::LeftBrace) => depth += 1,
+                TokenKind::Sign(Sign::RightBrace) => depth = depth.saturating_sub(1),
+                _ => continue,
+            }
+            if depth == 0 {
+                symbol.whole = symbol.whole.to(span);
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! The names in the written form of a program.
+
+use super::{Symbol, SymbolKind, Symbols};
+use palisade_base::{Source, Span, limits};
+use palisade_program::written::{
+    Block, Domain, Expr, ExprKind, Init, InitValue, Name, Observation, Outside, Param, Place, PlaceKind,
+    ProcessRef, Program, ProgressKind, Stmt, StmtKind, Type,
+};
+use rustc_hash::FxHashMap;
+
+/// The symbols of a program, except its constants.
+pub(super) fn symbols(program: &Program, source: &Source) -> Symbols {
+    let mut walk = Walk::new(source);
+    walk.declare_all(program);
+    walk.use_all(program);
+    Symbols { symbols: walk.symbols, properties: properties(program) }
+}
+
+fn properties(program: &Program) -> Vec<Span> {
+    let conditions = program.properties.iter().map(|property| property.origin.0);
+    let mut found: Vec<Span> =
+        conditions.chain(program.progress.iter().map(|progress| progress.origin.0)).collect();
+    found.sort();
+    found
+}
+
+/// Names of one kind, and the index of the symbol of each.
+type Scope = FxHashMap<String, usize>;
+
+/// The names of a body.
+#[derive(Default)]
+struct Body {
+    variables: Scope,
+    labels: Scope,
+}
+
+struct Walk<'a> {
+    source: &'a Source,
+    symbols: Vec<Symbol>,
+    /// Shared and private variables.
+    variables: Scope,
+    procedures: Scope,
+    templates: Scope,
+    /// Of each procedure and then of each template, by its name.
+    procedure_bodies: FxHashMap<String, Body>,
+    template_bodies: FxHashMap<String, Body>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(source: &'a Source) -> Walk<'a> {
+        Walk {
+            source,
+            symbols: Vec::new(),
+            variables: Scope::default(),
+            procedures: Scope::default(),
+            templates: Scope::default(),
+            procedure_bodies: FxHashMap::default(),
+            template_bodies: FxHashMap::default(),
+        }
+    }
+
+    fn declare(
+        &mut self,
+        kind: SymbolKind,
+        name: &Name,
+        whole: Span,
+        within: Option<Span>,
+        detail: String,
+    ) -> usize {
+        self.symbols.push(Symbol {
+            kind,
+            name: name.as_str().to_owned(),
+            declared: name.span(),
+            whole,
+            within,
+            detail,
+            uses: Vec::new(),
+        });
+        self.symbols.len() - 1
+    }
+
+    /// The declarations. A valid program declares no name twice in a scope.
+    fn declare_all(&mut self, program: &Program) {
+        for shared in &program.shared {
+            let len = shared.len.map_or_else(String::new, |len| format!("[{len}]"));
+            let detail = format!("shared {}{len}: {}", shared.name, domain(shared.ty));
+            let symbol = self.declare(SymbolKind::Shared, &shared.name, shared.origin.0, None, detail);
+            self.variables.insert(shared.name.as_str().to_owned(), symbol);
+        }
+        for private in &program.privates {
+            let detail = format!("private {}: {}", private.name, domain(private.ty));
+            let symbol = self.declare(SymbolKind::Private, &private.name, private.origin.0, None, detail);
+            self.variables.insert(private.name.as_str().to_owned(), symbol);
+        }
+        for procedure in &program.procedures {
+            let (name, heading) = (&procedure.name, procedure.origin.0);
+            let symbol = self.declare(SymbolKind::Procedure, name, heading, None, self.heading(heading));
+            self.procedures.insert(name.as_str().to_owned(), symbol);
+            let body = self.declare_body(&procedure.params, &procedure.body, name.span());
+            self.procedure_bodies.insert(name.as_str().to_owned(), body);
+        }
+        for template in &program.templates {
+            let (name, heading) = (&template.name, template.origin.0);
+            let symbol = self.declare(SymbolKind::Process, name, heading, None, self.heading(heading));
+            self.templates.insert(name.as_str().to_owned(), symbol);
+            let body = self.declare_body(&template.params, &template.body, name.span());
+            self.template_bodies.insert(name.as_str().to_owned(), body);
+        }
+    }
+
+    fn heading(&self, span: Span) -> String {
+        self.source.slice(span).split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    fn declare_body(&mut self, params: &[Param], block: &Block, within: Span) -> Body {
+        let mut body = Body::default();
+        for param in params {
+            let detail = format!("{}: {}", param.name, domain(param.ty));
+            let span = param.name.span();
+            let symbol = self.declare(SymbolKind::Parameter, &param.name, span, Some(within), detail);
+            body.variables.insert(param.name.as_str().to_owned(), symbol);
+        }
+        self.declare_block(block, within, &mut body);
+        body
+    }
+
+    /// The parsers limit how deep blocks nest.
+    fn declare_block(&mut self, block: &Block, within: Span, body: &mut Body) {
+        for stmt in block {
+            limits::checkpoint();
+            for label in &stmt.labels {
+                let detail = format!("{label}:");
+                let symbol = self.declare(SymbolKind::Label, label, label.span(), Some(within), detail);
+                body.labels.insert(label.as_str().to_owned(), symbol);
+            }
+            if let StmtKind::Let { name, ty, .. } = &stmt.kind {
+                let detail = format!("let {name}: {}", domain(*ty));
+                let symbol = self.declare(SymbolKind::Register, name, stmt.span(), Some(within), detail);
+                body.variables.insert(name.as_str().to_owned(), symbol);
+            }
+            stmt.kind.blocks().into_iter().for_each(|inner| self.declare_block(inner, within, body));
+        }
+    }
+
+    fn use_all(&mut self, program: &Program) {
+        let bodies = (std::mem::take(&mut self.procedure_bodies), std::mem::take(&mut self.template_bodies));
+        let nothing = Body::default();
+        let mut uses = Uses { walk: self, templates: &bodies.1, body: &nothing };
+        for shared in &program.shared {
+            // A declaration of several variables has one initial value, which each of them has.
+            match &shared.init {
+                Init::Every(value) => uses.initial(value),
+                Init::Each(values) => values.iter().for_each(|value| uses.initial(value)),
+            }
+        }
+        for procedure in &program.procedures {
+            uses.body = bodies.0.get(procedure.name.as_str()).unwrap_or(&nothing);
+            uses.block(&procedure.body);
+        }
+        for template in &program.templates {
+            uses.body = bodies.1.get(template.name.as_str()).unwrap_or(&nothing);
+            uses.block(&template.body);
+        }
+        uses.body = &nothing;
+        program.properties.iter().for_each(|property| uses.expr(&property.condition));
+        for progress in &program.progress {
+            match &progress.kind {
+                ProgressKind::Live(condition) => uses.expr(condition),
+                ProgressKind::Leaves { process, label } => uses.label_of(process, label),
+                ProgressKind::DeadlockFree | ProgressKind::LiveEnd | ProgressKind::Terminates => {}
+            }
+        }
+        for symbol in &mut self.symbols {
+            symbol.uses.retain(|span| !span.is_none());
+            symbol.uses.sort();
+            symbol.uses.dedup();
+        }
+    }
+}
+
+/// The uses of names.
+struct Uses<'w, 'a> {
+    walk: &'w mut Walk<'a>,
+    templates: &'w FxHashMap<String, Body>,
+    /// The body that is looked at.
+    body: &'w Body,
+}
+
+impl Uses<'_, '_> {
+    fn add(&mut self, symbol: Option<usize>, name: &Name) {
+        if let Some(symbol) = symbol {
+            self.walk.symbols[symbol].uses.push(name.span());
+        }
+    }
+
+    fn variable(&mut self, name: &Name) {
+        let text = name.as_str();
+        let symbol = self.body.variables.get(text).or_else(|| self.walk.variables.get(text)).copied();
+        self.add(symbol, name);
+    }
+
+    fn template(&mut self, name: &Name) {
+        self.add(self.walk.templates.get(name.as_str()).copied(), name);
+    }
+
+    fn label(&mut self, template: &Name, label: &Name) {
+        self.template(template);
+        let body = self.templates.get(template.as_str());
+        self.add(body.and_then(|body| body.labels.get(label.as_str())).copied(), label);
+    }
+
+    fn label_of(&mut self, process: &ProcessRef, label: &Name) {
+        self.label(&process.template, label);
+    }
+
+    fn initial(&mut self, value: &InitValue) {
+        if let InitValue::Const(value) = value {
+            self.expr(value);
+        }
+    }
+
+    fn block(&mut self, block: &Block) {
+        block.iter().for_each(|stmt| self.stmt(stmt));
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        limits::checkpoint();
+        match &stmt.kind {
+            StmtKind::Let { init, .. } => init.iter().for_each(|init| self.expr(init)),
+            StmtKind::Assign { place, value } => {
+                self.place(place);
+                self.expr(value);
+            }
+            StmtKind::Eval(e) | StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e, _) => {
+                self.expr(e)
+            }
+            StmtKind::If { condition, .. } | StmtKind::While { condition, .. } => self.expr(condition),
+            StmtKind::Goto(label) => self.add(self.body.labels.get(label.as_str()).copied(), label),
+            StmtKind::Return(value) => value.iter().for_each(|value| self.expr(value)),
+            StmtKind::Spawn { template, args } => {
+                self.template(template);
+                args.iter().for_each(|arg| self.expr(arg));
+            }
+            StmtKind::Skip
+            | StmtKind::Fence
+            | StmtKind::StoreFence
+            | StmtKind::Loop(_)
+            | StmtKind::Break
+            | StmtKind::Continue
+            | StmtKind::Choose(_)
+            | StmtKind::Atomic(_)
+            | StmtKind::Block(_) => {}
+        }
+        stmt.kind.blocks().into_iter().for_each(|inner| self.block(inner));
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        match &e.kind {
+            ExprKind::Read(place) | ExprKind::AddressOf(place) => self.place(place),
+            ExprKind::Unary(_, a) => self.expr(a),
+            ExprKind::Binary(_, a, b) => {
+                self.expr(a);
+                self.expr(b);
+            }
+            ExprKind::Locked(_, place, operands) => {
+                self.place(place);
+                operands.iter().for_each(|operand| self.expr(operand));
+            }
+            ExprKind::Call(name, args) => {
+                self.add(self.walk.procedures.get(name.as_str()).copied(), name);
+                args.iter().for_each(|arg| self.expr(arg));
+            }
+            ExprKind::Observe(Observation::At { process, label }) => self.label_of(process, label),
+            ExprKind::Observe(Observation::Count { template, label }) => self.label(template, label),
+            ExprKind::Observe(Observation::Register { process, register }) => {
+                self.template(&process.template);
+                let body = self.templates.get(process.template.as_str());
+                self.add(body.and_then(|body| body.variables.get(register.as_str())).copied(), register);
+            }
+            ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Any { .. } => {}
+        }
+    }
+
+    fn place(&mut self, place: &Place) {
+        match &place.kind {
+            PlaceKind::Named(name) => self.variable(name),
+            PlaceKind::Element(name, index) => {
+                self.variable(name);
+                self.expr(index);
+            }
+            PlaceKind::Deref(pointer) => self.expr(pointer),
+        }
+    }
+}
+
+/// A domain as it is written.
+fn domain(ty: Type) -> String {
+    let values = match ty.domain {
+        Domain::Bool => "bool".to_owned(),
+        Domain::Range { lo, hi } => format!("{lo}..{hi}"),
+        Domain::Int => "int".to_owned(),
+    };
+    let outside = match ty.outside {
+        Outside::Fault => "",
+        Outside::Block => " blocking",
+        Outside::Wrap => " wrap",
+    };
+    values + outside
+}
