@@ -55,6 +55,21 @@ pub trait Executions {
     /// is not [cut](Recording::cut): the search requested no more.
     fn run(&mut self, request: &Request<'_>) -> Recording;
 
+    /// The same for a run that is compared with the one before: as long as both make the same choices, processes must
+    /// be about to do the same. An implementation that knows how much of the two is the same need not record and
+    /// compare that again.
+    fn run_again(&mut self, request: &Request<'_>, before: Recording) -> Again {
+        let recording = self.run(request);
+        let difference = before.difference(&recording);
+        Again { recording, before: Some(before), difference }
+    }
+
+    /// The recording before the last one, if [`run_again`](Executions::run_again) has not returned it. It is needed
+    /// only if the program did not repeat itself.
+    fn before(&mut self) -> Option<Recording> {
+        None
+    }
+
     /// How many more runs to announce [ahead](Executions::expect) of time.
     fn appetite(&self) -> usize {
         0
@@ -83,6 +98,17 @@ pub struct Request<'a> {
     pub steps: usize,
     /// Which process to prefer after the first steps. Ignoring this costs more runs, but is not wrong.
     pub preference: Preference,
+}
+
+/// A run that was compared with the one before.
+#[derive(Debug)]
+pub struct Again {
+    /// The run.
+    pub recording: Recording,
+    /// The run before, unless its memory was used for this one.
+    pub before: Option<Recording>,
+    /// The first difference.
+    pub difference: Option<Divergence>,
 }
 
 /// Which process to prefer where a run is free to choose.
@@ -162,17 +188,21 @@ impl<E: Executions> Replayed<'_, E> {
     fn run(&mut self, choices: &[Choice], asleep: &[Sleeper]) {
         let request =
             Request { choices, asleep, steps: self.steps.max(choices.len()), preference: Preference::Any };
-        let recording = self.executions.run(&request);
+        let Again { recording, before, difference } = match self.recording.take() {
+            Some(before) => self.executions.run_again(&request, before),
+            None => Again { recording: self.executions.run(&request), before: None, difference: None },
+        };
+        self.before = before;
         let same_path = recording.choices().take(self.path.len()).eq(self.path.iter().copied());
-        let old = self.recording.as_ref();
-        let difference = old.and_then(|old| old.difference(&recording));
         if !self.is_broken && (!same_path || difference.is_some()) {
             self.is_broken = true;
-            self.divergence =
-                difference.or_else(|| old.unwrap_or(&recording).departure(&self.path, &recording));
+            self.divergence = difference.or_else(|| {
+                let before = self.before.take().or_else(|| self.executions.before());
+                before.as_ref().unwrap_or(&recording).departure(&self.path, &recording)
+            });
         }
         self.agreed = self.path.len();
-        self.before = self.recording.replace(recording);
+        self.recording = Some(recording);
     }
 
     /// The next step in the recording.
@@ -192,8 +222,8 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         let Some(recording) = self.recording() else { return Next::Nothing };
         match recording.pending(at, process) {
             None => Next::Nothing,
-            Some(Pending { footprint, ready: true, .. }) => Next::Ready(Footprint::clone(footprint)),
-            Some(Pending { footprint, ready: false, .. }) => Next::Waiting(Footprint::clone(footprint)),
+            Some(Pending { footprint, ready: true, .. }) => Next::Ready(footprint.clone()),
+            Some(Pending { footprint, ready: false, .. }) => Next::Waiting(footprint.clone()),
         }
     }
 
@@ -305,8 +335,9 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         }
         // The step was seen after others that it does not depend on, usually in the previous run.
         let happened = Foreseen::of(now);
+        let earlier = self.before.take().or_else(|| self.executions.before());
         let is_it = |step: &&RecordedStep| step.choice.process == process && *step.footprint == *footprint;
-        let seen = self.before.iter().chain(&self.recording).find_map(|run| run.steps.iter().find(is_it));
+        let seen = earlier.iter().chain(&self.recording).find_map(|run| run.steps.iter().find(is_it));
         let unlabelled = || Foreseen::Step { footprint: footprint.clone(), label: None, ready: true };
         let expected = seen.map_or_else(unlabelled, RecordedStep::foreseen);
         self.is_broken = true;

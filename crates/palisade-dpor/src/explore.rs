@@ -154,6 +154,7 @@ pub fn explore<S: Subject>(
         subject,
         history: History::default(),
         nodes: vec![Node::default()],
+        spare: Vec::new(),
         limits,
         summary: Summary::default(),
     };
@@ -219,6 +220,8 @@ struct Search<'a, S> {
     history: History,
     /// One per step, and one for the current end of the execution.
     nodes: Vec<Node>,
+    /// Nodes that are not used, for their memory.
+    spare: Vec<Node>,
     limits: Limits,
     summary: Summary,
 }
@@ -232,22 +235,25 @@ impl<S: Subject> Search<'_, S> {
             if self.subject.is_stopped() {
                 return None;
             }
+            let node = self.nodes.last().expect("there is a node for the current point");
+            let wish = if node.branches.is_empty() { self.subject.prefers() } else { None };
+            let granted =
+                wish.filter(|&process| !node.is_asleep(process) && self.subject.is_ready(process));
             let processes = self.subject.processes();
-            if !(0..processes).any(|process| self.subject.is_ready(process)) {
+            if granted.is_none() && !(0..processes).any(|process| self.subject.is_ready(process)) {
                 return Some(if self.subject.is_cut() { Ended::Cut } else { Ended::Complete });
             }
             if self.history.steps.len() >= self.limits.steps {
                 return Some(Ended::Cut);
             }
-            let node = self.nodes.last().expect("there is a node for the current point");
             if node.branches.is_empty() {
                 // The preferred process, or the one that has taken the fewest steps. So all processes take
                 // part in an execution that is cut.
-                let wish = self.subject.prefers();
-                let awake = (0..processes).filter(|&process| !node.is_asleep(process));
-                let ready = awake.filter(|&process| self.subject.is_ready(process));
-                let process =
-                    ready.min_by_key(|&process| (wish != Some(process), self.history.count(process)))?;
+                let process = granted.or_else(|| {
+                    let awake = (0..processes).filter(|&process| !node.is_asleep(process));
+                    let ready = awake.filter(|&process| self.subject.is_ready(process));
+                    ready.min_by_key(|&process| self.history.count(process))
+                })?;
                 let Next::Ready(footprint) = self.subject.next(process) else { return None };
                 let node = self.nodes.last_mut().expect("there is a node for the current point");
                 node.branches.push(Branch::leaf(process, footprint));
@@ -279,6 +285,9 @@ impl<S: Subject> Search<'_, S> {
         }
         let mut plans = Vec::with_capacity(appetite);
         for (position, node) in self.nodes.iter_mut().enumerate().rev() {
+            if plans.len() == appetite {
+                break;
+            }
             for index in 1..node.branches.len() {
                 if plans.len() < appetite && !node.branches[index].is_foreseen {
                     node.branches[index].is_foreseen = true;
@@ -316,21 +325,22 @@ impl<S: Subject> Search<'_, S> {
         let branch = &mut node.branches[0];
         let step = self.history.next_step(branch.process, outcome, branch.footprint.clone());
         branch.clock = step.clock.clone();
-        let branches = branch.take_tree(outcome, node.outcomes.len());
-        let sleep = node.sleep.iter().filter(|asleep| !asleep.is_woken_by(&step)).cloned().collect();
+        let mut next = self.spare.pop().unwrap_or_default();
+        let planned = branch.take_tree(outcome, node.outcomes.len());
+        if !planned.is_empty() {
+            next.branches = planned;
+        }
+        next.sleep.extend(node.sleep.iter().filter(|asleep| !asleep.is_woken_by(&step)).cloned());
         node.tried.push(outcome);
         let started = self.subject.step(step.process, outcome);
         self.history.push(step, started);
-        self.nodes.push(Node::new(sleep, branches));
+        self.nodes.push(next);
         self.summary.steps += 1;
     }
 
     /// Adds the sequences that reverse the races of the execution to the trees, unless the search is stopped.
     fn reverse_races(&mut self) {
         for position in 0..self.history.steps.len() {
-            if self.subject.is_stopped() {
-                return;
-            }
             let step = &self.history.steps[position];
             if step.footprint.waits {
                 let (process, footprint) = (step.process, step.footprint.clone());
@@ -380,7 +390,7 @@ impl<S: Subject> Search<'_, S> {
             let choice = |process: usize, outcome: usize| Choice { process, outcome };
             let (sequence, ..) = self.history.without(race, late);
             let before: Vec<(Choice, &Footprint)> = (sequence.iter())
-                .map(|item| (choice(item.process, item.outcome.unwrap_or(0)), item.footprint))
+                .map(|item| (choice(item.process, item.outcome.unwrap_or(0)), &**item.footprint))
                 .collect();
             let taken: Vec<Choice> =
                 (self.history.steps[race..].iter()).map(|step| choice(step.process, step.outcome)).collect();
@@ -395,7 +405,10 @@ impl<S: Subject> Search<'_, S> {
     /// there is none.
     fn backtrack(&mut self) -> bool {
         loop {
-            self.nodes.pop();
+            if let Some(mut node) = self.nodes.pop() {
+                node.clear();
+                self.spare.push(node);
+            }
             let Some(step) = self.history.pop() else { return false };
             let position = self.history.steps.len();
             let node = self.nodes.last_mut().expect("every step has a node");

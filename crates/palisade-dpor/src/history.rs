@@ -7,7 +7,7 @@
 //!
 //! Two steps race if they conflict and nothing else orders them. Clocks represent what happens before a step.
 
-use crate::footprint::{Footprint, Party, StepId, conflict};
+use crate::footprint::{Footprint, Party, StepId, conflict, may_conflict};
 use crate::plan::{Choice, Plan, Sleeper};
 use crate::wakeup::{Branch, Item};
 use smallvec::SmallVec;
@@ -21,13 +21,13 @@ pub struct Step {
     /// The index of its outcome.
     pub outcome: usize,
     /// What it touches.
-    pub footprint: Footprint,
+    pub footprint: Arc<Footprint>,
     /// The index of this step among those of its process, from 1.
     pub number: u32,
     /// By process, how many of its steps happen before this one, including this one.
     pub clock: Arc<[u32]>,
     /// The positions of the steps that it races with.
-    pub(crate) races: Vec<usize>,
+    pub(crate) races: SmallVec<[usize; 4]>,
 }
 
 impl Step {
@@ -56,6 +56,8 @@ type Clock = SmallVec<[u32; 16]>;
 #[derive(Debug, Default)]
 pub(crate) struct History {
     pub steps: Vec<Step>,
+    /// By step, the [mask](Footprint::mask) of what it touches.
+    masks: Vec<u64>,
     /// By process, the positions of its steps.
     positions: Vec<Vec<usize>>,
     /// Started processes, each with the position of the step that started it.
@@ -66,7 +68,7 @@ pub(crate) struct History {
 #[derive(Clone, Copy)]
 pub(crate) struct Late<'a> {
     pub process: usize,
-    pub footprint: &'a Footprint,
+    pub footprint: &'a Arc<Footprint>,
     pub position: usize,
 }
 
@@ -84,12 +86,14 @@ impl History {
             self.positions.resize(step.process + 1, Vec::new());
         }
         self.positions[step.process].push(position);
+        self.masks.push(step.footprint.mask());
         self.steps.push(step);
     }
 
     /// Takes back the last step.
     pub fn pop(&mut self) -> Option<Step> {
         let step = self.steps.pop()?;
+        self.masks.pop();
         self.positions[step.process].pop();
         let position = self.steps.len();
         while self.born.last().is_some_and(|&(_, by)| by == position) {
@@ -146,14 +150,19 @@ impl History {
     }
 
     /// The next step, with its clock and its races.
-    pub fn next_step(&self, process: usize, outcome: usize, footprint: Footprint) -> Step {
+    pub fn next_step(&self, process: usize, outcome: usize, footprint: Arc<Footprint>) -> Step {
         let late = Late { process, footprint: &footprint, position: self.steps.len() };
         let mut clock = self.base_clock(late);
-        let mut races = Vec::new();
-        if !footprint.touches.is_empty() || footprint.everything {
+        let mut races = SmallVec::new();
+        let mask = footprint.mask();
+        if mask != 0 {
             let next = Party { process, footprint: &footprint, knows: |step: StepId| self.has(step) };
             // From the latest step back. A step that happens before a later conflicting step does not race.
-            for (position, step) in self.steps.iter().enumerate().rev() {
+            for (position, &other) in self.masks.iter().enumerate().rev() {
+                if !may_conflict(other, mask) {
+                    continue;
+                }
+                let step = &self.steps[position];
                 if !knows(&clock, step.id()) && conflict(step.party(), next) {
                     join(&mut clock, &step.clock);
                     races.push(position);
@@ -175,9 +184,11 @@ impl History {
             footprint: late.footprint,
             knows: |step: StepId| self.position_of(step).is_some_and(is_left),
         };
+        let mask = late.footprint.mask();
         let mut sequence = Vec::with_capacity((self.steps.len() - race).min(USUAL_SEQUENCE));
-        for step in self.steps[race + 1..].iter().filter(|step| !first.before(step)) {
-            if step.process != late.process && conflict(step.party(), last) {
+        let after = self.steps.iter().zip(&self.masks).skip(race + 1);
+        for (step, &other) in after.filter(|(step, _)| !first.before(step)) {
+            if may_conflict(other, mask) && step.process != late.process && conflict(step.party(), last) {
                 join(&mut clock, &step.clock);
             }
             sequence.push(Item {
@@ -216,10 +227,11 @@ impl WaitingRaces {
     pub fn next(&mut self, history: &History, late: Late<'_>) -> Option<usize> {
         let at = |step: StepId| history.position_of(step).is_some_and(|at| at < late.position);
         let waiting = Party { process: late.process, footprint: late.footprint, knows: at };
+        let mask = late.footprint.mask();
         while self.next > 0 {
             self.next -= 1;
             let step = &history.steps[self.next];
-            if !knows(&self.known, step.id()) && conflict(step.party(), waiting) {
+            if may_conflict(history.masks[self.next], mask) && !knows(&self.known, step.id()) && conflict(step.party(), waiting) {
                 return Some(self.next);
             }
         }

@@ -27,7 +27,7 @@ mod recording;
 mod subject;
 mod wakeup;
 
-pub use executions::{Executions, Preference, Request, explore_executions};
+pub use executions::{Again, Executions, Preference, Request, explore_executions};
 pub use explore::{Ended, Execution, Limits, Summary, explore};
 pub use footprint::{Footprint, Mode, StepId, Touch};
 pub use history::Step;

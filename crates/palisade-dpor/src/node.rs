@@ -3,6 +3,8 @@
 use crate::footprint::Footprint;
 use crate::plan::Sleeper;
 use crate::wakeup::{Asleep, Branch};
+use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// A point of the search.
 #[derive(Debug, Default)]
@@ -14,16 +16,21 @@ pub(crate) struct Node {
     /// The number of finished branches.
     pub done: usize,
     /// The outcomes of the first branch that are still to be tried, the current one last.
-    pub outcomes: Vec<usize>,
+    pub outcomes: SmallVec<[usize; 2]>,
     /// The outcomes tried so far, including the current one, and how many there are.
-    pub tried: Vec<usize>,
+    pub tried: SmallVec<[usize; 2]>,
     outcome_count: usize,
 }
 
 impl Node {
-    /// A point at which some processes are asleep, and something may be planned.
-    pub fn new(sleep: Vec<Asleep>, branches: Vec<Branch>) -> Node {
-        Node { sleep, branches, ..Node::default() }
+    /// Makes this an empty point, and keeps its memory.
+    pub fn clear(&mut self) {
+        self.sleep.clear();
+        self.branches.clear();
+        self.done = 0;
+        self.outcomes.clear();
+        self.tried.clear();
+        self.outcome_count = 0;
     }
 
     /// Whether the next step of a process leads only to what was seen.
@@ -34,7 +41,7 @@ impl Node {
     /// The processes that are asleep when the branch with this index begins.
     pub fn sleepers(&self, index: usize) -> Vec<Sleeper> {
         let sleeper =
-            |process: usize, footprint: &Footprint| Sleeper { process, footprint: footprint.clone() };
+            |process: usize, footprint: &Arc<Footprint>| Sleeper { process, footprint: footprint.clone() };
         let before = self.sleep.iter().filter(|asleep| asleep.all);
         let mut sleepers: Vec<Sleeper> =
             before.map(|asleep| sleeper(asleep.process, &asleep.footprint)).collect();
@@ -55,7 +62,7 @@ impl Node {
             |outcome: &usize| asleep.is_some_and(|asleep| asleep.all || asleep.outcomes.contains(outcome));
         let wanted = |outcome: &usize| branch.wants(*outcome) && !tried(outcome);
         self.outcomes = (0..outcomes).rev().filter(wanted).collect();
-        self.tried = Vec::new();
+        self.tried.clear();
         self.outcome_count = outcomes;
         !self.outcomes.is_empty()
     }

@@ -2,6 +2,7 @@
 //! steps it does not need.
 
 use crate::footprint::{Footprint, Party, StepId, conflict};
+use std::sync::Arc;
 
 /// A step, by its process.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -30,7 +31,7 @@ pub struct Sleeper {
     pub process: usize,
     /// Its next step. The process wakes up when a step is taken that [conflicts](Sleeper::is_woken_by) with
     /// it.
-    pub footprint: Footprint,
+    pub footprint: Arc<Footprint>,
 }
 
 impl Sleeper {

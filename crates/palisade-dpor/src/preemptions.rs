@@ -21,7 +21,6 @@
 
 use crate::executions::{Executions, Preference, Request};
 use crate::explore::{Limits, drop_elsewhere};
-use crate::footprint::Footprint;
 use crate::history::{History, Step};
 use crate::plan::Choice;
 use crate::recording::{Divergence, RecordedStep, Recording};
@@ -244,7 +243,7 @@ fn trace(recording: &Recording, mut is_stopped: impl FnMut() -> bool) -> Option<
         if is_stopped() {
             return None;
         }
-        let step = history.next_step(choice.process, choice.outcome, Footprint::clone(footprint));
+        let step = history.next_step(choice.process, choice.outcome, footprint.clone());
         history.push(step, started.clone());
     }
     let event = |step: Step| (step.process, step.number, step.outcome, step.clock);

@@ -97,12 +97,23 @@ impl Recording {
 
     /// The process will touch this next, and is ready to. A process that is named for the first time was
     /// started by the last step, if there is one.
-    pub fn will(&mut self, process: usize, footprint: Footprint) {
+    pub fn will(&mut self, process: usize, footprint: impl Into<Arc<Footprint>>) {
         self.will_as(process, footprint, Label::default());
     }
 
     /// The same, with a label for the step.
-    pub fn will_as(&mut self, process: usize, footprint: Footprint, label: Label) {
+    pub fn will_as(&mut self, process: usize, footprint: impl Into<Arc<Footprint>>, label: Label) {
+        self.will_when(process, footprint, label, true);
+    }
+
+    /// The same, and whether it is ready; see [`waits`](Recording::waits).
+    pub fn will_when(
+        &mut self,
+        process: usize,
+        footprint: impl Into<Arc<Footprint>>,
+        label: Label,
+        ready: bool,
+    ) {
         if self.processes.len() <= process {
             self.processes.resize(process + 1, Ahead::new());
         }
@@ -111,7 +122,9 @@ impl Recording {
         {
             step.started.push(process);
         }
-        self.set(process, Some(Pending { footprint: Arc::new(footprint), ready: true, label }));
+        let footprint = footprint.into();
+        debug_assert!(ready || is_awaited(&footprint), "{AWAITED}");
+        self.set(process, Some(Pending { footprint, ready, label }));
     }
 
     /// A process is a store buffer of a thread. This matters only to
@@ -131,10 +144,7 @@ impl Recording {
     /// set, or name the steps that it waits for ([`after`](Footprint::after)).
     pub fn waits(&mut self, process: usize, waits: bool) {
         let Some(pending) = self.now(process) else { return };
-        debug_assert!(
-            pending.footprint.waits || !pending.footprint.after.is_empty() || !waits,
-            "the footprint of a waiting step has `waits` set or names what it waits for"
-        );
+        debug_assert!(!waits || is_awaited(&pending.footprint), "{AWAITED}");
         if pending.ready == waits {
             let pending = Pending { ready: !waits, ..pending.clone() };
             self.set(process, Some(pending));
@@ -186,6 +196,22 @@ impl Recording {
             Some((from, last)) if *from == position => *last = pending,
             _ => self.processes[process].push((position, pending)),
         }
+    }
+
+    /// Goes back to the point before a step: what was recorded from that step on is forgotten. The step must have been
+    /// taken.
+    ///
+    /// # Panics
+    /// If it was not.
+    pub fn rewind(&mut self, step: usize) {
+        assert!(step < self.steps.len(), "a recording goes back to the point before one of its steps");
+        self.steps.truncate(step);
+        for ahead in &mut self.processes {
+            while ahead.last().is_some_and(|(from, _)| *from > step) {
+                ahead.pop();
+            }
+        }
+        self.is_cut = false;
     }
 
     /// The number of steps taken.
@@ -286,6 +312,13 @@ impl Recording {
     fn ahead(&self, process: usize) -> &[(usize, Option<Pending>)] {
         self.processes.get(process).map_or(&[], Vec::as_slice)
     }
+}
+
+const AWAITED: &str = "the footprint of a waiting step has `waits` set or names what it waits for";
+
+/// Whether others can make a step ready.
+fn is_awaited(footprint: &Footprint) -> bool {
+    footprint.waits || !footprint.after.is_empty()
 }
 
 /// What a process is about to do after this many changes, and whether it is ready.

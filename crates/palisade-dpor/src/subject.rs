@@ -2,6 +2,7 @@
 
 use crate::footprint::Footprint;
 use crate::plan::{Choice, Plan, Sleeper};
+use std::sync::Arc;
 
 /// Something whose processes take steps one by one.
 ///
@@ -117,8 +118,8 @@ pub enum Next {
     /// Nothing: the process has ended, or does not exist.
     Nothing,
     /// A step.
-    Ready(Footprint),
+    Ready(Arc<Footprint>),
     /// A step for which it has to wait; the footprint has [`waits`](Footprint::waits) set, or names the steps
     /// that it waits for ([`after`](Footprint::after)).
-    Waiting(Footprint),
+    Waiting(Arc<Footprint>),
 }

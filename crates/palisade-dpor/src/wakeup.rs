@@ -14,6 +14,7 @@
 
 use crate::footprint::{Footprint, Party, StepId, conflict};
 use crate::history::{Step, knows};
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// A step of a sequence to try.
@@ -22,7 +23,7 @@ pub struct Item<'a> {
     pub process: usize,
     /// The outcome; `None` if it is not known, as for a step that is taken earlier than it was.
     pub outcome: Option<usize>,
-    pub footprint: &'a Footprint,
+    pub footprint: &'a Arc<Footprint>,
     /// The index of this step among those of its process, from 1.
     pub number: u32,
     /// By process, how many of its steps happen before this one, including this one.
@@ -41,11 +42,11 @@ impl Item<'_> {
 #[derive(Debug)]
 pub struct Branch {
     pub process: usize,
-    pub footprint: Footprint,
+    pub footprint: Arc<Footprint>,
     /// What happens before its step, if it writes; empty until that is known.
     pub clock: Arc<[u32]>,
     /// What to try after it, by outcome.
-    next: Vec<(usize, Vec<Branch>)>,
+    next: SmallVec<[(usize, Vec<Branch>); 1]>,
     /// What to try after outcomes that are not listed; `None` if these are not to be tried.
     others: Option<Vec<Branch>>,
     /// Whether the subject knows that it will be tried.
@@ -54,8 +55,8 @@ pub struct Branch {
 
 impl Branch {
     /// A branch after which the search is free.
-    pub fn leaf(process: usize, footprint: Footprint) -> Branch {
-        let (clock, next, others) = (Arc::default(), Vec::new(), Some(Vec::new()));
+    pub fn leaf(process: usize, footprint: Arc<Footprint>) -> Branch {
+        let (clock, next, others) = (Arc::default(), SmallVec::new(), Some(Vec::new()));
         Branch { process, footprint, clock, next, others, is_foreseen: false }
     }
 
@@ -81,7 +82,7 @@ impl Branch {
             let first = || at.next.iter().map(|(of, _)| *of).min();
             let wanted =
                 outcome.take().or_else(|| if at.others.is_some() { Some(0) } else { first() }).unwrap_or(0);
-            way.push((at.process, wanted, &at.footprint));
+            way.push((at.process, wanted, &*at.footprint));
             let listed = at.next.iter().find(|(of, _)| *of == wanted).map(|(_, tree)| tree);
             branch = listed.or(at.others.as_ref()).and_then(|tree| tree.first());
         }
@@ -145,11 +146,11 @@ fn clone_tree(tree: &[Branch]) -> Vec<Branch> {
 #[derive(Clone, Debug)]
 pub struct Asleep {
     pub process: usize,
-    pub footprint: Footprint,
+    pub footprint: Arc<Footprint>,
     /// What happens before its step.
     pub clock: Arc<[u32]>,
     /// The outcomes that were tried.
-    pub outcomes: Vec<usize>,
+    pub outcomes: SmallVec<[usize; 2]>,
     /// Whether these are all outcomes.
     pub all: bool,
 }
@@ -261,8 +262,8 @@ fn chain(sequence: Vec<Item<'_>>) -> Option<Branch> {
     for item in sequence.into_iter().rev() {
         let tail: Vec<Branch> = tree.take().into_iter().collect();
         let (next, others) = match item.outcome {
-            Some(outcome) => (vec![(outcome, tail)], None),
-            None => (Vec::new(), Some(tail)),
+            Some(outcome) => (smallvec![(outcome, tail)], None),
+            None => (SmallVec::new(), Some(tail)),
         };
         // Only writes are asked what they know; see `footprint.rs`.
         let clock = if item.footprint.writes() { item.clock.clone() } else { Arc::default() };

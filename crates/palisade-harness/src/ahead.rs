@@ -6,19 +6,16 @@
 //! is the same, whatever the number of workers and however long they take.
 //!
 //! *What executions know of each other.* An execution depends on its command, and on what earlier executions have
-//! shown: the numbers of processes, threads and addresses, and which parts of stacks are shared. All of this is in
-//! the command ([`Known`], [`Processes`]) and grows during a search, mostly at its start. An execution that was run
-//! ahead of time knows less than the search does when it gets to it. Its result is used only if it is the one that
-//! the search would have got: what it has found out extends what the search knows, or is part of it. Otherwise the
-//! execution is run again.
+//! shown: the numbers of threads, and which parts of stacks are shared. All of this is in the command ([`Known`]) and
+//! grows during a search, mostly at its start. An execution that was run ahead of time knows less than the search does
+//! when it gets to it. Its result is used only if it is the one that the search would have got: what it has found out
+//! extends what the search knows, or is part of it. Otherwise the execution is run again.
 
 use crate::execution::{Execution, NOTE_BITS, NOTE_SHARED_STACK};
 use crate::log::{Record, RecordKind, WAITS};
 use crate::process::Killer;
 use crate::schedule::{Actor, Command, Known, Turns};
-use crate::steps::{Processes, Steps};
 use crate::worker::{Cut, Worker};
-use palisade_dpor::Recording;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -35,9 +32,8 @@ const KEPT: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) execution: Execution,
-    pub(crate) recording: Recording,
-    /// The processes that are known now.
-    pub(crate) processes: Processes,
+    /// Its log.
+    pub(crate) log: Vec<Record>,
     /// Words of stacks that turned out to be shared. The search has to start again.
     pub(crate) shared: Vec<(u64, u8)>,
     /// The largest number of a thread, plus one.
@@ -45,20 +41,20 @@ pub(crate) struct Ran {
 }
 
 /// Reads the log of an execution that was requested.
-pub(crate) fn read(worker: &mut Worker, mut processes: Processes) -> Result<Ran, Cut> {
+pub(crate) fn read(worker: &mut Worker) -> Result<Ran, Cut> {
     let (mut threads, mut shared) = (0, Vec::new());
     let mut announced = Announced::default();
-    let mut steps = Steps::new(&mut processes);
+    let mut log = Vec::with_capacity(worker.usual_length);
     let execution = worker.read(|record| {
         threads = threads.max(usize::from(record.thread) + 1);
         if record.kind == RecordKind::Note && record.address & ((1 << NOTE_BITS) - 1) == NOTE_SHARED_STACK {
             shared.push((record.place, (record.address >> NOTE_BITS) as u8));
         }
         debug_assert!(announced.agrees_with(record), "a thread takes the step it announced: {record:?}");
-        steps.take(record);
+        log.push(*record);
     })?;
-    let recording = steps.finish();
-    Ok(Ran { execution, recording, processes, shared, threads })
+    worker.usual_length = worker.usual_length.max(log.len());
+    Ok(Ran { execution, log, shared, threads })
 }
 
 /// Checks invariant 2 of the [log](crate::log): a thread is chosen only when its last announcement says that
@@ -107,7 +103,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: VecDeque<(Key, Command, Processes)>,
+    waiting: VecDeque<(Key, Command)>,
     /// Announced executions; `None` until they have ended.
     results: FxHashMap<Key, Option<Result<Ran, Cut>>>,
     /// Those that have ended, the oldest first.
@@ -151,12 +147,12 @@ impl Ahead {
     }
 
     /// The search is going to request this execution.
-    pub(crate) fn expect(&self, command: Command, processes: &Processes) {
+    pub(crate) fn expect(&self, command: Command) {
         let key = key(&command);
         let mut state = self.shared.state();
         if state.workers > 0 && !state.results.contains_key(&key) {
             state.results.insert(key.clone(), None);
-            state.waiting.push_back((key, command, processes.clone()));
+            state.waiting.push_back((key, command));
             self.shared.moved.notify_all();
         }
     }
@@ -165,7 +161,7 @@ impl Ahead {
     pub(crate) fn take(&self, command: &Command) -> Option<Result<Ran, Cut>> {
         let key = key(command);
         let mut state = self.shared.state();
-        if let Some(at) = state.waiting.iter().position(|(waiting, ..)| *waiting == key) {
+        if let Some(at) = state.waiting.iter().position(|(waiting, _)| *waiting == key) {
             // It has not begun, and the caller can run it at once.
             state.waiting.remove(at);
             state.results.remove(&key);
@@ -216,11 +212,11 @@ fn work(worker: &mut Worker, shared: &Shared) {
         }
         state.killers.push(worker.server.killer());
     }
-    let mut begun: VecDeque<(Key, Processes)> = VecDeque::new();
+    let mut begun: VecDeque<Key> = VecDeque::new();
     loop {
         let mut state = shared.state();
         while begun.len() < BEGUN && !state.is_closed {
-            let Some((key, command, processes)) = state.waiting.pop_front() else {
+            let Some((key, command)) = state.waiting.pop_front() else {
                 if !begun.is_empty() {
                     break;
                 }
@@ -230,21 +226,21 @@ fn work(worker: &mut Worker, shared: &Shared) {
             drop(state);
             // If it cannot be sent, reading fails.
             let _ = worker.server.ask(&command);
-            begun.push_back((key, processes));
+            begun.push_back(key);
             state = shared.state();
         }
         if state.is_closed {
             return;
         }
         drop(state);
-        let Some((key, processes)) = begun.pop_front() else { return };
-        let result = read(worker, processes);
+        let Some(key) = begun.pop_front() else { return };
+        let result = read(worker);
         let is_lost = result.is_err();
         let mut state = shared.state();
         state.ended.push_back(key.clone());
         state.results.insert(key, Some(result));
         if is_lost {
-            begun.iter().for_each(|(key, _)| _ = state.results.remove(key));
+            begun.iter().for_each(|key| _ = state.results.remove(key));
         }
         drop(state);
         shared.moved.notify_all();

@@ -39,6 +39,11 @@ impl<T> Default for Buffers<T> {
 }
 
 impl<T> Buffers<T> {
+    /// Nothing is pending.
+    pub fn clear(&mut self) {
+        self.threads.iter_mut().for_each(Vec::clear);
+    }
+
     /// The pending stores of a thread, oldest first.
     pub fn of(&self, thread: u16) -> &[PendingStore<T>] {
         self.threads.get(usize::from(thread)).map_or(&[], Vec::as_slice)

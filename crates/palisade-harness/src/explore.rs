@@ -19,13 +19,14 @@
 
 use crate::ahead::{Ahead, Ran, read};
 use crate::execution::Execution;
+use crate::incremental::Incremental;
 use crate::schedule::{Actor, Command, Known, Strategy, Turns};
 use crate::session::{Findings, Session};
-use crate::steps::Processes;
+use crate::steps::{Processes, Steps};
 use crate::stream::Reason;
 use crate::worker::Cut;
 use palisade_dpor::{
-    Choice, Divergence, Executions, Limits, Preference, Recording, Request, explore_executions,
+    Again, Choice, Divergence, Executions, Limits, Preference, Recording, Request, explore_executions,
     explore_preemptions,
 };
 use std::ops::ControlFlow;
@@ -90,6 +91,7 @@ impl Session {
             processes: Processes::new(model),
             session: self,
             known,
+            incremental: Incremental::default(),
             ahead: None,
             last: None,
             runs: 0,
@@ -164,6 +166,7 @@ struct Runner<'a> {
     session: &'a mut Session,
     processes: Processes,
     known: &'a mut Known,
+    incremental: Incremental,
     /// Workers, once the search has turned out not to be short.
     ahead: Option<Ahead>,
     /// The last run.
@@ -206,7 +209,7 @@ impl Executions for Runner<'_> {
     fn expect(&mut self, request: &Request<'_>) {
         let command = self.command(request);
         if let Some(ahead) = &self.ahead {
-            ahead.expect(command, &self.processes);
+            ahead.expect(command);
         }
     }
 
@@ -244,6 +247,21 @@ impl Executions for Runner<'_> {
         self.difference = recording.difference(&again);
         again
     }
+
+    fn run_again(&mut self, request: &Request<'_>, before: Recording) -> Again {
+        self.since = Some(Instant::now());
+        let Some((command, Ran { execution, log, .. })) = self.obtain(request) else {
+            self.incremental.forget();
+            return Again { recording: Recording::new(), before: Some(before), difference: None };
+        };
+        let mut again = self.incremental.record(&mut self.processes, log, before);
+        self.conclude(&mut again.recording, command, execution);
+        again
+    }
+
+    fn before(&mut self) -> Option<Recording> {
+        self.incremental.before(&self.processes)
+    }
 }
 
 impl Runner<'_> {
@@ -272,20 +290,25 @@ impl Runner<'_> {
     /// The execution, from a worker if one has run it, and otherwise run here.
     fn ran(&mut self, command: &Command) -> Result<Ran, Cut> {
         let done = self.ahead.as_ref().and_then(|ahead| ahead.take(command));
-        let is_right = |ran: &Ran| {
-            self.known.agrees_with(&ran.execution.end.threads)
-                && self.processes.clone().extend(ran.processes.clone())
-        };
+        let is_right = |ran: &Ran| self.known.agrees_with(&ran.execution.end.threads);
         match done {
             Some(Ok(ran)) if is_right(&ran) => Ok(ran),
             Some(Err(cut)) if matches!(cut.lost, crate::process::Lost::Stopped) => Err(cut),
-            _ => self.session.run_here(command, |worker| read(worker, self.processes.clone())),
+            _ => self.session.run_here(command, read),
         }
     }
 
     fn run_once(&mut self, request: &Request<'_>) -> Recording {
+        let Some((command, Ran { execution, log, .. })) = self.obtain(request) else { return Recording::new() };
+        let mut recording = Steps::of(&mut self.processes, &log);
+        self.conclude(&mut recording, command, execution);
+        recording
+    }
+
+    /// Runs the program. Returns `None` if that is not possible any more.
+    fn obtain(&mut self, request: &Request<'_>) -> Option<(Command, Ran)> {
         if self.is_lost || self.begins_again {
-            return Recording::new();
+            return None;
         }
         let mut command = self.command(request);
         if let Some((since, time)) = self.since.zip(self.session.options().time) {
@@ -294,26 +317,30 @@ impl Runner<'_> {
             command.time = command.time.min(u64::try_from(left).unwrap_or(u64::MAX)).max(1);
         }
         self.runs += 1;
-        let Ran { execution, mut recording, processes, shared, threads } = match self.ran(&command) {
+        let ran = match self.ran(&command) {
             Ok(ran) => ran,
             Err(cut) => {
                 self.session.lose(&command, cut);
                 self.is_lost = true;
-                return Recording::new();
+                return None;
             }
         };
-        self.processes.extend(processes);
-        if execution.end.threads.len() > self.known.threads.len() {
-            self.known.threads.clone_from(&execution.end.threads);
+        if ran.execution.end.threads.len() > self.known.threads.len() {
+            self.known.threads.clone_from(&ran.execution.end.threads);
         }
-        self.begins_again |= !shared.is_empty();
-        for (word, bytes) in shared {
+        self.begins_again |= !ran.shared.is_empty();
+        for &(word, bytes) in &ran.shared {
             match self.known.shared.iter_mut().find(|(known, _)| *known == word) {
                 Some((_, known)) => *known |= bytes,
                 None => self.known.shared.push((word, bytes)),
             }
         }
-        self.threads = self.threads.max(u32::try_from(threads).unwrap_or(u32::MAX));
+        self.threads = self.threads.max(u32::try_from(ran.threads).unwrap_or(u32::MAX));
+        Some((command, ran))
+    }
+
+    /// An execution has ended: what its threads were about to do.
+    fn conclude(&mut self, recording: &mut Recording, command: Command, execution: Execution) {
         if self.ahead.is_none() && self.runs >= SHORT_SEARCH && recording.len() < LONG_EXECUTION {
             self.ahead = Some(Ahead::start(self.session.options().jobs, self.session.another()));
         }
@@ -342,6 +369,5 @@ impl Runner<'_> {
             }
         }
         self.last = Some((command, execution));
-        recording
     }
 }

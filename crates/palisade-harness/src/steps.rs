@@ -29,6 +29,7 @@ use palisade_dpor::{Choice, Footprint, Label, Mode, Recording, StepId, Touch};
 use palisade_memory::Model;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Addresses that represent the ends of threads.
 const ENDS: u64 = 1 << 60;
@@ -38,10 +39,14 @@ const ENDS: u64 = 1 << 60;
 pub struct Processes {
     model: Model,
     known: FxHashMap<Process, usize>,
+    /// The numbers of threads, to find them faster; [`UNKNOWN`] for others.
+    threads: Vec<usize>,
     list: Vec<Process>,
     /// Under PSO, the addresses of buffers.
     addresses: Vec<u64>,
 }
+
+const UNKNOWN: usize = usize::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Process {
@@ -56,7 +61,8 @@ enum Process {
 impl Processes {
     /// None so far.
     pub fn new(model: Model) -> Processes {
-        Processes { model, known: FxHashMap::default(), list: Vec::new(), addresses: Vec::new() }
+        let (known, threads, list, addresses) = Default::default();
+        Processes { model, known, threads, list, addresses }
     }
 
     fn number(&mut self, process: Process) -> usize {
@@ -66,21 +72,6 @@ impl Processes {
         })
     }
 
-    /// Takes over what an execution has found out that began with some of these. Returns false, and does nothing,
-    /// if it has numbered them differently.
-    pub(crate) fn extend(&mut self, found: Processes) -> bool {
-        let common = self.list.len().min(found.list.len());
-        let places = self.addresses.len().min(found.addresses.len());
-        let agrees = self.list[..common] == found.list[..common]
-            && self.addresses[..places] == found.addresses[..places];
-        let knows_more = found.list.len() > self.list.len() || found.addresses.len() > self.addresses.len();
-        let knows_less = found.list.len() < self.list.len() || found.addresses.len() < self.addresses.len();
-        if agrees && knows_more && !knows_less {
-            *self = found;
-        }
-        agrees && !(knows_more && knows_less)
-    }
-
     /// How many there are.
     pub fn len(&self) -> usize {
         self.list.len()
@@ -88,7 +79,14 @@ impl Processes {
 
     /// The process of a thread.
     fn thread(&mut self, thread: u16) -> usize {
-        self.number(Process::Thread(thread))
+        let index = usize::from(thread);
+        if self.threads.len() <= index {
+            self.threads.resize(index + 1, UNKNOWN);
+        }
+        if self.threads[index] == UNKNOWN {
+            self.threads[index] = self.number(Process::Thread(thread));
+        }
+        self.threads[index]
     }
 
     /// The buffer in which a store waits. There are at most 2¹⁶ addresses under PSO; beyond that, `None`.
@@ -127,7 +125,7 @@ impl Processes {
 #[derive(Clone, Debug)]
 struct Waiting {
     buffer: usize,
-    footprint: Footprint,
+    footprint: Arc<Footprint>,
     label: Label,
 }
 
@@ -138,6 +136,13 @@ struct Since {
     stores: Vec<OwnStore>,
     /// How many of them came before its last store-store fence.
     fenced: usize,
+}
+
+impl Since {
+    fn clear(&mut self) {
+        self.stores.clear();
+        self.fenced = 0;
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -156,16 +161,25 @@ impl OwnStore {
 
 #[derive(Clone, Debug, Default)]
 struct Announced {
-    footprint: Footprint,
+    footprint: Arc<Footprint>,
     label: Label,
     waits: bool,
 }
 
+/// Whether records are taken for the first time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Pass {
+    #[default]
+    First,
+    /// The recording has their steps already.
+    Again,
+}
+
 /// One execution.
-#[derive(Debug)]
-pub struct Steps<'a> {
-    processes: &'a mut Processes,
+#[derive(Debug, Default)]
+pub struct Steps {
     recording: Recording,
+    pass: Pass,
     buffers: Buffers<Waiting>,
     /// By thread.
     since: Vec<Since>,
@@ -176,6 +190,8 @@ pub struct Steps<'a> {
     announced: Vec<Announced>,
     /// Something happened that the search cannot represent.
     is_cut: bool,
+    /// What most stores touch when they begin to wait.
+    nothing: Arc<Footprint>,
 }
 
 fn at<T: Default + Clone>(list: &mut Vec<T>, index: usize) -> &mut T {
@@ -185,26 +201,39 @@ fn at<T: Default + Clone>(list: &mut Vec<T>, index: usize) -> &mut T {
     &mut list[index]
 }
 
-impl<'a> Steps<'a> {
-    /// Nothing has happened.
-    pub fn new(processes: &'a mut Processes) -> Steps<'a> {
-        Steps {
-            processes,
-            recording: Recording::new(),
-            buffers: Buffers::default(),
-            since: Vec::new(),
-            taken: Vec::new(),
-            stored: Vec::new(),
-            announced: Vec::new(),
-            is_cut: false,
-        }
+impl Steps {
+    /// The recording of a whole execution.
+    pub fn of(processes: &mut Processes, log: &[Record]) -> Recording {
+        let mut steps = Steps::default();
+        log.iter().for_each(|record| steps.take(processes, record));
+        steps.finish()
+    }
+
+    /// Goes back to the point before a step of the execution whose recording this is, as [`finish`](Steps::finish) has
+    /// returned it. `log` has the records up to there.
+    pub fn rewind(&mut self, processes: &mut Processes, mut recording: Recording, step: usize, log: &[Record]) {
+        recording.rewind(step);
+        self.recording = recording;
+        self.buffers.clear();
+        self.since.iter_mut().for_each(Since::clear);
+        self.taken.fill(0);
+        self.stored.fill(0);
+        self.is_cut = false;
+        self.pass = Pass::Again;
+        log.iter().filter(|record| !record.is_pending()).for_each(|record| self.take(processes, record));
+        self.pass = Pass::First;
+    }
+
+    /// How many steps were taken.
+    pub fn len(&self) -> usize {
+        self.recording.len()
     }
 
     /// Takes the next record.
-    pub fn take(&mut self, record: &Record) {
-        let process = self.processes.thread(record.thread);
+    pub fn take(&mut self, processes: &mut Processes, record: &Record) {
+        let process = processes.thread(record.thread);
         match record.kind {
-            _ if record.continues() => self.also_will(process, record),
+            _ if record.continues() => self.also_will(processes, process, record),
             RecordKind::Ended
                 if record.is_pending()
                     && record.flags & MAY_WAIT == 0
@@ -213,59 +242,60 @@ impl<'a> Steps<'a> {
             {
                 self.recording.ends(process);
             }
-            _ if record.is_pending() => self.will(process, record),
-            RecordKind::Update => self.update(record),
-            _ => self.happens(process, record),
+            _ if record.is_pending() => self.will(processes, process, record),
+            RecordKind::Update => self.update(processes, record),
+            _ => self.happens(processes, process, record),
         }
     }
 
     /// The recording, at the end of the execution.
-    pub fn finish(mut self) -> Recording {
+    pub fn finish(&mut self) -> Recording {
         if self.is_cut {
             self.recording.cut();
         }
-        self.recording
+        std::mem::take(&mut self.recording)
     }
 
     /// The thread is about to take this step.
-    fn will(&mut self, process: usize, record: &Record) {
-        let (footprint, label, waits) = (self.footprint(record), label(record), record.flags & WAITS != 0);
+    fn will(&mut self, processes: &Processes, process: usize, record: &Record) {
+        let (footprint, label, waits) = (self.footprint(processes, record), label(record), record.flags & WAITS != 0);
         *at(&mut self.announced, process) = Announced { footprint, label, waits };
         self.say(process);
     }
 
     fn say(&mut self, process: usize) {
         let Announced { footprint, label, waits } = at(&mut self.announced, process).clone();
-        self.recording.will_as(process, footprint, label);
-        self.recording.waits(process, waits);
+        self.recording.will_when(process, footprint, label, !waits);
     }
 
     /// The step accesses this too.
-    fn also_will(&mut self, process: usize, record: &Record) {
-        let is_buffered = record.kind == RecordKind::Store && self.processes.model != Model::Sc;
+    fn also_will(&mut self, processes: &Processes, process: usize, record: &Record) {
+        let is_buffered = record.kind == RecordKind::Store && processes.model != Model::Sc;
         if !is_buffered {
             let touches = match record.kind {
                 RecordKind::Free => Footprint::one(record.address, record.place.max(1), Mode::Write).touches,
-                _ => self.footprint(record).touches,
+                _ => self.footprint(processes, record).touches.clone(),
             };
-            at(&mut self.announced, process).footprint.touches.extend(touches);
+            Arc::make_mut(&mut at(&mut self.announced, process).footprint).touches.extend(touches);
             self.say(process);
         }
     }
 
-    fn happens(&mut self, process: usize, record: &Record) {
+    fn happens(&mut self, processes: &mut Processes, process: usize, record: &Record) {
         if record.is_chosen() {
-            // A thread that waits for the end of another could not have continued before it.
-            let open = (record.kind == RecordKind::Ended).then_some((ENDS + record.address, false));
-            let (outcomes, outcome) = record.choice().unwrap_or((1, 0));
-            self.recording.step(Choice { process, outcome }, outcomes, open);
+            if self.pass == Pass::First {
+                // A thread that waits for the end of another could not have continued before it.
+                let open = (record.kind == RecordKind::Ended).then_some((ENDS + record.address, false));
+                let (outcomes, outcome) = record.choice().unwrap_or((1, 0));
+                self.recording.step(Choice { process, outcome }, outcomes, open);
+            }
             *at(&mut self.taken, process) += 1;
         }
-        if self.processes.model == Model::Sc {
+        if processes.model == Model::Sc {
             return;
         }
         if drains(record) && record.is_chosen() {
-            *at(&mut self.since, usize::from(record.thread)) = Since::default();
+            at(&mut self.since, usize::from(record.thread)).clear();
         }
         let orders = record.kind == RecordKind::StoreFence
             || matches!(record.kind, RecordKind::Store | RecordKind::Fence)
@@ -275,13 +305,13 @@ impl<'a> Steps<'a> {
             since.fenced = since.stores.len();
         }
         if record.is_buffered() {
-            self.store(process, record);
+            self.store(processes, process, record);
         }
     }
 
     /// A store begins to wait.
-    fn store(&mut self, process: usize, record: &Record) {
-        let Some(buffer) = self.processes.buffer(record.thread, record.address) else {
+    fn store(&mut self, processes: &mut Processes, process: usize, record: &Record) {
+        let Some(buffer) = processes.buffer(record.thread, record.address) else {
             self.is_cut = true;
             return;
         };
@@ -292,7 +322,7 @@ impl<'a> Steps<'a> {
         let step = StepId::new(buffer, *number);
         let since = at(&mut self.since, usize::from(record.thread));
         let mut after: SmallVec<[StepId; 1]> = SmallVec::from_slice(&[made]);
-        if self.processes.model == Model::Pso {
+        if processes.model == Model::Pso {
             let (fenced, rest) = since.stores.split_at(since.fenced);
             let before = fenced.iter().chain(rest.iter().filter(|store| store.overlaps(address, size)));
             add_latest(
@@ -301,17 +331,17 @@ impl<'a> Steps<'a> {
             );
         }
         since.stores.push(OwnStore { address, size, step });
-        let footprint = Footprint { after, ..Footprint::one(address, size, Mode::Write) };
+        let footprint = Arc::new(Footprint { after, ..Footprint::one(address, size, Mode::Write) });
         let is_first = self.waiting_in(record.thread, buffer).is_none();
         let label = label(&Record { kind: RecordKind::Update, flags: 0, ..*record });
         self.buffers.store(record, Waiting { buffer, footprint, label });
         if is_first {
-            self.announce(record.thread, buffer);
+            self.announce(processes, record.thread, buffer);
         }
     }
 
     /// A store reaches memory.
-    fn update(&mut self, record: &Record) {
+    fn update(&mut self, processes: &mut Processes, record: &Record) {
         let Some((_, store)) = self.buffers.update(record) else {
             self.is_cut = true;
             return;
@@ -319,9 +349,11 @@ impl<'a> Steps<'a> {
         let buffer = store.with.buffer;
         // Buffers are emptied by steps of their own in a search.
         self.is_cut |= !record.is_chosen();
-        self.recording.step(Choice { process: buffer, outcome: 0 }, 1, None);
+        if self.pass == Pass::First {
+            self.recording.step(Choice { process: buffer, outcome: 0 }, 1, None);
+        }
         *at(&mut self.taken, buffer) += 1;
-        self.announce(record.thread, buffer);
+        self.announce(processes, record.thread, buffer);
     }
 
     /// The oldest store in a buffer.
@@ -330,16 +362,19 @@ impl<'a> Steps<'a> {
     }
 
     /// What a buffer is about to do, and under PSO the other buffers of the thread: they may have waited for it.
-    fn announce(&mut self, thread: u16, buffer: usize) {
+    fn announce(&mut self, processes: &mut Processes, thread: u16, buffer: usize) {
+        if self.pass == Pass::Again {
+            return;
+        }
         match self.waiting_in(thread, buffer) {
             Some(waiting) => {
                 let (footprint, label) = (waiting.footprint.clone(), waiting.label);
-                self.recording.buffers_for(buffer, self.processes.thread(thread));
+                self.recording.buffers_for(buffer, processes.thread(thread));
                 self.recording.will_as(buffer, footprint, label);
             }
             None => self.recording.ends(buffer),
         }
-        if self.processes.model == Model::Pso {
+        if processes.model == Model::Pso {
             let mut seen: Vec<usize> = Vec::new();
             for store in self.buffers.of(thread) {
                 let Waiting { buffer, footprint, .. } = &store.with;
@@ -355,14 +390,14 @@ impl<'a> Steps<'a> {
     }
 
     /// What a step touches, and what it comes after.
-    fn footprint(&mut self, record: &Record) -> Footprint {
+    fn footprint(&mut self, processes: &Processes, record: &Record) -> Arc<Footprint> {
         let size = u64::from(record.size).max(1);
-        let has_buffers = self.processes.model != Model::Sc;
+        let has_buffers = processes.model != Model::Sc;
         let footprint = match record.kind {
             RecordKind::Load if has_buffers => self.load(record.thread, record.address, size),
             RecordKind::Load | RecordKind::LockedLoad => Footprint::one(record.address, size, Mode::Read),
             // It is buffered: see `announce` in runtime/schedule.c.
-            RecordKind::Store if has_buffers && record.flags & MAY_WAIT != 0 => return Footprint::nothing(),
+            RecordKind::Store if has_buffers && record.flags & MAY_WAIT != 0 => return self.nothing.clone(),
             RecordKind::Store | RecordKind::Locked => Footprint::one(record.address, size, Mode::Write),
             // What the operating system does for a futex.
             RecordKind::Fence if record.size > 0 => Footprint::one(record.address, size, Mode::Write),
@@ -376,7 +411,7 @@ impl<'a> Steps<'a> {
             let since = at(&mut self.since, usize::from(record.thread));
             add_latest(&mut footprint.after, since.stores.iter().map(|store| store.step));
         }
-        footprint
+        Arc::new(footprint)
     }
 
     /// What a load touches: ranges with the same newest store of its own thread.

@@ -33,6 +33,8 @@ pub(crate) struct Worker {
     allowance: Allowance,
     /// How many bytes the monitors of an execution may use.
     room: u64,
+    /// The number of records of the longest execution of a search so far.
+    pub(crate) usual_length: usize,
 }
 
 /// An execution that did not run to its end.
@@ -61,7 +63,7 @@ impl Worker {
     ) -> Result<Worker, StartError> {
         let server = Server::start(program, allowance)?;
         let (places, allowance) = (Places::default(), allowance.clone());
-        Ok(Worker { server, places, model, interlocked, allowance, room })
+        Ok(Worker { server, places, model, interlocked, allowance, room, usual_length: 0 })
     }
 
     /// How many executions have shared a process with others.

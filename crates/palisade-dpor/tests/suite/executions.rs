@@ -180,7 +180,7 @@ fn all_within(machine: &mut Machine, most: usize) -> (u64, BTreeSet<Trace>) {
             }
             for outcome in 0..machine.outcomes(process) {
                 let started = machine.step(process, outcome);
-                steps.push((process, outcome, footprint.clone(), started));
+                steps.push((process, outcome, (*footprint).clone(), started));
                 go(machine, left - cost, steps, found);
                 steps.pop();
                 machine.rewind(steps.len());

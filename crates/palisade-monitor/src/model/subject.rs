@@ -460,8 +460,8 @@ impl Subject for Model<'_> {
     fn next(&mut self, process: usize) -> Next {
         match self.process(process).map(|process| (process.thread, process.ahead)) {
             None | Some((_, Ahead::Nothing)) => Next::Nothing,
-            Some((_, Ahead::Begin)) => Next::Ready(Footprint::nothing()),
-            Some((thread, Ahead::Edge(edge))) => Next::Ready(self.footprint(thread, edge)),
+            Some((_, Ahead::Begin)) => Next::Ready(Footprint::nothing().into()),
+            Some((thread, Ahead::Edge(edge))) => Next::Ready(self.footprint(thread, edge).into()),
         }
     }
 

@@ -339,12 +339,12 @@ impl Subject for Machine {
             let Some(op) = self.op(process) else { return Next::Nothing };
             let footprint = self.footprint(process, op);
             if matches!(op, Op::Lock(lock) if state.locks[lock]) {
-                return Next::Waiting(footprint);
+                return Next::Waiting(footprint.into());
             }
             footprint
         };
         let ready = footprint.after.iter().all(|step| self.is_past(step));
-        if ready { Next::Ready(footprint) } else { Next::Waiting(footprint) }
+        if ready { Next::Ready(footprint.into()) } else { Next::Waiting(footprint.into()) }
     }
 
     fn step(&mut self, process: usize, _: usize) -> Vec<usize> {

@@ -190,26 +190,26 @@ impl Subject for Machine {
         let Some(instr) = self.instr(state, process) else { return Next::Nothing };
         let registers = &state.processes[process].as_ref().expect("it exists").registers;
         match instr {
-            Instr::Load(_, address) => Next::Ready(Footprint::one(address(registers) as u64, 1, Mode::Read)),
+            Instr::Load(_, address) => Next::Ready(Footprint::one(address(registers) as u64, 1, Mode::Read).into()),
             Instr::Store(address, _) | Instr::Cas(_, address, ..) => {
-                Next::Ready(Footprint::one(address(registers) as u64, 1, Mode::Write))
+                Next::Ready(Footprint::one(address(registers) as u64, 1, Mode::Write).into())
             }
             Instr::Lock(lock) => {
                 let lock = lock(registers) as usize;
                 let touched =
                     Footprint { waits: true, ..Footprint::one(LOCKS + lock as u64, 1, Mode::Write) };
-                if state.locks[lock] != 0 { Next::Waiting(touched) } else { Next::Ready(touched) }
+                if state.locks[lock] != 0 { Next::Waiting(touched.into()) } else { Next::Ready(touched.into()) }
             }
             Instr::Share(lock) => {
                 let lock = lock(registers) as usize;
                 let touched = Footprint { waits: true, ..Footprint::one(LOCKS + lock as u64, 1, Mode::Read) };
-                if state.locks[lock] < 0 { Next::Waiting(touched) } else { Next::Ready(touched) }
+                if state.locks[lock] < 0 { Next::Waiting(touched.into()) } else { Next::Ready(touched.into()) }
             }
             Instr::Unshare(lock) => {
-                Next::Ready(Footprint::one(LOCKS + lock(registers) as u64, 1, Mode::Read))
+                Next::Ready(Footprint::one(LOCKS + lock(registers) as u64, 1, Mode::Read).into())
             }
             Instr::Unlock(lock) => {
-                Next::Ready(Footprint::one(LOCKS + lock(registers) as u64, 1, Mode::Write))
+                Next::Ready(Footprint::one(LOCKS + lock(registers) as u64, 1, Mode::Write).into())
             }
             _ => unreachable!("the process is at a step"),
         }
@@ -286,7 +286,7 @@ fn interleave(
         over = false;
         for outcome in 0..machine.outcomes(process) {
             let started = machine.step(process, outcome);
-            steps.push((process, outcome, footprint.clone(), started));
+            steps.push((process, outcome, Footprint::clone(&footprint), started));
             interleave(machine, steps, found);
             steps.pop();
             machine.rewind(steps.len());
