@@ -237,8 +237,7 @@ impl<S: Subject> Search<'_, S> {
             }
             let node = self.nodes.last().expect("there is a node for the current point");
             let wish = if node.branches.is_empty() { self.subject.prefers() } else { None };
-            let granted =
-                wish.filter(|&process| !node.is_asleep(process) && self.subject.is_ready(process));
+            let granted = wish.filter(|&process| !node.is_asleep(process) && self.subject.is_ready(process));
             let processes = self.subject.processes();
             if granted.is_none() && !(0..processes).any(|process| self.subject.is_ready(process)) {
                 return Some(if self.subject.is_cut() { Ended::Cut } else { Ended::Complete });

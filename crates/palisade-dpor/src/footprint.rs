@@ -100,7 +100,8 @@ impl Footprint {
             if touch.size > LARGE {
                 return EVERYTHING;
             }
-            let (first, last) = (touch.address / WORD, touch.address.saturating_add(touch.size.max(1) - 1) / WORD);
+            let (first, last) =
+                (touch.address / WORD, touch.address.saturating_add(touch.size.max(1) - 1) / WORD);
             (first..=last).fold(0, |mask, word| mask | 1 << (word.wrapping_mul(SPREAD) >> 58))
         };
         if self.everything { EVERYTHING } else { self.touches.iter().fold(0, |mask, touch| mask | of(touch)) }

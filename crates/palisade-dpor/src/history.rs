@@ -231,7 +231,10 @@ impl WaitingRaces {
         while self.next > 0 {
             self.next -= 1;
             let step = &history.steps[self.next];
-            if may_conflict(history.masks[self.next], mask) && !knows(&self.known, step.id()) && conflict(step.party(), waiting) {
+            if may_conflict(history.masks[self.next], mask)
+                && !knows(&self.known, step.id())
+                && conflict(step.party(), waiting)
+            {
                 return Some(self.next);
             }
         }

@@ -233,15 +233,15 @@ impl Monitored {
 #[derive(Debug)]
 pub struct Recorder<'a> {
     places: &'a mut Places,
-    /// `None` only while events are being handed over.
+    /// `None` while events are being handed over, and with store buffers.
     monitor: Option<Monitored>,
     /// Set when the monitors have no room left.
     full: Arc<AtomicBool>,
     batch_size: usize,
-    races: Races,
     batch: Vec<Event>,
+    analyses: &'a mut Analyses,
     /// With store buffers, the trace takes the place of the monitors.
-    buffered: Option<(Buffers<()>, Trace)>,
+    has_buffers: bool,
     turns: Turns,
     /// Threads in the order in which they were started.
     started: Vec<u16>,
@@ -258,6 +258,22 @@ pub struct Recorder<'a> {
     last: Vec<u64>,
     sites: Vec<(u64, Vec<u64>)>,
     most_turns: usize,
+}
+
+/// What executions are examined with. The memory is kept from one execution to the next.
+#[derive(Debug, Default)]
+pub struct Analyses {
+    races: Races,
+    buffers: Buffers<()>,
+    trace: Trace,
+}
+
+impl Analyses {
+    fn clear(&mut self) {
+        self.races.clear();
+        self.buffers.clear();
+        self.trace.clear();
+    }
 }
 
 /// The note that a word of a thread's stack is shared, which the search did not know so far.
@@ -310,20 +326,23 @@ impl<'a> Recorder<'a> {
     /// many bytes the monitors may use.
     pub fn new(
         places: &'a mut Places,
+        analyses: &'a mut Analyses,
         model: Model,
         interlocked: Interlocked,
         most_turns: usize,
         room: u64,
     ) -> Recorder<'a> {
-        let monitor = Monitor::new(interlocked).with_memory(room);
+        analyses.clear();
+        let has_buffers = model != Model::Sc;
+        let monitor = || Monitored::Here(Box::new(Monitor::new(interlocked).with_memory(room)));
         Recorder {
             places,
-            monitor: Some(Monitored::Here(Box::new(monitor))),
+            monitor: (!has_buffers).then(monitor),
             full: Arc::default(),
             batch_size: BATCH,
-            races: Races::default(),
-            batch: Vec::with_capacity(BATCH),
-            buffered: (model != Model::Sc).then(Default::default),
+            batch: if has_buffers { Vec::new() } else { Vec::with_capacity(BATCH) },
+            analyses,
+            has_buffers,
             turns: Turns::default(),
             started: Vec::new(),
             unfollowed: BTreeSet::new(),
@@ -356,7 +375,7 @@ impl<'a> Recorder<'a> {
             self.learn(record);
             return;
         }
-        let pending = if self.buffered.is_some() { self.follow(record) } else { None };
+        let pending = if self.has_buffers { self.follow(record) } else { None };
         if record.is_chosen() {
             self.steps += 1;
             if self.turns.turns.len() <= self.most_turns {
@@ -370,10 +389,7 @@ impl<'a> Recorder<'a> {
             }
             _ => self.other(record),
         }
-        if self.buffered.is_some() {
-            self.batch.clear();
-        }
-        self.races.take(record);
+        self.analyses.races.take(record);
         if record.place != 0 && (record.kind != RecordKind::Free || record.is_chosen()) {
             match self.last.get_mut(usize::from(record.thread)) {
                 Some(last) => *last = record.place,
@@ -397,7 +413,7 @@ impl<'a> Recorder<'a> {
     /// Follows the store buffers. Returns the position of the store that reaches memory, if one does.
     #[inline(never)]
     fn follow(&mut self, record: &Record) -> Option<u16> {
-        let (buffers, trace) = self.buffered.as_mut()?;
+        let Analyses { buffers, trace, .. } = &mut *self.analyses;
         trace.take(record);
         self.events += u64::from(record.place != 0);
         if record.is_buffered() {
@@ -426,6 +442,9 @@ impl<'a> Recorder<'a> {
     #[inline(always)]
     fn access(&mut self, record: &Record) {
         self.accesses += 1;
+        if self.has_buffers {
+            return;
+        }
         // Addresses have 48 bits.
         let bytes = Bytes { address: record.address, size: u32::from(record.size).clamp(1, LARGEST_ACCESS) };
         let instruction = self.places.instruction(record.place);
@@ -441,7 +460,11 @@ impl<'a> Recorder<'a> {
     fn other(&mut self, record: &Record) {
         let process = Process(u32::from(record.thread));
         let other = Process(record.address as u32);
+        let has_buffers = self.has_buffers;
         let mut push = |places: &mut Places, action: Action| {
+            if has_buffers {
+                return;
+            }
             let instruction = places.instruction(record.place);
             self.batch.push(Event { process, instruction, action });
         };
@@ -457,7 +480,7 @@ impl<'a> Recorder<'a> {
                 push(self.places, Action::Start(other));
             }
             RecordKind::Join => push(self.places, Action::Join(other)),
-            RecordKind::Free if !record.is_chosen() => {
+            RecordKind::Free if !record.is_chosen() && !has_buffers => {
                 let (address, size) = (record.address, record.place);
                 self.batch.push(Event {
                     process,
@@ -513,17 +536,15 @@ impl<'a> Recorder<'a> {
     /// The execution is over.
     pub fn finish(mut self, end: End, messages: Vec<String>, output: Output) -> Execution {
         self.flush();
-        let monitor =
-            self.monitor.take().expect("it is only taken out while events are handed over").finish();
+        let monitor = self.monitor.take().map(Monitored::finish);
         let mut races: Vec<(Race, u64)> =
-            self.races.found().iter().map(|(&race, &count)| (race, count)).collect();
+            self.analyses.races.found().iter().map(|(&race, &count)| (race, count)).collect();
         races.sort_unstable();
         let kept = self.turns.turns.len() <= self.most_turns;
-        let violations = monitor.violations().sorted();
+        let violations = monitor.as_ref().map_or_else(Vec::new, |monitor| monitor.violations().sorted());
         let violations =
             violations.into_iter().map(|(violation, seen)| (self.places.placed(violation), seen)).collect();
-        let has_buffers = self.buffered.is_some();
-        let judgement = self.buffered.and_then(|(_, trace)| trace.judge());
+        let judgement = if self.has_buffers { self.analyses.trace.judge() } else { None };
         Execution {
             violations,
             races,
@@ -535,7 +556,7 @@ impl<'a> Recorder<'a> {
             misuse: self.misuse,
             diverged: self.diverged,
             accesses: self.accesses,
-            events: if has_buffers { self.events } else { monitor.events() },
+            events: monitor.map_or(self.events, |monitor| monitor.events()),
             exit: self.exit,
             last: self.last,
             sites: self.sites,

@@ -299,7 +299,9 @@ impl Runner<'_> {
     }
 
     fn run_once(&mut self, request: &Request<'_>) -> Recording {
-        let Some((command, Ran { execution, log, .. })) = self.obtain(request) else { return Recording::new() };
+        let Some((command, Ran { execution, log, .. })) = self.obtain(request) else {
+            return Recording::new();
+        };
         let mut recording = Steps::of(&mut self.processes, &log);
         self.conclude(&mut recording, command, execution);
         recording

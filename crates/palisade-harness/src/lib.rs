@@ -36,6 +36,7 @@ pub mod explore;
 mod failures;
 pub mod findings;
 pub mod functions;
+mod graph;
 mod incremental;
 pub mod link;
 pub mod log;

@@ -44,6 +44,9 @@ pub struct Races {
     /// Maps a word to the first of its pieces in `pieces`.
     words: Words,
     pieces: Vec<Piece>,
+    /// How many of the pieces are in use. The others are kept for their memory, as are threads.
+    piece_count: usize,
+    spare: Vec<Thread>,
     /// Atomic stores that have not reached memory, each with what it will release there.
     buffers: Buffers<Clock>,
     found: FxHashMap<Race, u64>,
@@ -87,6 +90,13 @@ const SEVERAL: u16 = u16::MAX;
 impl Piece {
     fn new(from: u8, to: u8, next: u32) -> Piece {
         Piece { from, to, alone: SEVERAL, next, write: None, reads: Vec::new(), released: Clock::new() }
+    }
+
+    /// Makes this a piece without accesses, and keeps its memory.
+    fn renew(&mut self, from: u8, to: u8) {
+        (self.from, self.to, self.alone, self.next, self.write) = (from, to, SEVERAL, NONE, None);
+        self.reads.clear();
+        self.released.clear();
     }
 
     /// Compares an access with earlier ones, and keeps it.
@@ -140,6 +150,26 @@ impl Piece {
 }
 
 impl Races {
+    /// Forgets the execution, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.spare.append(&mut self.threads);
+        self.words.clear();
+        self.piece_count = 0;
+        self.buffers.clear();
+        self.found.clear();
+    }
+
+    /// Adds a piece without accesses.
+    fn new_piece(&mut self, from: u8, to: u8) -> u32 {
+        let index = self.piece_count;
+        self.piece_count += 1;
+        match self.pieces.get_mut(index) {
+            Some(piece) => piece.renew(from, to),
+            None => self.pieces.push(Piece::new(from, to, NONE)),
+        }
+        index as u32
+    }
+
     /// Processes the next record of an execution.
     #[inline(always)]
     pub fn take(&mut self, record: &Record) {
@@ -198,9 +228,13 @@ impl Races {
     fn thread(&mut self, thread: u16) -> &mut Thread {
         let index = usize::from(thread);
         while self.threads.len() <= index {
-            let mut clock = vec![0; self.threads.len() + 1];
-            clock[self.threads.len()] = 1;
-            self.threads.push(Thread { clock, ..Thread::default() });
+            let mut thread = self.spare.pop().unwrap_or_default();
+            thread.clock.clear();
+            thread.clock.resize(self.threads.len() + 1, 0);
+            thread.clock[self.threads.len()] = 1;
+            thread.fenced.clear();
+            thread.seen.clear();
+            self.threads.push(thread);
         }
         &mut self.threads[index]
     }
@@ -342,6 +376,11 @@ impl Races {
     fn cut(&mut self, word: u64, from: u8, to: u8) -> u32 {
         let mut old = Vec::new();
         let mut piece = self.words.get(word);
+        if piece == NONE {
+            let first = self.new_piece(from, to);
+            self.words.set(word, first);
+            return first;
+        }
         while piece != NONE {
             old.push(self.pieces[piece as usize].clone());
             piece = self.pieces[piece as usize].next;
@@ -371,6 +410,7 @@ impl Races {
         }
         cut.extend(gaps);
         cut.sort_by_key(|piece| piece.from);
+        self.pieces.truncate(self.piece_count);
         let base = self.pieces.len() as u32;
         let count = cut.len() as u32;
         let mut first = NONE;
@@ -381,6 +421,7 @@ impl Races {
             }
             self.pieces.push(piece);
         }
+        self.piece_count = self.pieces.len();
         self.words.set(word, base);
         first
     }
@@ -568,13 +609,13 @@ mod tests {
 
     #[test]
     fn differential_races_are_those_of_single_bytes() {
-        let mut races_seen = 0;
+        let (mut races_seen, mut fast) = (0, Races::default());
         for seed in 0..2_000u64 {
             let mut numbers = Random::new(seed);
             let mut random = |below: usize| numbers.below(below) as u64;
             let mut slow = Slow::default();
             (0..3).for_each(|thread| slow.clocks[thread][thread] = 1);
-            let mut fast = Races::default();
+            fast.clear();
             for place in 1..60 {
                 // The atomic objects are separate words. Other bytes are accessed in all ways.
                 let (order, address, size) = match random(3) {

@@ -211,7 +211,13 @@ impl Steps {
 
     /// Goes back to the point before a step of the execution whose recording this is, as [`finish`](Steps::finish) has
     /// returned it. `log` has the records up to there.
-    pub fn rewind(&mut self, processes: &mut Processes, mut recording: Recording, step: usize, log: &[Record]) {
+    pub fn rewind(
+        &mut self,
+        processes: &mut Processes,
+        mut recording: Recording,
+        step: usize,
+        log: &[Record],
+    ) {
         recording.rewind(step);
         self.recording = recording;
         self.buffers.clear();
@@ -258,7 +264,8 @@ impl Steps {
 
     /// The thread is about to take this step.
     fn will(&mut self, processes: &Processes, process: usize, record: &Record) {
-        let (footprint, label, waits) = (self.footprint(processes, record), label(record), record.flags & WAITS != 0);
+        let (footprint, label, waits) =
+            (self.footprint(processes, record), label(record), record.flags & WAITS != 0);
         *at(&mut self.announced, process) = Announced { footprint, label, waits };
         self.say(process);
     }

@@ -20,10 +20,12 @@
 //! *Cost.* Linear in the number of accesses, apart from loads that many stores overlap.
 
 use crate::buffers::Buffers;
+use crate::graph::{Graph, Node};
 use crate::log::{Order, Record, RecordKind};
 use crate::misuse::{self, MisuseKind};
 use palisade_memory::Model;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// Longer executions are not judged.
@@ -54,7 +56,6 @@ pub struct Judgement {
 /// searches, whose executions are short.
 const MAX_LOOKED_BACK: usize = 1 << 10;
 
-type Node = u32;
 const NO_NODE: Node = Node::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,14 +82,14 @@ struct Piece {
     bytes: u8,
     /// The last store that reached memory, and what has read it.
     write: Node,
-    readers: Vec<Node>,
+    readers: SmallVec<[Node; 4]>,
 }
 
 /// What is kept with a pending store: its event, and the loads that have read it, with the bytes that they read.
 #[derive(Clone, Debug)]
 struct Forwarded {
     node: Node,
-    readers: Vec<(Node, u64, u64)>,
+    readers: SmallVec<[(Node, u64, u64); 1]>,
 }
 
 /// The relations of an execution.
@@ -99,7 +100,7 @@ pub struct Trace {
     threads: Vec<Vec<Node>>,
     edges: Vec<(Node, Node)>,
     buffers: Buffers<Forwarded>,
-    words: FxHashMap<u64, Vec<Piece>>,
+    words: FxHashMap<u64, SmallVec<[Piece; 1]>>,
     /// For each thread, the event that started it.
     started: FxHashMap<u16, Node>,
     /// Blocks that were freed: address, size, and the event.
@@ -111,9 +112,23 @@ pub struct Trace {
     moment: u32,
     has_reordered: bool,
     is_too_long: bool,
+    graph: Graph,
 }
 
 impl Trace {
+    /// Forgets the execution, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.events.clear();
+        self.threads.iter_mut().for_each(Vec::clear);
+        self.edges.clear();
+        self.buffers.clear();
+        self.words.clear();
+        self.started.clear();
+        self.freed.clear();
+        (self.left, self.is_update, self.moment) = (None, false, 0);
+        (self.has_reordered, self.is_too_long) = (false, false);
+    }
+
     /// Takes the next record.
     pub fn take(&mut self, record: &Record) {
         if record.is_pending() || self.is_too_long {
@@ -132,7 +147,7 @@ impl Trace {
             }
             RecordKind::Store if record.is_buffered() => {
                 let node = self.event(record, EventKind::Store);
-                self.buffers.store(record, Forwarded { node, readers: Vec::new() });
+                self.buffers.store(record, Forwarded { node, readers: SmallVec::new() });
             }
             RecordKind::Store => {
                 let node = self.event(record, EventKind::Store);
@@ -291,7 +306,7 @@ impl Trace {
     }
 
     /// Judges the execution; `None` if it was too long. Stores that are still pending reach memory now.
-    pub fn judge(mut self) -> Option<Judgement> {
+    pub fn judge(&mut self) -> Option<Judgement> {
         if self.is_too_long {
             return None;
         }
@@ -308,17 +323,18 @@ impl Trace {
             return Some(sequential);
         }
         let in_order = self.threads.iter().flat_map(|own| own.windows(2)).map(|pair| (pair[0], pair[1]));
-        let components = components(self.events.len(), self.edges.iter().copied().chain(in_order));
-        if components.windows(2).all(|pair| pair[0].0 != pair[1].0) {
+        self.graph.set(self.events.len(), self.edges.iter().copied().chain(in_order));
+        if self.graph.is_acyclic() {
             return Some(sequential);
         }
-        let reorderings = self.reorderings(&components);
+        let component = self.graph.components();
+        let reorderings = reorderings(&self.events, &self.edges, component);
         let possible = if self.is_tso() { Model::Tso } else { Model::Pso };
         Some(Judgement { possible, reorderings: reorderings.into_iter().collect() })
     }
 
     /// Whether TSO allows the execution.
-    fn is_tso(&self) -> bool {
+    fn is_tso(&mut self) -> bool {
         let event = |node: Node| self.events[node as usize];
         let forwards = |&(from, to): &(Node, Node)| {
             event(from).thread == event(to).thread
@@ -344,48 +360,51 @@ impl Trace {
                 }
             }
         }
-        components(self.events.len(), edges.into_iter()).windows(2).all(|pair| pair[0].0 != pair[1].0)
-    }
-
-    /// In each cycle, accesses that took effect before an earlier store of their thread. The cycle comes to the store
-    /// from another thread, and goes from the access to another thread.
-    fn reorderings(&self, components: &[(u32, Node)]) -> BTreeSet<Reordering> {
-        let mut component = vec![0; self.events.len()];
-        components.iter().for_each(|&(number, node)| component[node as usize] = number);
-        let (mut enters, mut leaves) = (vec![false; self.events.len()], vec![false; self.events.len()]);
-        for &(from, to) in &self.edges {
-            let (from, to) = (from as usize, to as usize);
-            if component[from] == component[to] && self.events[from].thread != self.events[to].thread {
-                (leaves[from], enters[to]) = (true, true);
-            }
-        }
-        let mut found = BTreeSet::new();
-        for cycle in components.chunk_by(|a, b| a.0 == b.0).filter(|cycle| cycle.len() > 1) {
-            let mut nodes: Vec<Node> = cycle.iter().map(|&(_, node)| node).collect();
-            nodes.sort_unstable();
-            let mut stores: FxHashMap<u16, Vec<Event>> = FxHashMap::default();
-            for node in nodes {
-                let event = self.events[node as usize];
-                let own = stores.entry(event.thread).or_default();
-                let mut recent = own.iter().rev().take(MAX_LOOKED_BACK);
-                let writes = event.kind == EventKind::Store;
-                if event.kind != EventKind::Barrier
-                    && leaves[node as usize]
-                    && let Some(store) = recent.find(|store| store.moment > event.moment)
-                {
-                    found.insert(Reordering { store: store.place, access: event.place, writes });
-                }
-                if writes && enters[node as usize] {
-                    own.push(event);
-                }
-            }
-        }
-        found
+        self.graph.set(self.events.len(), edges.iter().copied());
+        self.graph.is_acyclic()
     }
 }
 
+/// In each cycle, accesses that took effect before an earlier store of their thread. The cycle comes to the store from
+/// another thread, and goes from the access to another thread. `component` gives the strongly connected component of
+/// each event.
+fn reorderings(events: &[Event], edges: &[(Node, Node)], component: &[u32]) -> BTreeSet<Reordering> {
+    let (mut enters, mut leaves) = (vec![false; events.len()], vec![false; events.len()]);
+    for &(from, to) in edges {
+        let (from, to) = (from as usize, to as usize);
+        if component[from] == component[to] && events[from].thread != events[to].thread {
+            (leaves[from], enters[to]) = (true, true);
+        }
+    }
+    let mut found = BTreeSet::new();
+    // Stores that are entered, by component and thread, in program order.
+    let mut stores: FxHashMap<(u32, u16), Vec<Event>> = FxHashMap::default();
+    for (node, event) in events.iter().enumerate() {
+        let writes = event.kind == EventKind::Store;
+        let is_entered = writes && enters[node];
+        let is_left = event.kind != EventKind::Barrier && leaves[node];
+        if !is_entered && !is_left {
+            continue;
+        }
+        let own = stores.entry((component[node], event.thread)).or_default();
+        let mut recent = own.iter().rev().take(MAX_LOOKED_BACK);
+        if is_left && let Some(store) = recent.find(|store| store.moment > event.moment) {
+            found.insert(Reordering { store: store.place, access: event.place, writes });
+        }
+        if is_entered {
+            own.push(*event);
+        }
+    }
+    found
+}
+
 /// Calls `each` with the pieces that make up a range exactly.
-fn pieces(words: &mut FxHashMap<u64, Vec<Piece>>, address: u64, size: u64, mut each: impl FnMut(&mut Piece)) {
+fn pieces(
+    words: &mut FxHashMap<u64, SmallVec<[Piece; 1]>>,
+    address: u64,
+    size: u64,
+    mut each: impl FnMut(&mut Piece),
+) {
     const WORD: u64 = 8;
     for word in address / WORD..=(address + size - 1) / WORD {
         let from = address.max(word * WORD) - word * WORD;
@@ -407,73 +426,9 @@ fn pieces(words: &mut FxHashMap<u64, Vec<Piece>>, address: u64, size: u64, mut e
             }
         }
         if known != bytes {
-            let mut new = Piece { bytes: bytes & !known, write: NO_NODE, readers: Vec::new() };
+            let mut new = Piece { bytes: bytes & !known, write: NO_NODE, readers: SmallVec::new() };
             each(&mut new);
             pieces.push(new);
         }
     }
-}
-
-/// The strongly connected components of a graph: pairs of component and node, sorted.
-fn components(nodes: usize, edges: impl Iterator<Item = (Node, Node)> + Clone) -> Vec<(u32, Node)> {
-    // Successors of all nodes, one after the other.
-    let mut first = vec![0u32; nodes + 1];
-    edges.clone().for_each(|(from, _)| first[from as usize + 1] += 1);
-    for node in 0..nodes {
-        first[node + 1] += first[node];
-    }
-    let mut filled = first.clone();
-    let mut successors = vec![0; first[nodes] as usize];
-    for (from, to) in edges {
-        let at = &mut filled[from as usize];
-        successors[*at as usize] = to;
-        *at += 1;
-    }
-    // Tarjan's algorithm, without recursion.
-    const UNSEEN: u32 = u32::MAX;
-    let mut index = vec![UNSEEN; nodes];
-    let mut low = vec![0u32; nodes];
-    let mut component = vec![UNSEEN; nodes];
-    let (mut open, mut path) = (Vec::new(), Vec::new());
-    let (mut next, mut count) = (0, 0);
-    for root in 0..nodes {
-        if index[root] != UNSEEN {
-            continue;
-        }
-        path.push((root, first[root]));
-        while let Some(&mut (node, ref mut at)) = path.last_mut() {
-            if index[node] == UNSEEN {
-                index[node] = next;
-                low[node] = next;
-                next += 1;
-                open.push(node);
-            }
-            if *at < first[node + 1] {
-                let to = successors[*at as usize] as usize;
-                *at += 1;
-                if index[to] == UNSEEN {
-                    path.push((to, first[to]));
-                } else if component[to] == UNSEEN {
-                    low[node] = low[node].min(index[to]);
-                }
-                continue;
-            }
-            path.pop();
-            if let Some(&(parent, _)) = path.last() {
-                low[parent] = low[parent].min(low[node]);
-            }
-            if low[node] == index[node] {
-                while let Some(member) = open.pop() {
-                    component[member] = count;
-                    if member == node {
-                        break;
-                    }
-                }
-                count += 1;
-            }
-        }
-    }
-    let mut sorted: Vec<(u32, Node)> = component.into_iter().zip(0..).collect();
-    sorted.sort_unstable();
-    sorted
 }

@@ -5,7 +5,7 @@
 //! number of workers.
 
 use crate::allowance::{Allowance, LimitReached};
-use crate::execution::{Execution, Places, Recorder};
+use crate::execution::{Analyses, Execution, Places, Recorder};
 use crate::log::Record;
 use crate::process::{Killer, Lost, Output, Program, Server, StartError};
 use crate::schedule::Command;
@@ -28,6 +28,7 @@ const WINDOW: u64 = 32;
 pub(crate) struct Worker {
     pub(crate) server: Server,
     places: Places,
+    analyses: Analyses,
     model: Model,
     interlocked: Interlocked,
     allowance: Allowance,
@@ -62,8 +63,8 @@ impl Worker {
         room: u64,
     ) -> Result<Worker, StartError> {
         let server = Server::start(program, allowance)?;
-        let (places, allowance) = (Places::default(), allowance.clone());
-        Ok(Worker { server, places, model, interlocked, allowance, room, usual_length: 0 })
+        let (places, analyses, allowance) = (Places::default(), Analyses::default(), allowance.clone());
+        Ok(Worker { server, places, analyses, model, interlocked, allowance, room, usual_length: 0 })
     }
 
     /// How many executions have shared a process with others.
@@ -79,8 +80,14 @@ impl Worker {
 
     /// Reads the next requested execution, and shows its records to `also`.
     pub(crate) fn read(&mut self, mut also: impl FnMut(&Record)) -> Result<Execution, Cut> {
-        let mut recorder =
-            Recorder::new(&mut self.places, self.model, self.interlocked, MAX_TURNS, self.room);
+        let mut recorder = Recorder::new(
+            &mut self.places,
+            &mut self.analyses,
+            self.model,
+            self.interlocked,
+            MAX_TURNS,
+            self.room,
+        );
         let (full, allowance) = (recorder.full(), &self.allowance);
         let mut messages = Vec::new();
         let read = self.server.read(

@@ -66,6 +66,13 @@ impl Words {
         number
     }
 
+    /// Removes the numbers of all words, and keeps the memory.
+    pub fn clear(&mut self) {
+        for (word, _) in self.all.drain() {
+            self.recent[Words::entry(word)] = (word, NONE);
+        }
+    }
+
     /// The words from `first` to `last` that have a number, in no particular order.
     pub fn within(&self, first: u64, last: u64) -> Vec<u64> {
         if last - first < self.all.len() as u64 {

@@ -190,7 +190,9 @@ impl Subject for Machine {
         let Some(instr) = self.instr(state, process) else { return Next::Nothing };
         let registers = &state.processes[process].as_ref().expect("it exists").registers;
         match instr {
-            Instr::Load(_, address) => Next::Ready(Footprint::one(address(registers) as u64, 1, Mode::Read).into()),
+            Instr::Load(_, address) => {
+                Next::Ready(Footprint::one(address(registers) as u64, 1, Mode::Read).into())
+            }
             Instr::Store(address, _) | Instr::Cas(_, address, ..) => {
                 Next::Ready(Footprint::one(address(registers) as u64, 1, Mode::Write).into())
             }
@@ -198,12 +200,20 @@ impl Subject for Machine {
                 let lock = lock(registers) as usize;
                 let touched =
                     Footprint { waits: true, ..Footprint::one(LOCKS + lock as u64, 1, Mode::Write) };
-                if state.locks[lock] != 0 { Next::Waiting(touched.into()) } else { Next::Ready(touched.into()) }
+                if state.locks[lock] != 0 {
+                    Next::Waiting(touched.into())
+                } else {
+                    Next::Ready(touched.into())
+                }
             }
             Instr::Share(lock) => {
                 let lock = lock(registers) as usize;
                 let touched = Footprint { waits: true, ..Footprint::one(LOCKS + lock as u64, 1, Mode::Read) };
-                if state.locks[lock] < 0 { Next::Waiting(touched.into()) } else { Next::Ready(touched.into()) }
+                if state.locks[lock] < 0 {
+                    Next::Waiting(touched.into())
+                } else {
+                    Next::Ready(touched.into())
+                }
             }
             Instr::Unshare(lock) => {
                 Next::Ready(Footprint::one(LOCKS + lock(registers) as u64, 1, Mode::Read).into())
