@@ -75,7 +75,7 @@ pub trait Executions {
         0
     }
 
-    /// The search is going to request this run later, unless it is stopped.
+    /// The search is going to request this run later, unless it is stopped, and before those it has announced so far.
     fn expect(&mut self, request: &Request<'_>) {
         let _ = request;
     }
@@ -280,7 +280,7 @@ impl<E: Executions> Subject for Replayed<'_, E> {
     }
 
     fn foresee(&mut self, plans: Vec<Plan>) {
-        for Plan { from, choices, asleep } in plans {
+        for Plan { from, choices, asleep } in plans.into_iter().rev() {
             let mut all = self.path[..from].to_vec();
             all.extend(choices);
             let steps = self.steps.max(all.len());

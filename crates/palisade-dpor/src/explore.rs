@@ -276,19 +276,22 @@ impl<S: Subject> Search<'_, S> {
         self.subject.plan(choices, asleep);
     }
 
-    /// Informs the subject of what will be tried after the current execution.
+    /// Informs the subject of what will be tried after the current execution, except for what is tried next: the
+    /// subject learns that at once, when it is tried.
     fn foretell(&mut self) {
         let appetite = self.subject.appetite();
         if appetite == 0 {
             return;
         }
         let mut plans = Vec::with_capacity(appetite);
+        let mut is_next = true;
         for (position, node) in self.nodes.iter_mut().enumerate().rev() {
             if plans.len() == appetite {
                 break;
             }
             for index in 1..node.branches.len() {
-                if plans.len() < appetite && !node.branches[index].is_foreseen {
+                let is_next = std::mem::take(&mut is_next);
+                if !is_next && plans.len() < appetite && !node.branches[index].is_foreseen {
                     node.branches[index].is_foreseen = true;
                     let branch = &node.branches[index];
                     plans.push(self.history.plan(position, node.sleepers(index), branch, None));

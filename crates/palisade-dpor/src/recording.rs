@@ -24,7 +24,7 @@ pub struct Recording {
 /// before the first position.
 type Ahead = Vec<(usize, Option<Pending>)>;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Pending {
     pub footprint: Arc<Footprint>,
     pub ready: bool,
@@ -79,7 +79,7 @@ pub struct Divergence {
     pub happened: Foreseen,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RecordedStep {
     pub choice: Choice,
     pub outcomes: usize,
@@ -275,6 +275,14 @@ impl Recording {
         })
     }
 
+    /// Whether two recordings say the same.
+    pub fn is_same(&self, other: &Recording) -> bool {
+        let all = 0..self.processes.len().max(other.processes.len());
+        self.steps == other.steps
+            && self.is_cut == other.is_cut
+            && all.into_iter().all(|process| self.ahead(process) == other.ahead(process))
+    }
+
     /// The step of a process with this index, if it has taken that many.
     fn step_of(&self, process: usize, index: usize) -> Option<Foreseen> {
         let mut own = self.steps.iter().filter(|step| step.choice.process == process);
@@ -390,6 +398,30 @@ mod tests {
             let chosen = || outcomes().then(|| a.steps[position].choice.process);
             Some((position, differs.or_else(chosen)?))
         })
+    }
+
+    /// Going back forgets exactly what came later.
+    #[test]
+    fn going_back() {
+        for seed in seeds(100) {
+            let whole = recording(&mut Random::new(seed), 6);
+            for step in 0..whole.len() {
+                let mut back = whole.clone();
+                back.rewind(step);
+                assert_eq!((back.len(), &back.steps[..]), (step, &whole.steps[..step]), "seed {seed}");
+                for process in 0..whole.processes() {
+                    for position in 0..=step {
+                        let [now, then] = [&back, &whole].map(|run| run.pending(position, process));
+                        assert_eq!(now, then, "seed {seed}, {step}, {position}, {process}");
+                    }
+                    assert_eq!(
+                        back.now(process),
+                        whole.pending(step, process),
+                        "seed {seed}, {step}, {process}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub trait Subject {
     }
 
     /// Executions that the search is going to try, the next ones first, each of them once, and no more than the
-    /// [appetite](Subject::appetite). The current execution has just ended. Nothing that the search finds in the
+    /// [appetite](Subject::appetite). The very next one may be left out. The current execution has just ended. Nothing that the search finds in the
     /// meantime changes these plans, as long as it is not stopped; see `explore.rs`.
     fn foresee(&mut self, plans: Vec<Plan>) {
         let _ = plans;

@@ -32,17 +32,21 @@ struct arena {
     uint64_t waiting_bytes, waiting_blocks;
 };
 
-static struct arena arenas[MAX_THREADS];
+/* The last one is for what the C library allocates when a thread is started. It is where the first thread would have
+ * its heap if that were not a large one. */
+static struct arena arenas[MAX_THREADS + 1];
+enum { FOR_THREADS = MAX_THREADS };
+char pal_starts_thread;
 
 static struct arena *arena(void)
 {
     struct thread *self = pal.self ? pal.self : pal_first_thread();
-    uint32_t number = self->number;
+    uint32_t number = unlikely(pal_starts_thread) ? FOR_THREADS : self->number;
     struct arena *arena = &arenas[number];
     if (unlikely(!arena->next)) {
         int is_large = number < MAX_LARGE;
         uint64_t bytes = is_large ? LARGE_ARENA_BYTES : ARENA_BYTES;
-        uint64_t from = (is_large ? LARGE_ARENAS : ARENAS) + number * bytes;
+        uint64_t from = (is_large ? LARGE_ARENAS : ARENAS) + number % FOR_THREADS * bytes;
         int error = pal_map((uint64_t)SHADOW_OF(from), bytes / GRANULE, MAP_PRIVATE | MAP_NORESERVE);
         if (error == EEXIST && !pal.quiet) {
             pal_address_in_use("what is known about the heap of a thread", (uint64_t)SHADOW_OF(from));
@@ -64,6 +68,9 @@ int pal_is_heap(uint64_t address)
     }
     int is_large = address >= LARGE_ARENAS;
     uint64_t number = is_large ? (address - LARGE_ARENAS) / LARGE_ARENA_BYTES : (address - ARENAS) / ARENA_BYTES;
+    if (!is_large && !number) {
+        return address < (uint64_t)arenas[FOR_THREADS].end;
+    }
     return is_large == (number < MAX_LARGE) && address < (uint64_t)arenas[number].end;
 }
 

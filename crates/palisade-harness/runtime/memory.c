@@ -81,7 +81,7 @@ static size_t whole_pages(size_t size)
     return (size + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
-struct thread *pal_prepared[PREPARED + 1];
+struct thread *pal_prepared[MAX_PREPARED + 1];
 
 /* The stack of a prepared thread gets another size. Its upper end stays where it is. */
 static int resize(struct thread *thread, size_t stack)
@@ -107,7 +107,7 @@ int pal_make_thread(uint32_t number, size_t size, struct thread **made)
     if (stack + control > STACK_RANGE - (2ull << 20)) {
         return EAGAIN;
     }
-    struct thread *prepared = number <= PREPARED ? pal_prepared[number] : NULL;
+    struct thread *prepared = number <= MAX_PREPARED ? pal_prepared[number] : NULL;
     if (prepared) {
         pal_prepared[number] = NULL;
         if (size) {

@@ -338,8 +338,8 @@ void pal_note_written(const struct thread *writer, uint64_t address, uint64_t si
 int pal_map(uint64_t address, size_t size, int flags);
 __attribute__((noreturn)) void pal_address_in_use(const char *what, uint64_t address);
 int pal_make_thread(uint32_t number, size_t size, struct thread **made);
-enum { PREPARED = 4 };
-extern struct thread *pal_prepared[PREPARED + 1];
+enum { USUALLY_PREPARED = 4, MAX_PREPARED = 64 };
+extern struct thread *pal_prepared[MAX_PREPARED + 1];
 void pal_unmake_thread(struct thread *thread);
 void pal_empty_stack(struct thread *thread);
 size_t pal_stack_size(size_t requested);
@@ -363,7 +363,7 @@ void pal_note_about(enum note note, uint64_t about, uint64_t place);
 /* switch.c */
 void pal_switch(struct thread *to);
 __attribute__((noreturn)) void pal_switch_forever(struct thread *to);
-void pal_prepare_threads(void);
+void pal_prepare_threads(uint32_t count);
 int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attributes);
 void pal_release_kernel_thread(struct thread *thread);
 void pal_wait_token(struct thread *thread);
@@ -442,6 +442,7 @@ void pal_reads_text(const char *text, size_t most, uint64_t place);
 struct choice;
 void pal_write_all(int fd, const void *bytes, size_t size);
 int pal_read_command(void *bytes, size_t size);
+int pal_is_input(uint64_t address);
 size_t pal_choice_bytes(void);
 void pal_set_choices(struct choice *choices);
 void pal_settle(void);
@@ -515,6 +516,7 @@ enum shadow { GRANULE = 16, S_NONE = 0, S_FREED = 17, S_LIVE_HEADER = 18, S_FREE
 #define SHADOWS 0x180000000000ull
 #define SHADOW_OF(address) ((unsigned char *)(((address) - ARENAS) / GRANULE + SHADOWS))
 
+extern char pal_starts_thread;
 int pal_is_heap(uint64_t address);
 void *pal_allocate(size_t size, uint64_t place);
 void pal_release(void *memory);

@@ -65,7 +65,7 @@ int pal_wants_resident(void)
 /* Whether shared memory is ours. */
 int pal_is_resident_memory(uint64_t address)
 {
-    return address == RESIDENT_PLACE || address == (uint64_t)pal.shared;
+    return address == RESIDENT_PLACE || address == (uint64_t)pal.shared || pal_is_input(address);
 }
 
 /* In the process. */

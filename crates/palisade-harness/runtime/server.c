@@ -54,20 +54,41 @@ void pal_write_all(int fd, const void *bytes, size_t size)
     }
 }
 
-/* Reads from the pipe of commands. Returns 0 at its end. */
+/* What was read from the pipe of commands and not used yet. The server and the process that runs many executions read
+ * it in turns. */
+struct input {
+    uint32_t at, end;
+    char bytes[1 << 16];
+};
+#define INPUT_PLACE 0x072000000000ull
+static struct input *input;
+
+int pal_is_input(uint64_t address)
+{
+    return address == INPUT_PLACE;
+}
+
+/* Reads commands. Returns 0 at their end. */
 int pal_read_command(void *bytes, size_t size)
 {
     char *to = bytes;
     while (size) {
-        long got = pal_own_syscall(SYS_read, command_fd, (long)to, (long)size, 0, 0, 0);
-        if (got == -EINTR) {
-            continue;
+        if (input->at == input->end) {
+            long got = pal_own_syscall(SYS_read, command_fd, (long)input->bytes, sizeof input->bytes, 0, 0, 0);
+            if (got == -EINTR) {
+                continue;
+            }
+            if (got <= 0) {
+                return 0;
+            }
+            input->at = 0;
+            input->end = (uint32_t)got;
         }
-        if (got <= 0) {
-            return 0;
-        }
-        to += got;
-        size -= (size_t)got;
+        size_t left = input->end - input->at, part = size < left ? size : left;
+        pal_copy(to, input->bytes + input->at, part);
+        input->at += (uint32_t)part;
+        to += part;
+        size -= part;
     }
     return 1;
 }
@@ -373,6 +394,7 @@ static void serve(void)
     *pal.shared = alone;
     pal.log = (char *)(pal.shared + 1);
     pal.log_end = pal.log + LOG_BYTES;
+    input = shared_memory(INPUT_PLACE, sizeof *input);
     pal.is_served = 1;
     /* Otherwise, the C library would allocate these from the heap of the thread that prints or reads
      * first. */
@@ -387,7 +409,7 @@ static void serve(void)
     sigprocmask(SIG_BLOCK, &signals, NULL);
     pal_begin_reaping();
     prepare_executions();
-    pal_prepare_threads();
+    pal_prepare_threads(USUALLY_PREPARED);
     /* An execution is not a process that the program forks, so its handlers for that must not run. */
     pid_t (*make_process)(void) = pal_next("_Fork");
     make_process = make_process ? make_process : pal_next("fork");
@@ -435,6 +457,7 @@ static void serve(void)
             report_unfollowed();
         }
         pal_report_end(status, NULL, 0);
+        pal_prepare_threads(pal.shared->names - 1);
         if (bytes) {
             munmap(pal.choices, bytes);
         }

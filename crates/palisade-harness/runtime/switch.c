@@ -8,8 +8,10 @@
  *
  * A kernel thread does nothing for its thread but to exist: the C library has set up the stack and the
  * thread-local storage that the thread uses. So the server starts the kernel threads of the first few threads
- * once, before it forks. A forked execution has a copy of their memory, and its threads use that without any
- * kernel threads. This saves a short execution most of its start.
+ * once, before it forks, and more of them when an execution has had more threads. A forked execution has a copy of
+ * their memory, and its threads use that without any kernel threads. This saves a short execution most of its start,
+ * and an execution without kernel threads can be taken back (restore.c). What the C library allocates for a thread is
+ * in an arena of its own (heap.c), so that other addresses do not depend on when this was.
  *
  * Token: without that instruction, every kernel thread runs its own thread and waits for its token in a
  * futex. All of them stay on one core, where passing the token is fastest. */
@@ -229,13 +231,15 @@ void pal_begin_threads(void)
     join = pal_next("pthread_join");
 }
 
-/* Called in the server. If it fails, executions start their own kernel threads. */
-void pal_prepare_threads(void)
+/* Prepares threads up to a number. Called in the server. If it fails, executions start their own kernel threads. */
+void pal_prepare_threads(uint32_t count)
 {
-    if (pal.token_mode || pal.thread_count != 1 || pal.shared->names != 1) {
+    static uint32_t first = 1;
+    if (pal.token_mode || pal.thread_count != 1) {
         return;
     }
-    for (uint32_t number = 1; number <= PREPARED; number++) {
+    for (; first <= count && first <= MAX_PREPARED; first++) {
+        uint32_t number = first;
         struct thread *thread;
         if (pal_make_thread(number, pal_stack_size(0), &thread)) {
             return;
@@ -267,7 +271,9 @@ int pal_start_kernel_thread(struct thread *thread, const pthread_attr_t *attribu
     if (thread->stack_size) {
         pthread_attr_setstack(&own, thread->stack_low, thread->stack_size);
     }
+    pal_starts_thread = 1;
     int error = create(&pthread, &own, kernel_thread, thread);
+    pal_starts_thread = 0;
     if (error) {
         return error;
     }

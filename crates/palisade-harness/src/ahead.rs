@@ -22,11 +22,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// How many executions a worker has begun at the same time: the program runs one while the log of another is read.
-const BEGUN: usize = 2;
+const BEGUN: usize = 4;
 
-/// How many executions per worker are announced and have not ended, and how many that have ended are kept.
-const ANNOUNCED: usize = 4;
-const KEPT: usize = 32;
+/// How many executions per worker are announced and have not ended.
+const ANNOUNCED: usize = 8;
+
+/// How many executions that have ended are kept, and how many records they have in all. The search goes into depth, so it
+/// may get to an execution long after it was announced.
+const KEPT: usize = 1 << 12;
+const KEPT_RECORDS: usize = 1 << 20;
 
 /// What an execution of a search has shown.
 #[derive(Debug)]
@@ -103,14 +107,30 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
+    /// The one that the search will request first comes first.
     waiting: VecDeque<(Key, Command)>,
     /// Announced executions; `None` until they have ended.
     results: FxHashMap<Key, Option<Result<Ran, Cut>>>,
     /// Those that have ended, the oldest first.
     ended: VecDeque<Key>,
+    /// How many records they have.
+    records: usize,
     workers: usize,
     killers: Vec<Killer>,
     is_closed: bool,
+}
+
+impl State {
+    /// Takes out the result of an execution that has ended.
+    fn remove(&mut self, key: &Key) -> Option<Result<Ran, Cut>> {
+        // The last ones are requested first, as a rule.
+        if let Some(at) = self.ended.iter().rposition(|ended| ended == key) {
+            self.ended.remove(at);
+        }
+        let result = self.results.remove(key).flatten()?;
+        self.records -= result.as_ref().map_or(0, |ran| ran.log.len());
+        Some(result)
+    }
 }
 
 impl Shared {
@@ -152,7 +172,7 @@ impl Ahead {
         let mut state = self.shared.state();
         if state.workers > 0 && !state.results.contains_key(&key) {
             state.results.insert(key.clone(), None);
-            state.waiting.push_back((key, command));
+            state.waiting.push_front((key, command));
             self.shared.moved.notify_all();
         }
     }
@@ -169,8 +189,7 @@ impl Ahead {
         }
         loop {
             if state.results.get(&key)?.is_some() {
-                state.ended.retain(|ended| *ended != key);
-                return state.results.remove(&key).flatten();
+                return state.remove(&key);
             }
             state = self.shared.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -179,11 +198,11 @@ impl Ahead {
     /// How many more executions to announce now.
     pub(crate) fn appetite(&self) -> usize {
         let mut state = self.shared.state();
-        while state.ended.len() > KEPT * state.workers {
+        while (state.ended.len() > KEPT || state.records > KEPT_RECORDS)
+            && let Some(oldest) = state.ended.front().cloned()
+        {
             // The search gets to others first. If it gets to this one, it runs it again.
-            if let Some(oldest) = state.ended.pop_front() {
-                state.results.remove(&oldest);
-            }
+            state.remove(&oldest);
         }
         (ANNOUNCED * state.workers).saturating_sub(state.results.len() - state.ended.len())
     }
@@ -238,6 +257,7 @@ fn work(worker: &mut Worker, shared: &Shared) {
         let is_lost = result.is_err();
         let mut state = shared.state();
         state.ended.push_back(key.clone());
+        state.records += result.as_ref().map_or(0, |ran| ran.log.len());
         state.results.insert(key, Some(result));
         if is_lost {
             begun.iter().for_each(|key| _ = state.results.remove(key));

@@ -45,6 +45,10 @@ impl Incremental {
                 self.marks.truncate(step);
                 self.steps.rewind(processes, before, step, &log[..mark]);
                 let recording = self.read(processes, &log, mark);
+                debug_assert!(
+                    recording.is_same(&Steps::of(&mut processes.clone(), &log)),
+                    "what is kept is what reading everything would give"
+                );
                 Again { recording, before: None, difference: None }
             }
             None => {

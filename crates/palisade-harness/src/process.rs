@@ -10,6 +10,7 @@ use crate::log::Record;
 use crate::schedule::Command;
 use crate::stream::{End, Hello, Item, LogReader, Reason};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -202,6 +203,8 @@ impl Server {
         let commands = child.stdin.take().expect("standard input is a pipe");
         let log = child.stdout.take().expect("standard output is a pipe");
         let printed = child.stderr.take().expect("standard error is a pipe");
+        // If it can be read only by waiting, what the program prints is read as well.
+        fcntl_setfl(&log, OFlags::NONBLOCK).map_err(io::Error::from)?;
         let guard = Guard::new(child, allowance.clone());
         let mut server = Server {
             guard,
@@ -327,6 +330,10 @@ impl Read for Pipes {
     /// does not have to wait.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
+            match self.log.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
             let mut pipes = vec![PollFd::new(&self.log, PollFlags::IN)];
             if self.printed.is_open {
                 pipes.push(PollFd::new(&self.printed.pipe, PollFlags::IN));
@@ -336,11 +343,7 @@ impl Read for Pipes {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             }
-            let has_log = !pipes[0].revents().is_empty();
             let has_printed = pipes.get(1).is_some_and(|pipe| !pipe.revents().is_empty());
-            if has_log {
-                return self.log.read(buffer);
-            }
             if has_printed {
                 self.printed.read_some();
             }
