@@ -92,7 +92,11 @@ static int resize(struct thread *thread, size_t stack)
             return EAGAIN;
         }
     } else if (stack < thread->stack_size) {
-        pal_syscall(SYS_munmap, (long)thread->stack_low, (long)(thread->stack_size - stack), 0, 0, 0, 0);
+        if (pal_restores) {
+            pal_unmap_restorable((uint64_t)thread->stack_low, low);
+        } else {
+            pal_syscall(SYS_munmap, (long)thread->stack_low, (long)(thread->stack_size - stack), 0, 0, 0, 0);
+        }
     }
     thread->stack_low = (char *)low;
     thread->stack_size = stack;

@@ -467,6 +467,7 @@ extern char pal_restores;
 long pal_own_syscall(long number, long a, long b, long c, long d, long e, long f);
 int pal_begin_restoring(void);
 void pal_each_execution(void (*begin)(void));
+void pal_unmap_restorable(uint64_t from, uint64_t to);
 int pal_map_restorable(uint64_t address, size_t size, int flags);
 void pal_hands_on(void);
 void pal_unrestorable(void);

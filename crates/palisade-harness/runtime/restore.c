@@ -16,8 +16,9 @@
  *   process, and the server runs it again in a process of its own. This also holds for calls of libraries that nobody
  *   wraps.
  *
- * *Exceptions*, which are emulated here, are calls that end the process, and writes to the standard output, which
- * are kept until the execution ends. Memory that the runtime maps for heaps and marks stays mapped when an execution
+ * *Exceptions*, which are emulated here, are calls that end the process, writes to the standard output, which are kept
+ * until the execution ends, and what the Rust runtime does before `main`: it looks at its files and at handlers of
+ * signals, and ignores SIGPIPE. Names of threads are not set. Memory that the runtime maps for heaps and marks stays mapped when an execution
  * ends, inaccessible until the next one maps it.
  *
  * *What the kernel writes into memory by itself* would fail on a read-only page. It is the area for restartable
@@ -37,6 +38,7 @@
 #include "palisade.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -48,7 +50,7 @@
 #include <sys/uio.h>
 #include <ucontext.h>
 
-enum { PAGE = 4096, MAX_AREAS = 1024, MAX_PAGES = 1024, STACK_BYTES = 1 << 16, REGISTER_BYTES = 1 << 14 };
+enum { PAGE = 4096, MAX_AREAS = 1024, MAX_PAGES = 1024, MAX_HIDDEN = 128, STACK_BYTES = 1 << 16, REGISTER_BYTES = 1 << 14 };
 
 /* Private memory that can be written. */
 struct area {
@@ -59,6 +61,18 @@ struct area {
     int grows;
 };
 
+struct range {
+    uint64_t from, to;
+};
+
+/* How the kernel describes what happens when a signal arrives. */
+struct disposition {
+    uint64_t handler, flags, restorer, mask;
+};
+
+static const int fault_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+enum { FAULT_SIGNALS = sizeof fault_signals / sizeof *fault_signals };
+
 /* What is not restored itself. */
 struct kept {
     struct area areas[MAX_AREAS];
@@ -66,6 +80,9 @@ struct kept {
     uint64_t pages[MAX_PAGES]; /* that have a copy */
     struct area *page_areas[MAX_PAGES];
     int page_count;
+    struct range hidden[MAX_HIDDEN]; /* that the current execution has unmapped */
+    int hidden_count;
+    struct disposition usual[FAULT_SIGNALS]; /* in other processes */
     int emulates, ends;
     uint64_t excluded_from, excluded_to;
     uint64_t context[8];
@@ -263,8 +280,43 @@ int pal_map_restorable(uint64_t address, size_t size, int flags)
     return 0;
 }
 
+/* Memory of an area is unmapped. */
+void pal_unmap_restorable(uint64_t from, uint64_t to)
+{
+    if (own->hidden_count == MAX_HIDDEN || !area_of(from)) {
+        pal_give_up();
+    }
+    own->hidden[own->hidden_count++] = (struct range){from, to};
+    protect(from, to, PROT_NONE);
+}
+
+static int is_hidden(uint64_t address)
+{
+    for (int i = 0; i < own->hidden_count; i++) {
+        if (address >= own->hidden[i].from && address < own->hidden[i].to) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void show_hidden(void)
+{
+    for (int i = 0; i < own->hidden_count; i++) {
+        struct range *range = &own->hidden[i];
+        protect(range->from, range->to, area_of(range->from)->protection & ~PROT_WRITE);
+        for (int j = 0; j < own->page_count; j++) {
+            if (own->pages[j] >= range->from && own->pages[j] < range->to) {
+                protect(own->pages[j], own->pages[j] + PAGE, own->page_areas[j]->protection);
+            }
+        }
+    }
+    own->hidden_count = 0;
+}
+
 static void restore_memory(void)
 {
+    show_hidden();
     for (int i = 0; i < own->page_count; i++) {
         uint64_t page = own->pages[i], copy = (uint64_t)own->copies[i];
         uint64_t from = own->excluded_from, to = own->excluded_to;
@@ -294,7 +346,7 @@ static void restore_memory(void)
 static void faulted(int signal, siginfo_t *info, void *context)
 {
     uint64_t address = (uint64_t)info->si_addr, page = address & ~(uint64_t)(PAGE - 1);
-    if (signal == SIGSEGV && info->si_code == SEGV_ACCERR) {
+    if (signal == SIGSEGV && info->si_code == SEGV_ACCERR && !is_hidden(page)) {
         struct area *area = area_of(page);
         if (area && !has_copy(page)) {
             keep_page(area, page);
@@ -311,6 +363,49 @@ static void faulted(int signal, siginfo_t *info, void *context)
         pal_give_up();
     }
     pal_crashed(signal, info, context);
+}
+
+/* What the program knows of SIGPIPE. The memory is restored. */
+static struct disposition of_pipe;
+
+static void change_disposition(int signal, const struct disposition *new, struct disposition *old)
+{
+    struct disposition now = of_pipe;
+    if (signal != SIGPIPE) {
+        int i = 0;
+        while (i < FAULT_SIGNALS && fault_signals[i] != signal) {
+            i++;
+        }
+        if (new || i == FAULT_SIGNALS) {
+            pal_give_up();
+        }
+        now = own->usual[i];
+    } else if (new) {
+        if (new->handler != (uint64_t)SIG_IGN && new->handler != (uint64_t)SIG_DFL) {
+            pal_give_up();
+        }
+        of_pipe = *new;
+    }
+    if (old) {
+        *old = now;
+    }
+}
+
+/* The kernel would write into memory by itself. */
+static long look_at_files(struct pollfd *files, uint64_t count, long timeout)
+{
+    struct pollfd own_files[4];
+    if (timeout || count > sizeof own_files / sizeof *own_files) {
+        pal_give_up();
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        own_files[i] = files[i];
+    }
+    long result = pal_own_syscall(SYS_poll, (long)own_files, (long)count, 0, 0, 0, 0);
+    for (uint64_t i = 0; i < count; i++) {
+        files[i].revents = own_files[i].revents;
+    }
+    return result;
 }
 
 static void called(int signal, siginfo_t *info, void *context)
@@ -345,6 +440,20 @@ static void called(int signal, siginfo_t *info, void *context)
         }
         break;
     case SYS_sched_yield:
+        *result = 0;
+        break;
+    case SYS_poll:
+        *result = look_at_files((struct pollfd *)registers[REG_RDI], (uint64_t)registers[REG_RSI], registers[REG_RDX]);
+        break;
+    case SYS_rt_sigaction:
+        change_disposition((int)registers[REG_RDI], (const struct disposition *)registers[REG_RSI],
+                           (struct disposition *)registers[REG_RDX]);
+        *result = 0;
+        break;
+    case SYS_prctl:
+        if (registers[REG_RDI] != PR_SET_NAME) {
+            pal_give_up();
+        }
         *result = 0;
         break;
     default:
@@ -451,17 +560,21 @@ static int find_memory(void)
     return fd >= 0 && !length && own->area_count;
 }
 
-/* The kernel writes into this by itself. */
-extern const ptrdiff_t __rseq_offset __attribute__((weak));
-extern const unsigned __rseq_size __attribute__((weak));
+/* The kernel writes into this by itself. Not all linkers find these names if nothing else of the C library has been
+ * linked yet, so they are looked up here. */
+static void find_sequences(void)
+{
+    enum { USUAL_BYTES = 32 };
+    const ptrdiff_t *offset = pal_next("__rseq_offset");
+    const unsigned *size = pal_next("__rseq_size");
+    if (offset && size) {
+        own->excluded_from = own->fs_base + (uint64_t)*offset;
+        own->excluded_to = own->excluded_from + (*size > USUAL_BYTES ? *size : USUAL_BYTES);
+    }
+}
 
 static void exclude_sequences(void)
 {
-    enum { USUAL_BYTES = 32 };
-    if (&__rseq_offset) {
-        own->excluded_from = own->fs_base + (uint64_t)__rseq_offset;
-        own->excluded_to = own->excluded_from + (__rseq_size > USUAL_BYTES ? __rseq_size : USUAL_BYTES);
-    }
     for (uint64_t page = own->excluded_from & ~(uint64_t)(PAGE - 1); page < own->excluded_to; page += PAGE) {
         struct area *area = area_of(page);
         if (area) {
@@ -494,16 +607,18 @@ int pal_begin_restoring(void)
     __asm__("rdgsbase %0" : "=r"(gs_base));
     own->fs_base = fs_base;
     own->gs_base = gs_base;
+    find_sequences();
     stack_t stack = {.ss_sp = own->signal_stack, .ss_size = sizeof own->signal_stack};
     if (sigaltstack(&stack, NULL)) {
         return 0;
     }
     struct sigaction fault = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER, .sa_sigaction = faulted};
     struct sigaction call = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER, .sa_sigaction = called};
-    const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        sigaction(signals[i], &fault, NULL);
+    for (int i = 0; i < FAULT_SIGNALS; i++) {
+        pal_syscall(SYS_rt_sigaction, fault_signals[i], 0, (long)&own->usual[i], sizeof(uint64_t), 0, 0);
+        sigaction(fault_signals[i], &fault, NULL);
     }
+    pal_syscall(SYS_rt_sigaction, SIGPIPE, 0, (long)&of_pipe, sizeof(uint64_t), 0, 0);
     sigaction(SIGSYS, &call, NULL);
     if (!find_memory()) {
         return 0;

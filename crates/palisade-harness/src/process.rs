@@ -373,7 +373,7 @@ impl Printed {
 
     /// Reads what is there. Blocks if there is nothing.
     fn read_some(&mut self) {
-        let mut buffer = [0; 1 << 12];
+        let mut buffer = [0; 1 << 16];
         let got = match self.pipe.read(&mut buffer) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return,
             Ok(0) | Err(_) => {

@@ -70,6 +70,35 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* One of more threads than are usually prepared. */
+static void *work_more(void *argument)
+{
+    int *mine = malloc(sizeof *mine);
+    assert(local++ == 0);
+    *mine = *(int *)argument;
+    int sum = atomic_fetch_add(&x, *mine);
+    free(mine);
+    return sum < 100 ? NULL : argument;
+}
+
+static void start_more(void)
+{
+    enum { COUNT = 7 };
+    pthread_t threads[COUNT];
+    int *numbers[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        numbers[i] = malloc(sizeof *numbers[i]);
+        *numbers[i] = i;
+        pthread_create(&threads[i], NULL, work_more, numbers[i]);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        void *result = NULL;
+        pthread_join(threads[i], &result);
+        assert(!result);
+        free(numbers[i]);
+    }
+}
+
 static int before(void)
 {
     static int times;
@@ -121,6 +150,8 @@ int main(int count, char **arguments)
         for (int i = 0; i < 5000; i++) {
             printf("%d: there is much to say\n", i);
         }
+    } else if (is("threads")) {
+        start_more();
     } else if (is("many")) {
         for (int i = 0; i < 50; i++) {
             memset(malloc(10000), i, 10000);

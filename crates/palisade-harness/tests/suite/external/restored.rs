@@ -179,7 +179,7 @@ fn the_corpus() {
 #[test]
 fn memory_is_restored() {
     let path = compile("restored.c", "restored", &["-O1", "-Wl,--no-as-needed", "-lm"]);
-    for how in ["globals", "heap", "stack", "locals", "print", "float", "many"] {
+    for how in ["globals", "heap", "stack", "locals", "print", "float", "many", "threads"] {
         let shared = compare(&command(&path, &[how]), &[How::Random, How::Exhaustive], &[Model::Tso]);
         assert!(shared > SCHEDULES, "{how}: {shared}");
     }
@@ -206,5 +206,6 @@ fn other_languages() {
     compare(&command(&path, &[]), &[How::Random], &BUFFERED);
     let path = rust_program("buffering");
     // With store buffers it panics, and prints the number of its kernel thread, which may have more digits or fewer.
-    compare(&command(&path, &[]), &[How::Random], &[Model::Sc]);
+    let shared = compare(&command(&path, &[]), &[How::Random, How::Exhaustive], &[Model::Sc]);
+    assert!(shared > SCHEDULES, "{shared}");
 }
