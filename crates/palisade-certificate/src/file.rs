@@ -17,15 +17,21 @@
 use crate::domains::CellDomain;
 use crate::sc_file::{CrowdsBody, StacksBody};
 use crate::single_file::SingleBody;
-use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Pending, Process, Proof, Ranking};
+use palisade_automata::MAX_DECLARED;
+use palisade_engine::proof::{Element, Held, LoadBuffers, Part, Pending, Process, Proof, Ranking, SetLetter};
 use palisade_engine::{ProofKind, Threads};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::Value;
 use palisade_trace::{BuildRecord, text_hash};
 use serde::{Deserialize, Serialize};
 
-/// The version of the format.
-pub const SCHEMA_VERSION: u32 = 2;
+/// The version of the format. Load-buffer proofs have sets of values since version 3.
+pub const SCHEMA_VERSION: u32 = 3;
+
+const VERSION_WITH_SETS: u32 = 3;
+
+/// The oldest version that can be read. Earlier ones do not seal the question.
+const OLDEST_VERSION: u32 = 2;
 
 /// The maximal number of instances of a process. The command line accepts no more.
 const MAX_INSTANCES: u32 = 4096;
@@ -77,11 +83,13 @@ pub enum CertificateError {
     Malformed(#[from] serde_json::Error),
     /// An earlier version, which did not seal the question.
     #[error(
-        "this certificate has version {0}, which does not seal what it proves; this Palisade reads version {SCHEMA_VERSION}. Create a new one with `palisade check --certificate`"
+        "this certificate has version {0}, which does not seal what it proves; this Palisade reads versions {OLDEST_VERSION} to {SCHEMA_VERSION}. Create a new one with `palisade check --certificate`"
     )]
     Old(u32),
     /// A later version.
-    #[error("this certificate has version {0}; this Palisade reads version {SCHEMA_VERSION}")]
+    #[error(
+        "this certificate has version {0}; this Palisade reads versions {OLDEST_VERSION} to {SCHEMA_VERSION}"
+    )]
     Version(u32),
     /// The digest does not match.
     #[error("the certificate was changed since it was written")]
@@ -195,13 +203,16 @@ struct Program {
     build: Option<BuildRecord>,
 }
 
-/// Numbers in the order of the fields of [`palisade_engine::proof`]; messages are `[own, cell, value]`.
+/// Numbers in the order of the fields of [`palisade_engine::proof`]; letters are `[own, cell, set]`. Without
+/// sets, as in version 2, the set with each number is that of the value with this number.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Body {
     classes: Vec<Vec<u32>>,
     pending: Vec<(u32, u32, u32, u32)>,
     held: Vec<(u32, u32, Vec<Vec<u32>>)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sets: Option<Vec<Vec<u32>>>,
     parts: Vec<Section>,
 }
 
@@ -220,7 +231,7 @@ struct Entry {
     processes: Vec<Actor>,
 }
 
-/// Automaton, class, and messages, newest first.
+/// Automaton, class, and letters, newest first.
 type Actor = (u32, u32, Vec<(Flag, u32, u32)>);
 
 impl Certificate {
@@ -272,8 +283,8 @@ impl Certificate {
     pub fn from_json(text: &str) -> Result<Certificate, CertificateError> {
         let version: Version = serde_json::from_str(text)?;
         match version.schema_version {
-            SCHEMA_VERSION => {}
-            old @ ..SCHEMA_VERSION => return Err(CertificateError::Old(old)),
+            OLDEST_VERSION..=SCHEMA_VERSION => {}
+            old @ ..OLDEST_VERSION => return Err(CertificateError::Old(old)),
             other => return Err(CertificateError::Version(other)),
         }
         let mut file: File = serde_json::from_str(text)?;
@@ -284,6 +295,12 @@ impl Certificate {
         file.seal();
         if file.digest != claimed {
             return Err(CertificateError::Changed);
+        }
+        // Each version has one form.
+        if let AnyBody::Load(body) = &file.proof
+            && body.sets.is_some() != (file.schema_version >= VERSION_WITH_SETS)
+        {
+            return Err(CertificateError::Unknown("sets".to_owned()));
         }
         let proof = match file.proof {
             AnyBody::Load(body) => Proof::LoadBuffers(body.proof()),
@@ -369,7 +386,7 @@ impl TryFrom<u8> for Flag {
 impl Body {
     fn of(proof: &LoadBuffers) -> Body {
         let actor = |process: &Process| {
-            let message = |message: &Message| (Flag(message.own), message.cell, message.value);
+            let message = |letter: &SetLetter| (Flag(letter.own), letter.cell, letter.values);
             (process.kind, process.state, process.word.iter().map(message).collect())
         };
         let entry = |element: &Element| Entry {
@@ -384,13 +401,14 @@ impl Body {
             classes: proof.classes.clone(),
             pending: proof.pending.iter().map(|p| (p.kind, p.state, p.cell, p.value)).collect(),
             held: proof.held.iter().map(|held| (held.cell, held.kind, held.values.clone())).collect(),
+            sets: Some(proof.sets.clone()),
             parts: proof.parts.iter().map(section).collect(),
         }
     }
 
     fn proof(self) -> LoadBuffers {
         let process = |(kind, state, word): Actor| {
-            let message = |(Flag(own), cell, value)| Message { own, cell, value };
+            let message = |(Flag(own), cell, values)| SetLetter { own, cell, values };
             Process { kind, state, word: word.into_iter().map(message).collect() }
         };
         let element = |entry: Entry| Element {
@@ -401,7 +419,9 @@ impl Body {
             tracked: section.tracked,
             elements: section.elements.into_iter().map(element).collect(),
         };
+        let parts: Vec<Part> = self.parts.into_iter().map(part).collect();
         LoadBuffers {
+            sets: self.sets.unwrap_or_else(|| singles(&parts)),
             classes: self.classes,
             pending: self
                 .pending
@@ -409,7 +429,18 @@ impl Body {
                 .map(|(kind, state, cell, value)| Pending { kind, state, cell, value })
                 .collect(),
             held: self.held.into_iter().map(|(cell, kind, values)| Held { cell, kind, values }).collect(),
-            parts: self.parts.into_iter().map(part).collect(),
+            parts,
         }
     }
+}
+
+/// The sets of one value each, for all values that are named and exist.
+fn singles(parts: &[Part]) -> Vec<Vec<u32>> {
+    let elements = || parts.iter().flat_map(|part| &part.elements);
+    let letters = elements().flat_map(|element| &element.processes).flat_map(|process| &process.word);
+    let known = elements().flat_map(|element| &element.memory).map(|&(_, value)| value);
+    let most = letters.map(|letter| letter.values).chain(known).max();
+    // A number beyond this is not a value, so the element that names it is refused.
+    let most = most.map_or(0, |most| most.min(MAX_DECLARED as u32) + 1);
+    (0..most).map(|value| vec![value]).collect()
 }

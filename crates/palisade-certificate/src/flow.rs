@@ -1,5 +1,6 @@
 //! The automata as the checker sees them: classes of states, and edges that read, write, fence or lock.
-//! Silent edges are folded into the edge that follows.
+//! Silent edges are folded into the edge that follows. Edges from a class to itself that leave memory as it is
+//! are left out, since a run stays a run without them.
 
 use crate::Refusal;
 use palisade_automata::{Automata, Letter, Population};
@@ -47,6 +48,9 @@ pub(crate) struct ProcessKind {
     /// The edges that lead to each class.
     pub into: Vec<Vec<usize>>,
     pub is_start: Vec<bool>,
+    /// Whether the edges that are left out at each class are reads, or are reads and fences.
+    idle_reads: Vec<bool>,
+    idle_reads_and_fences: Vec<bool>,
     /// The class of each state.
     pub class_of: Vec<u32>,
     /// For each class, the classes at which processes arrive and from which silent edges lead to it, possibly
@@ -157,19 +161,27 @@ impl ProcessKind {
         starts.iter().for_each(|&start| is_start[start as usize] = true);
         let mut arrives = is_start.clone();
         let mut silent = vec![Vec::new(); classes];
+        let is_idle = |source: u32, target: u32, act: &Act| source == target && act.writes().is_empty();
         for (source, target, act) in &edges {
             match act {
                 None => silent[*target as usize].push(*source),
-                Some(_) => arrives[*target as usize] = true,
+                Some(act) => arrives[*target as usize] |= !is_idle(*source, *target, act),
             }
         }
         let before: Vec<Vec<u32>> =
             (0..classes as u32).map(|class| reach(&silent, class, &arrives)).collect();
+        let mut idle_reads = vec![true; classes];
+        let mut idle_reads_and_fences = vec![true; classes];
         let mut seen = FxHashSet::default();
         let mut into = vec![Vec::new(); classes];
         let mut folded = Vec::new();
         for (source, target, act) in edges {
             let Some(act) = act else { continue };
+            if is_idle(source, target, &act) {
+                idle_reads[target as usize] &= matches!(act, Act::Read(..));
+                idle_reads_and_fences[target as usize] &= matches!(act, Act::Read(..) | Act::Fence);
+                continue;
+            }
             for &source in &before[source as usize] {
                 let edge = Edge { source, target, act: act.clone() };
                 if seen.insert(edge.clone()) {
@@ -178,18 +190,31 @@ impl ProcessKind {
                 }
             }
         }
-        ProcessKind { population, edges: folded, into, is_start, class_of, before }
+        ProcessKind {
+            population,
+            edges: folded,
+            into,
+            is_start,
+            idle_reads,
+            idle_reads_and_fences,
+            class_of,
+            before,
+        }
     }
 
     /// Whether a process can have reached the class only by reads, or also by fences if its buffer does not
-    /// matter.
+    /// matter. Edges that are left out count too. They need not, but then the process that is chosen would
+    /// depend on them.
     pub fn only_reads_into(&self, class: u32, fences_too: bool) -> bool {
         let harmless = |&edge: &usize| match self.edges[edge].act {
             Act::Read(..) => true,
             Act::Fence => fences_too,
             Act::Write(..) | Act::Locked { .. } => false,
         };
-        !self.is_start[class as usize] && self.into[class as usize].iter().all(harmless)
+        let idle = if fences_too { &self.idle_reads_and_fences } else { &self.idle_reads };
+        !self.is_start[class as usize]
+            && idle[class as usize]
+            && self.into[class as usize].iter().all(harmless)
     }
 }
 

@@ -6,15 +6,17 @@
 //! always holds that value.
 
 use crate::Refusal;
-use crate::element::Config;
+use crate::element::{Config, Process};
 use crate::flow::{Act, Flow, Limit};
+use crate::values::Values;
 use palisade_base::limits;
-use palisade_engine::proof::{Held, LoadBuffers, Pending, Process};
-use rustc_hash::FxHashSet;
+use palisade_engine::proof::{Held, LoadBuffers, Pending};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 #[derive(Debug)]
 pub(crate) struct Invariant {
-    pending: FxHashSet<Pending>,
+    /// By automaton, class and cell.
+    pending: FxHashMap<(u32, u32, u32), Values>,
     held: Vec<Known>,
 }
 
@@ -25,7 +27,7 @@ enum Known {
     /// It always holds its only initial value.
     Constant,
     /// The possible values, by the class of its only writer.
-    ByWriter(u32, Vec<Vec<u32>>),
+    ByWriter(u32, Vec<Values>),
 }
 
 impl Invariant {
@@ -40,57 +42,65 @@ impl Invariant {
             .collect();
         for claim in &proof.held {
             check_held(flow, claim)?;
-            held[claim.cell as usize] = Known::ByWriter(claim.kind, claim.values.clone());
+            let values = claim.values.iter().map(|values| Values::of(values.iter().copied()));
+            held[claim.cell as usize] = Known::ByWriter(claim.kind, values.collect());
         }
+        let mut by_cell: FxHashMap<(u32, u32, u32), Vec<u32>> = FxHashMap::default();
+        for claim in pending {
+            by_cell.entry((claim.kind, claim.state, claim.cell)).or_default().push(claim.value);
+        }
+        let pending = by_cell.into_iter().map(|(place, values)| (place, Values::of(values))).collect();
         Ok(Invariant { pending, held })
     }
 
-    /// The value of a cell in memory, if it follows from the named processes.
-    pub fn implied(&self, processes: &[Process], cell: u32) -> Option<u32> {
+    /// The values that a cell can have in memory, if the named processes restrict them.
+    pub fn implied(&self, processes: &[Process], cell: u32) -> Option<Values> {
         match &self.held[cell as usize] {
             Known::Nothing => None,
-            Known::Constant => Some(0),
-            Known::ByWriter(kind, values) => {
-                let writer = processes.iter().find(|process| process.kind == *kind)?;
-                match values[writer.state as usize][..] {
-                    [value] => Some(value),
-                    _ => None,
-                }
-            }
-        }
-    }
-
-    /// Whether memory can hold a value while the named processes are at their states.
-    pub fn allows(&self, processes: &[Process], cell: u32, value: u32) -> bool {
-        match &self.held[cell as usize] {
-            Known::Nothing => true,
-            Known::Constant => value == 0,
+            Known::Constant => Some(Values::one(0)),
             Known::ByWriter(kind, values) => {
                 let mut writers = processes.iter().filter(|process| process.kind == *kind);
-                writers.all(|writer| values[writer.state as usize].contains(&value))
+                let first = values[writers.next()?.state as usize].clone();
+                Some(writers.fold(first, |both, writer| both.and(&values[writer.state as usize])))
             }
         }
     }
 
-    /// Whether some configuration of the set can satisfy the invariant, with at most this many processes.
-    pub fn allows_all(&self, config: &Config, limits: &[Limit]) -> bool {
+    /// The values that a cell can have in memory, as far as something is known about it.
+    pub fn memory(&self, config: &Config, cell: u32) -> Option<Values> {
+        match (&config.memory[cell as usize], self.implied(&config.processes, cell)) {
+            (None, implied) => implied,
+            (Some(named), None) => Some(named.clone()),
+            (Some(named), Some(implied)) => Some(named.and(&implied)),
+        }
+    }
+
+    /// The same configurations, as far as they satisfy the invariant and there are at most this many
+    /// processes, with what follows from the invariant. `None` if there are none.
+    pub fn narrowed(&self, config: &Config, limits: &[Limit]) -> Option<Config> {
         let count = |kind: usize| config.processes.iter().filter(|p| p.kind as usize == kind).count();
         let enough = |(kind, limit): (usize, &Limit)| limit.is_none_or(|limit| count(kind) <= limit as usize);
-        let may_wait = |process: &Process| {
-            let own = process.word.iter().filter(|message| message.own);
-            own.into_iter().all(|message| {
-                self.pending.contains(&Pending {
-                    kind: process.kind,
-                    state: process.state,
-                    cell: message.cell,
-                    value: message.value,
-                })
-            })
-        };
-        let mut known = config.memory.iter().enumerate().filter_map(|(cell, value)| Some((cell, (*value)?)));
-        limits.iter().enumerate().all(enough)
-            && config.processes.iter().all(may_wait)
-            && known.all(|(cell, value)| self.allows(&config.processes, cell as u32, value))
+        if !limits.iter().enumerate().all(enough) {
+            return None;
+        }
+        let memory: Vec<Option<Values>> =
+            (0..config.memory.len() as u32).map(|cell| self.memory(config, cell)).collect();
+        let mut processes = config.processes.clone();
+        for process in &mut processes {
+            for letter in process.word.iter_mut().filter(|letter| letter.own) {
+                let pending = self.pending.get(&(process.kind, process.state, letter.cell))?;
+                letter.values = letter.values.and(pending);
+            }
+        }
+        let mut sets = memory
+            .iter()
+            .flatten()
+            .chain(processes.iter().flat_map(|process| process.word.iter().map(|letter| &letter.values)));
+        if sets.any(Values::is_empty) {
+            return None;
+        }
+        processes.sort();
+        Some(Config { memory, processes })
     }
 }
 

@@ -23,10 +23,14 @@
 //! - Old messages may be deleted.
 //! - Fences and locked instructions need the empty buffer.
 //!
-//! An element e represents a set ⟦e⟧ of configurations. They have the memory values that e names, and at
-//! least the processes that e names. The buffers of these processes hold the named letters in this order. Own
-//! letters are the newest own messages of their cells, and no own message on x is newer than a plain letter
-//! on x. Everything else is arbitrary.
+//! An element e represents a set ⟦e⟧ of configurations. Each cell that e names holds one of the values that e
+//! allows there, and there are at least the processes that e names. The buffers of these processes hold the
+//! named letters in this order, each with one of its values. Own letters are the newest own messages of their
+//! cells, and no own message on x is newer than a plain letter on x. Everything else is arbitrary.
+//!
+//! So e is the union of the elements with one value in place of each set, and one element contains another if
+//! it allows at least the same values in each place. Predecessors are computed for each value that an
+//! instruction reads or writes, and they are what the rules for single values give for that union.
 //!
 //! A set S of elements is accepted if, with the rules of [`undo`]:
 //! 1. the invariant is inductive ([`invariant`]);
@@ -58,11 +62,12 @@
 //! may write any value they ever write, at any time. Such *free* values only add runs, so a state that is
 //! unreachable with them is unreachable.
 //!
-//! For these parts R is also closed under free writes. Elements name no free value in memory and no free
-//! letter that could have been propagated immediately before. A free letter that is older than other plain
-//! letters of its word may be dropped together with them, as a step of its own. The result of that step must
-//! have an element of S below it. So the propagations that are undone with an instruction can be assumed to
-//! contain no free letters.
+//! For these parts R is also closed under free writes: a cell that may hold a free value may have held
+//! anything before. Where a free value was propagated, one can insert a free write of this value immediately
+//! before, since memory holds it already. So a letter that allows free values may be dropped together with the
+//! newer ones of its word, as a step of its own. The result of that step must have an element of S below it. The
+//! propagations that are undone with an instruction can then be assumed to have no free values: of a letter
+//! that allows both, only the others are considered.
 //!
 //! # Merged states
 //! A proof may put several states of an automaton into one class. The automaton of the classes can do
@@ -87,6 +92,7 @@ mod single;
 mod single_file;
 mod states;
 mod undo;
+mod values;
 mod watch;
 
 pub use domains::{CellDomain, narrowed};
@@ -231,6 +237,7 @@ fn load_buffers(task: &Task<'_>, proof: &LoadBuffers, watch: &Watch<'_>) -> Resu
 }
 
 fn read_sets(flow: &Flow, invariant: &Invariant, proof: &LoadBuffers) -> Result<Vec<Set>, Refusal> {
+    let values = element::read_sets(&proof.sets, flow)?;
     let mut numbered = 0;
     let mut sets = Vec::new();
     for part in &proof.parts {
@@ -240,7 +247,7 @@ fn read_sets(flow: &Flow, invariant: &Invariant, proof: &LoadBuffers) -> Result<
             Some(_) => return Err(Refusal::Unfit("it follows automata that do not exist".into())),
         };
         let elements: Result<Vec<Config>, Refusal> =
-            part.elements.iter().map(|element| Config::read(flow, element)).collect();
+            part.elements.iter().map(|element| Config::read(flow, &values, element)).collect();
         let elements = elements?;
         let first = numbered;
         numbered += elements.len();

@@ -1,14 +1,14 @@
 //! What a set lacks, in the form of a proof. When looking for gaps in the checker, it can be fed back as a
 //! new element.
 
-use palisade_engine::proof::{Crowds, Element, Message, Process, Snapshot};
+use palisade_engine::proof::{Crowds, Element, Process, SetLetter, Snapshot};
 use std::fmt;
 
 /// Configurations that should be in a set but are not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Missing {
-    /// From a load-buffer proof.
-    LoadBuffers(Element),
+    /// From a load-buffer proof, with the sets that the element names.
+    LoadBuffers(Element, Vec<Vec<u32>>),
     /// From a single-buffer proof.
     SingleBuffer(Snapshot),
     /// From a proof by numbers of threads: one element, with the contents of memory and the thread states it
@@ -21,7 +21,7 @@ pub enum Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Missing::LoadBuffers(element) => show(f, element),
+            Missing::LoadBuffers(element, sets) => show(f, element, sets),
             Missing::SingleBuffer(element) => write!(f, "{element:?}"),
             Missing::Crowd(crowd) => write!(f, "{:?} with {:?}", crowd.elements, crowd.threads),
             Missing::Stacks(words) => f.write_str(words),
@@ -29,10 +29,18 @@ impl fmt::Display for Missing {
     }
 }
 
-fn show(f: &mut fmt::Formatter<'_>, element: &Element) -> fmt::Result {
-    let memory: Vec<String> = element.memory.iter().map(|(cell, value)| format!("c{cell}={value}")).collect();
+fn show(f: &mut fmt::Formatter<'_>, element: &Element, sets: &[Vec<u32>]) -> fmt::Result {
+    let content = |cell: u32, set: u32| match &sets[set as usize][..] {
+        [value] => format!("c{cell}={value}"),
+        values => {
+            let values: Vec<String> = values.iter().map(u32::to_string).collect();
+            format!("c{cell} in {{{}}}", values.join(", "))
+        }
+    };
+    let memory: Vec<String> = element.memory.iter().map(|&(cell, set)| content(cell, set)).collect();
     let process = |process: &Process| {
-        let letter = |m: &Message| format!("{}c{}={}", if m.own { "own " } else { "" }, m.cell, m.value);
+        let letter =
+            |l: &SetLetter| format!("{}{}", if l.own { "own " } else { "" }, content(l.cell, l.values));
         let word: Vec<String> = process.word.iter().map(letter).collect();
         format!("automaton {} at {} with [{}]", process.kind, process.state, word.join(", "))
     };

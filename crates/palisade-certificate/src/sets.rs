@@ -2,19 +2,19 @@
 //! under predecessors.
 
 use crate::bad::{At, Bad};
-use crate::element::{Config, processes_embed};
+use crate::element::{Config, Letter, Process, memory_embeds, processes_embed};
 use crate::flow::{Flow, Limit};
 use crate::invariant::Invariant;
-use crate::undo::Undo;
+use crate::undo::{Free, Undo};
+use crate::values::Values;
 use crate::watch::Watch;
 use crate::{Missing, Refusal, Summary};
-use palisade_engine::proof::{Message, Process};
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
 
 pub(crate) struct Set {
     pub limits: Vec<Limit>,
-    free: FxHashSet<(u32, u32)>,
+    free: Free,
     /// The elements, with their indices in the proof. Exactly these are checked, and only these count as
     /// covering anything. An element that contradicts the invariant, or names more processes than are
     /// followed, is left out of both.
@@ -27,49 +27,35 @@ pub(crate) struct Set {
 #[derive(Default)]
 struct Node {
     next: FxHashMap<(u32, u32), usize>,
-    here: Vec<Naming>,
+    /// Elements, with bits for what they require.
+    here: Vec<(Required, usize)>,
 }
 
-/// Elements that name the same cells.
-struct Naming {
-    cells: Vec<usize>,
-    /// By the values of these cells, with the letters of each element.
-    by_values: FxHashMap<Vec<u32>, Vec<(Letters, usize)>>,
-}
+/// Bits for the values that memory and letters must not have, and for letters. Several may share a bit. An
+/// element below another has no other bits. This only saves comparisons.
+type Required = u128;
 
-/// A set of letters with the automaton and class of their process. Several may share a bit.
-type Letters = u128;
-
-fn letters(config: &Config) -> Letters {
-    let bit = |process: &Process, letter: &Message| {
-        let hash = FxBuildHasher.hash_one((process.kind, process.state, letter));
-        1 << ((hash >> 32) % u64::from(Letters::BITS))
+fn required(flow: &Flow, config: &Config) -> Required {
+    let bit = |what: (u32, u32, u32, u32)| {
+        let hash = FxBuildHasher.hash_one(what);
+        1 << ((hash >> 32) % u64::from(Required::BITS))
     };
-    let words = config.processes.iter().flat_map(|process| process.word.iter().map(move |l| (process, l)));
-    words.fold(0, |all, (process, letter)| all | bit(process, letter))
-}
-
-impl Node {
-    fn add(&mut self, number: usize, element: &Config) {
-        let named = element.memory.iter().enumerate().filter_map(|(cell, value)| Some((cell, (*value)?)));
-        let (cells, values): (Vec<usize>, Vec<u32>) = named.unzip();
-        let place = self.here.iter().position(|naming| naming.cells == cells);
-        let place = place.unwrap_or_else(|| {
-            self.here.push(Naming { cells, by_values: FxHashMap::default() });
-            self.here.len() - 1
-        });
-        self.here[place].by_values.entry(values).or_default().push((letters(element), number));
+    let lacking = |place: (u32, u32), cell: u32, values: &Values| {
+        let count = flow.values[cell as usize];
+        let without = (0..count).filter(|&value| !values.has(value));
+        without.fold(0, |all, value| all | bit((place.0, place.1, cell, value)))
+    };
+    let memory = config.memory.iter().enumerate();
+    let mut all = memory.fold(0, |all, (cell, values)| {
+        all | values.as_ref().map_or(0, |values| lacking((0, 0), cell as u32, values))
+    });
+    for process in &config.processes {
+        for Letter { own, cell, values } in &process.word {
+            let place = (1 + process.kind, 2 * process.state + u32::from(*own));
+            all |= bit((place.0, place.1, *cell, u32::MAX)) | lacking(place, *cell, values);
+        }
     }
-
-    /// The elements that require no more than these values and, as far as a quick test shows, these letters.
-    fn candidates(&self, memory: &[Option<u32>], letters: Letters) -> impl Iterator<Item = usize> {
-        let lists = self.here.iter().filter_map(|Naming { cells, by_values }| {
-            let values: Option<Vec<u32>> = cells.iter().map(|&cell| memory[cell]).collect();
-            by_values.get(&values?)
-        });
-        // Everything that passes is compared in full. This only saves time.
-        lists.flatten().filter(move |(required, _)| required & !letters == 0).map(|&(_, number)| number)
-    }
+    all
 }
 
 impl Set {
@@ -81,15 +67,16 @@ impl Set {
         elements: Vec<Config>,
         first: usize,
     ) -> Set {
-        let mut free = FxHashSet::default();
+        let mut written = Vec::new();
         for (kind, limit) in flow.kinds.iter().zip(&limits) {
             if *limit != kind.population {
-                free.extend(kind.edges.iter().flat_map(|edge| edge.act.writes()));
+                written.extend(kind.edges.iter().flat_map(|edge| edge.act.writes()));
             }
         }
+        let free = Free::new(flow, &written);
         let numbered = elements.into_iter().enumerate().map(|(number, element)| (first + number, element));
         let elements: Vec<(usize, Config)> =
-            numbered.filter(|(_, element)| invariant.allows_all(element, &limits)).collect();
+            numbered.filter(|(_, element)| invariant.narrowed(element, &limits).is_some()).collect();
         let mut index = vec![Node::default()];
         for (place, (_, element)) in elements.iter().enumerate() {
             let mut node = 0;
@@ -100,39 +87,33 @@ impl Set {
                     index.push(Node::default());
                 }
             }
-            index[node].add(place, element);
+            index[node].here.push((required(flow, element), place));
         }
         Set { limits, free, elements, index }
     }
 
-    /// Whether some element contains all of these configurations.
-    pub fn covers(&self, invariant: &Invariant, config: &Config) -> bool {
-        let cells = config.memory.iter().enumerate();
-        let known = |(cell, held): (usize, &Option<u32>)| {
-            held.or_else(|| invariant.implied(&config.processes, cell as u32))
-        };
-        let memory: Vec<Option<u32>> = cells.map(known).collect();
-        self.covers_from(0, &config.keys(), &memory, letters(config), config)
+    /// Whether some element contains all of these configurations. What follows from the invariant is named in
+    /// them.
+    pub fn covers(&self, flow: &Flow, config: &Config) -> bool {
+        self.covers_from(0, &config.keys(), required(flow, config), config)
     }
 
-    fn covers_from(
-        &self,
-        node: usize,
-        keys: &[(u32, u32)],
-        memory: &[Option<u32>],
-        letters: Letters,
-        config: &Config,
-    ) -> bool {
+    fn covers_from(&self, node: usize, keys: &[(u32, u32)], has: Required, config: &Config) -> bool {
         let node = &self.index[node];
-        let below = |place: usize| processes_embed(&self.elements[place].1.processes, &config.processes);
-        if node.candidates(memory, letters).any(below) {
+        let below = |&(required, place): &(Required, usize)| {
+            let element = &self.elements[place].1;
+            required & !has == 0
+                && memory_embeds(&element.memory, &config.memory)
+                && processes_embed(&element.processes, &config.processes)
+        };
+        if node.here.iter().any(below) {
             return true;
         }
         (0..keys.len()).any(|place| {
             // Equal keys lead to the same node, so visiting it once is enough.
             let seen = place > 0 && keys[place] == keys[place - 1];
             let next = if seen { None } else { node.next.get(&keys[place]) };
-            next.is_some_and(|&next| self.covers_from(next, &keys[place + 1..], memory, letters, config))
+            next.is_some_and(|&next| self.covers_from(next, &keys[place + 1..], has, config))
         })
     }
 
@@ -154,38 +135,43 @@ impl Set {
             if undo.is_initial(element) {
                 return Err(Refusal::Initial(*number));
             }
-            let missing = self.missing(invariant, summary, |look_up| match undo.postponable(element) {
-                Some(alone) => undo.by(element, alone, look_up),
-                None => {
-                    for actor in 0..element.processes.len() {
-                        // Equal processes have equal predecessors.
-                        if actor == 0 || element.processes[actor] != element.processes[actor - 1] {
-                            undo.by(element, actor, look_up);
-                        }
-                    }
-                    undo.by_others(element, look_up);
-                    undo.by_free_writes(element, look_up);
-                }
-            });
-            if let Some(predecessor) = missing {
-                let predecessor = Missing::LoadBuffers(predecessor.written());
+            if let Some(predecessor) = self.first_missing(&undo, element, summary) {
+                let (predecessor, sets) = predecessor.written();
+                let predecessor = Missing::LoadBuffers(predecessor, sets);
                 return Err(Refusal::NotClosed { element: *number, predecessor });
             }
         }
         Ok(())
     }
 
+    /// A predecessor of an element that is missing.
+    fn first_missing(&self, undo: &Undo<'_>, element: &Config, summary: &mut Summary) -> Option<Config> {
+        self.missing(undo.flow, summary, |look_up| match undo.postponable(element) {
+            Some(alone) => undo.by(element, alone, look_up),
+            None => {
+                for actor in 0..element.processes.len() {
+                    // Equal processes have equal predecessors.
+                    if actor == 0 || element.processes[actor] != element.processes[actor - 1] {
+                        undo.by(element, actor, look_up);
+                    }
+                }
+                undo.by_others(element, look_up);
+                undo.by_free_writes(element, look_up);
+            }
+        })
+    }
+
     /// The first of these configurations that is in none of the elements.
     fn missing(
         &self,
-        invariant: &Invariant,
+        flow: &Flow,
         summary: &mut Summary,
         all: impl FnOnce(&mut dyn FnMut(Config)),
     ) -> Option<Config> {
         let mut missing = None;
         all(&mut |config| {
             summary.predecessors += 1;
-            if missing.is_none() && !self.covers(invariant, &config) {
+            if missing.is_none() && !self.covers(flow, &config) {
                 missing = Some(config);
             }
         });
@@ -219,11 +205,17 @@ impl crate::bad::Sets for Sets<'_> {
 
     fn cover(&self, bad: &Bad) -> Result<(), Missing> {
         let process = |&(kind, state): &At| Process { kind, state, word: Vec::new() };
-        let mut config =
-            Config { memory: bad.memory.clone(), processes: bad.processes.iter().map(process).collect() };
+        let memory = bad.memory.iter().map(|value| value.map(Values::one)).collect();
+        let mut config = Config { memory, processes: bad.processes.iter().map(process).collect() };
         config.processes.sort();
-        let impossible = !self.invariant.allows_all(&config, &self.populations());
-        let covered = impossible || self.sets.iter().any(|set| set.covers(self.invariant, &config));
-        if covered { Ok(()) } else { Err(Missing::LoadBuffers(config.written())) }
+        // `None` if it is impossible.
+        let Some(config) = self.invariant.narrowed(&config, &self.populations()) else { return Ok(()) };
+        match self.sets.iter().any(|set| set.covers(self.flow, &config)) {
+            true => Ok(()),
+            false => {
+                let (config, sets) = config.written();
+                Err(Missing::LoadBuffers(config, sets))
+            }
+        }
     }
 }

@@ -1,12 +1,40 @@
 //! Undoing one instruction, together with the propagations that cannot have come before it. The rules are
 //! those of the crate's header.
+//!
+//! Instructions are undone for one value at a time, although elements have sets of values. So each rule
+//! follows from the definition of an element, and proofs with and without sets are checked alike.
 
-use crate::element::Config;
+use crate::element::{Config, Letter, Process};
 use crate::flow::{Act, Edge, Flow, Limit};
 use crate::invariant::Invariant;
-use palisade_engine::proof::{Message, Process};
-use rustc_hash::FxHashSet;
+use crate::values::Values;
 use std::collections::BTreeSet;
+
+/// For each cell, the values that processes which are not followed may write, and the others.
+pub(crate) struct Free(Vec<(Values, Values)>);
+
+impl Free {
+    /// The values of these writes are free.
+    pub fn new(flow: &Flow, written: &[(u32, u32)]) -> Free {
+        let of_cell = |(cell, &count): (usize, &u32)| {
+            let free: BTreeSet<u32> =
+                written.iter().filter(|(of, _)| *of as usize == cell).map(|&(_, value)| value).collect();
+            let others = (0..count).filter(|value| !free.contains(value));
+            (Values::of(free.iter().copied()), Values::of(others))
+        };
+        Free(flow.values.iter().enumerate().map(of_cell).collect())
+    }
+
+    /// Those of the values that are free.
+    fn free(&self, cell: u32, values: &Values) -> Values {
+        values.and(&self.0[cell as usize].0)
+    }
+
+    /// Those of the values that are not.
+    fn others(&self, cell: u32, values: &Values) -> Values {
+        values.and(&self.0[cell as usize].1)
+    }
+}
 
 /// Everything that predecessors depend on, except the element.
 pub(crate) struct Undo<'a> {
@@ -15,7 +43,7 @@ pub(crate) struct Undo<'a> {
     /// The number of processes of each automaton that are followed.
     pub limits: &'a [Limit],
     /// Cells and values that processes which are not followed may write.
-    pub free: &'a FxHashSet<(u32, u32)>,
+    pub free: &'a Free,
 }
 
 impl Undo<'_> {
@@ -55,15 +83,15 @@ impl Undo<'_> {
     /// The predecessors by processes that the element does not name. Only writes of something that the
     /// element requires make a difference.
     pub fn by_others(&self, element: &Config, give: &mut dyn FnMut(Config)) {
-        let known =
-            element.memory.iter().enumerate().filter_map(|(cell, value)| Some((cell as u32, (*value)?)));
-        let plain = |process: &Process| -> Vec<(u32, u32)> {
-            // An older letter adds edges here, but no predecessors: `choose` drops no letter that is older
-            // than an own one.
-            let newest = process.word.iter().take_while(|message| !message.own);
-            newest.map(|message| (message.cell, message.value)).collect()
-        };
-        let wanted: BTreeSet<(u32, u32)> = known.chain(element.processes.iter().flat_map(plain)).collect();
+        let known = element.memory.iter().enumerate();
+        let known = known.filter_map(|(cell, values)| Some((cell as u32, values.as_ref()?)));
+        // An older letter adds edges here, but no predecessors: `choose` drops no letter that is older than an
+        // own one.
+        let newest = |process: &'_ Process| process.word.iter().take_while(|letter| !letter.own).count();
+        let plain = element.processes.iter().flat_map(|process| &process.word[..newest(process)]);
+        let required = known.chain(plain.map(|letter| (letter.cell, &letter.values)));
+        let wanted: BTreeSet<(u32, u32)> =
+            required.flat_map(|(cell, values)| values.iter().map(move |value| (cell, value))).collect();
         let writers = wanted.iter().filter_map(|wanted| self.flow.writers.get(wanted));
         let edges: BTreeSet<(u32, usize)> = writers.flatten().copied().collect();
         for (number, edge) in edges {
@@ -88,27 +116,31 @@ impl Undo<'_> {
 
     /// The elements before free writes and the propagations after them.
     pub fn by_free_writes(&self, element: &Config, give: &mut dyn FnMut(Config)) {
-        for (cell, value) in element.memory.iter().enumerate() {
-            if value.is_some_and(|value| self.free.contains(&(cell as u32, value))) {
+        for (cell, values) in element.memory.iter().enumerate() {
+            if values.as_ref().is_some_and(|values| !self.free.free(cell as u32, values).is_empty()) {
                 let mut draft = element.clone();
                 draft.memory[cell] = None;
-                give(draft);
+                self.give(draft, give);
             }
         }
         for (index, process) in element.processes.iter().enumerate() {
-            let mut plain = process.word.iter().take_while(|message| !message.own);
-            let Some(place) = plain.position(|message| self.free.contains(&(message.cell, message.value)))
-            else {
-                continue;
-            };
-            let mut draft = element.clone();
-            if !self.drop_newest(&mut draft, index, place) {
-                continue;
-            }
-            let cell = process.word[place].cell;
-            if self.memory(&draft, cell).is_none() {
-                draft.processes[index].word.remove(0);
-                give(draft);
+            let plain = process.word.iter().take_while(|letter| !letter.own).enumerate();
+            for (place, Letter { cell, values, .. }) in plain {
+                let free = self.free.free(*cell, values);
+                if free.is_empty() {
+                    continue;
+                }
+                let mut draft = element.clone();
+                if !self.drop_newest(&mut draft, index, place) {
+                    break;
+                }
+                // After the write, memory holds its value.
+                let held = self.invariant.memory(&draft, *cell);
+                if held.is_none_or(|held| !held.and(&free).is_empty()) {
+                    draft.processes[index].word.remove(0);
+                    draft.memory[*cell as usize] = None;
+                    self.give(draft, give);
+                }
             }
         }
     }
@@ -120,18 +152,17 @@ impl Undo<'_> {
     pub fn is_initial(&self, element: &Config) -> bool {
         let at_start = |process: &Process| {
             self.flow.kinds[process.kind as usize].is_start[process.state as usize]
-                && process.word.iter().all(|message| !message.own)
+                && process.word.iter().all(|letter| !letter.own)
         };
-        let mut memory = element.memory.clone();
-        let agree = element
-            .processes
-            .iter()
-            .flat_map(|process| &process.word)
-            .all(|message| *memory[message.cell as usize].get_or_insert(message.value) == message.value);
-        let mut cells = memory.iter().zip(&self.flow.initial);
-        element.processes.iter().all(at_start)
-            && agree
-            && cells.all(|(value, &initial)| value.is_none_or(|value| value < initial))
+        let initial = self.flow.initial.iter().map(|&count| Values::of(0..count));
+        let mut memory: Vec<Values> = initial
+            .zip(&element.memory)
+            .map(|(initial, named)| named.as_ref().map_or(initial.clone(), |named| named.and(&initial)))
+            .collect();
+        for Letter { cell, values, .. } in element.processes.iter().flat_map(|process| &process.word) {
+            memory[*cell as usize] = memory[*cell as usize].and(values);
+        }
+        element.processes.iter().all(at_start) && memory.iter().all(|values| !values.is_empty())
     }
 
     fn read(
@@ -144,44 +175,49 @@ impl Undo<'_> {
         give: &mut dyn FnMut(Config),
     ) {
         let word = &element.processes[actor].word;
-        let with = |word: Vec<Message>, give: &mut dyn FnMut(Config)| {
+        let with = |word: Vec<Letter>, give: &mut dyn FnMut(Config)| {
             let mut draft = element.clone();
             draft.processes[actor].word = word;
             self.give_at(draft, actor, edge.source, give);
         };
-        if let Some(own) = word.iter().find(|message| message.own && message.cell == cell) {
-            if own.value == value {
-                with(word.clone(), give);
+        let seen = |own: bool| Letter { own, cell, values: Values::one(value) };
+        if let Some(own) = word.iter().position(|letter| letter.own && letter.cell == cell) {
+            if word[own].values.has(value) {
+                let mut word = word.clone();
+                word[own] = seen(true);
+                with(word, give);
             }
             return;
         }
-        // The oldest message was read, and deleted unless it is still required.
-        let plain = Message { own: false, cell, value };
+        // The oldest message was read. If it is still required, it was not deleted. A value that is propagated
+        // once can be propagated twice, so an older letter would only make words longer in that case.
         let mut longer = word.clone();
-        // A value that is propagated once can be propagated twice, so a second letter would only make words
-        // longer.
-        if longer.last() != Some(&plain) {
-            longer.push(plain);
+        match longer.last_mut() {
+            Some(oldest) if !oldest.own && oldest.cell == cell && oldest.values.has(value) => {
+                *oldest = seen(false);
+            }
+            _ => longer.push(seen(false)),
         }
         with(longer, give);
         // Or an own message, older than everything required on its cell.
-        let first = word.iter().rposition(|message| message.cell == cell).map_or(0, |newer| newer + 1);
+        let first = word.iter().rposition(|letter| letter.cell == cell).map_or(0, |newer| newer + 1);
         for place in first..=word.len() {
             let mut longer = word.clone();
-            longer.insert(place, Message { own: true, cell, value });
+            longer.insert(place, seen(true));
             with(longer, give);
         }
     }
 
     fn write(&self, draft: &mut Config, actor: usize, cell: u32, value: u32) -> bool {
         let word = &draft.processes[actor].word;
-        if let Some(oldest) = word.iter().rposition(|message| message.cell == cell) {
-            let Message { own, value: required, .. } = word[oldest];
+        if let Some(oldest) = word.iter().rposition(|letter| letter.cell == cell) {
+            let Letter { own, values, .. } = &word[oldest];
+            let own = *own;
             // Everything newer than the own message was propagated since, and so was the last plain message
             // on the cell.
             let since = if own { oldest } else { oldest + 1 };
-            // For a plain one with another value, `drop_newest` finds that memory does not hold it.
-            if own && required != value || !self.drop_newest(draft, actor, since) {
+            // For a plain one without this value, `drop_newest` finds that memory does not hold it.
+            if own && !values.has(value) || !self.drop_newest(draft, actor, since) {
                 return false;
             }
             if own {
@@ -196,10 +232,10 @@ impl Undo<'_> {
         let written = |cell: u32| effect.iter().any(|&(written, _)| written == cell);
         effect.iter().for_each(|&(cell, _)| draft.memory[cell as usize] = None);
         guard.iter().all(|&(cell, value)| {
-            let held = written(cell) || self.require(draft, cell, value);
+            let held = written(cell) || self.require(draft, cell, &Values::one(value));
             // The value may follow from a process's state after the instruction without following from its
             // state before it.
-            draft.memory[cell as usize] = Some(value);
+            draft.memory[cell as usize] = Some(Values::one(value));
             held
         })
     }
@@ -215,7 +251,7 @@ impl Undo<'_> {
         give: &mut dyn FnMut(Config, bool),
     ) {
         let mut draft = element.clone();
-        if effect.iter().all(|&(cell, value)| self.require(&mut draft, cell, value)) {
+        if effect.iter().all(|&(cell, value)| self.require(&mut draft, cell, &Values::one(value))) {
             self.choose(draft, effect, actor, 0, false, give);
         }
     }
@@ -233,10 +269,12 @@ impl Undo<'_> {
             return give(draft, dropped);
         }
         if Some(process) != actor {
-            let plain = draft.processes[process].word.iter().take_while(|message| !message.own);
-            let passes_on = |message: &Message| effect.contains(&(message.cell, message.value));
+            let plain = draft.processes[process].word.iter().take_while(|letter| !letter.own);
+            let passes_on = |letter: &Letter| {
+                effect.iter().any(|&(cell, value)| letter.cell == cell && letter.values.has(value))
+            };
             let places: Vec<usize> =
-                plain.enumerate().filter(|(_, message)| passes_on(message)).map(|(place, _)| place).collect();
+                plain.enumerate().filter(|(_, letter)| passes_on(letter)).map(|(place, _)| place).collect();
             for place in places {
                 let mut draft = draft.clone();
                 if self.drop_newest(&mut draft, process, place + 1) {
@@ -252,37 +290,32 @@ impl Undo<'_> {
         self.drop_newest(draft, process, all)
     }
 
-    /// Undoes the propagation of the newest letters. Memory held their values. Free letters are dropped by
+    /// Undoes the propagation of the newest letters. Memory held their values. Free values are dropped by
     /// separate steps.
     fn drop_newest(&self, draft: &mut Config, process: usize, letters: usize) -> bool {
-        let newest: Vec<Message> = draft.processes[process].word.drain(..letters).collect();
-        newest.iter().all(|message| {
-            !message.own
-                && !self.free.contains(&(message.cell, message.value))
-                && self.require(draft, message.cell, message.value)
+        let newest: Vec<Letter> = draft.processes[process].word.drain(..letters).collect();
+        newest.iter().all(|letter| {
+            let values = self.free.others(letter.cell, &letter.values);
+            !letter.own && self.require(draft, letter.cell, &values)
         })
     }
 
-    /// The value in memory, as far as it is known.
-    fn memory(&self, draft: &Config, cell: u32) -> Option<u32> {
-        draft.memory[cell as usize].or_else(|| self.invariant.implied(&draft.processes, cell))
-    }
-
-    fn require(&self, draft: &mut Config, cell: u32, value: u32) -> bool {
-        match self.memory(draft, cell) {
-            Some(held) => held == value,
-            None => {
-                draft.memory[cell as usize] = Some(value);
-                self.invariant.allows(&draft.processes, cell, value)
-            }
-        }
+    /// Requires that memory holds one of these values. False if that is impossible.
+    fn require(&self, draft: &mut Config, cell: u32, values: &Values) -> bool {
+        let named = &mut draft.memory[cell as usize];
+        *named = Some(named.as_ref().map_or_else(|| values.clone(), |named| named.and(values)));
+        self.invariant.memory(draft, cell).is_some_and(|held| !held.is_empty())
     }
 
     fn give_at(&self, mut draft: Config, actor: usize, source: u32, give: &mut dyn FnMut(Config)) {
         draft.processes[actor].state = source;
-        draft.processes.sort();
-        if self.invariant.allows_all(&draft, self.limits) {
-            give(draft);
+        self.give(draft, give);
+    }
+
+    /// Passes on what is possible of a predecessor.
+    fn give(&self, draft: Config, give: &mut dyn FnMut(Config)) {
+        if let Some(possible) = self.invariant.narrowed(&draft, self.limits) {
+            give(possible);
         }
     }
 }

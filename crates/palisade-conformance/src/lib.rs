@@ -48,6 +48,7 @@ pub mod transform;
 mod walk;
 
 pub use generate::{Profile, generate};
+pub use random::Random;
 pub use seeds::{Seeds, seeds};
 pub use shrink::shrink;
 pub use test_engine::TestEngine;

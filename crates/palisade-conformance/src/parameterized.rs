@@ -29,10 +29,18 @@ pub const MAX_THREADS: u32 = 4;
 /// # Panics
 /// If the engine fails, with a small program that shows it.
 pub fn check_parameterized(engine: &dyn Engine, config: SuiteConfig) {
+    check_parameterized_with(engine, config, generate_parameterized);
+}
+
+/// The same with programs of another generator.
+///
+/// # Panics
+/// If the engine fails, with a small program that shows it.
+pub fn check_parameterized_with(engine: &dyn Engine, config: SuiteConfig, generate: fn(u64) -> Program) {
     let seeds = seeds(&config);
     let mut tally = Tally::default();
     for seed in seeds.clone() {
-        let program = generate_parameterized(seed);
+        let program = generate(seed);
         let subject = Subject { engine, config: &config, profile: Profile::Cyclic, seed };
         let examine = |program: &Program, tally: &mut Tally| {
             config.models.iter().try_for_each(|&model| examine(&subject, program, model, tally))

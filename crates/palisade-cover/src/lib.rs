@@ -34,6 +34,7 @@ mod sb;
 mod start;
 mod symbol;
 mod timeline;
+mod values;
 
 pub use dual::Dual;
 pub use sb::Sb;

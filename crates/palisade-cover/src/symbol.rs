@@ -1,9 +1,10 @@
 //! Letters of words: messages, in the form that all backward engines use in their elements.
 
+use crate::values::SetId;
 use palisade_automata::ValueId;
 use palisade_program::running::CellId;
 
-/// A letter of a word: a message, own or plain, with a cell and a value.
+/// A letter of a word: a message, own or plain, with a cell, and a value or a set of values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Symbol(u32);
 
@@ -17,6 +18,26 @@ impl Symbol {
 
     pub fn own(cell: CellId, value: ValueId) -> Symbol {
         Symbol(Symbol::plain(cell, value).0 | Symbol::OWN)
+    }
+
+    /// A plain letter with any of these values.
+    pub fn plain_in(cell: CellId, set: SetId) -> Symbol {
+        Symbol::plain(cell, ValueId(set.0.into()))
+    }
+
+    /// An own letter with any of these values.
+    pub fn own_in(cell: CellId, set: SetId) -> Symbol {
+        Symbol::own(cell, ValueId(set.0.into()))
+    }
+
+    /// The set of values of a letter that was made with one.
+    pub fn set(self) -> SetId {
+        SetId((self.0 & 0x7FFF) as u16)
+    }
+
+    /// The same letter with another set of values.
+    pub fn with_set(self, set: SetId) -> Symbol {
+        Symbol(self.0 & !0x7FFF | u32::from(set.0))
     }
 
     pub fn is_own(self) -> bool {

@@ -165,6 +165,8 @@ pub struct LoadBuffers {
     pub pending: Vec<Pending>,
     /// What cells hold in memory, by the state of their only writer.
     pub held: Vec<Held>,
+    /// Sets of values, by their positions among a cell's values. Elements name them by their positions here.
+    pub sets: Vec<Vec<u32>>,
     /// The sets. Every bad state is in one of them.
     pub parts: Vec<Part>,
 }
@@ -207,7 +209,7 @@ pub struct Part {
 /// All configurations that contain at least this.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Element {
-    /// Cells and their values.
+    /// Cells, each with the set of values of which it holds one.
     pub memory: Vec<(u32, u32)>,
     /// Processes.
     pub processes: Vec<Process>,
@@ -221,10 +223,21 @@ pub struct Process {
     /// The class of states.
     pub state: u32,
     /// The required letters, newest first.
-    pub word: Vec<Message>,
+    pub word: Vec<SetLetter>,
 }
 
-/// A message in a load buffer, or a position in a single buffer.
+/// A message in a load buffer, with one value of a set.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SetLetter {
+    /// Whether it is the process's own store.
+    pub own: bool,
+    /// The cell.
+    pub cell: u32,
+    /// The set of values, by its position among [`LoadBuffers::sets`].
+    pub values: u32,
+}
+
+/// A position in a single buffer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Message {
     /// Whether it is the process's own store.

@@ -6,30 +6,25 @@
 //! - An element below another has a sub-multiset of its keys (the parts that must be equal: process types and
 //!   local states). Stored elements are in a trie over their sorted keys. A query follows only branches whose
 //!   keys it has itself, so most stored elements are never examined.
-//! - At a node of the trie, elements are grouped by which cells they know and what these cells hold. Of all
-//!   stored elements that know the same cells, a query needs only those that agree with it. One look-up finds
-//!   them.
-//! - Bits for their letters rule out most of these. The caller's full test decides about the rest.
+//! - At a node of the trie, bits for what an element requires rule out most of the others. The caller's full
+//!   test decides about the rest.
 //!
 //! *Invariants*
 //! 1. Every stored element is at the trie node of its sorted keys.
 //!
-//! Elements above a new one are found cheaply only if their keys, their known cells and the content of these
-//! cells are the same ([`Antichain::remove_if`]). The others are detected later, when they are examined: some
-//! other element is then below them.
+//! Elements above a new one are found cheaply only if their keys are the same ([`Antichain::remove_if`]). The
+//! others are detected later, when they are examined: some other element is then below them.
 
 use crate::masks::Masks;
 use rustc_hash::FxHashMap;
 
-/// A quick filter: rules out most cases in which an element is not below another.
+/// A quick filter. If an element is below another, all bits that it requires are provided by the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Signature {
-    /// Which cells it knows.
-    pub known: u64,
-    /// Which cells it knows, or which follow from its keys.
-    pub available: u64,
-    /// A bit for each of its letters; several may share a bit.
-    pub letters: u64,
+    /// What the element requires.
+    pub required: [u64; 2],
+    /// What it requires, and what follows from that.
+    pub provided: [u64; 2],
 }
 
 /// A set of elements by their sorted keys.
@@ -42,26 +37,23 @@ pub struct Antichain<K> {
 #[derive(Clone, Debug)]
 struct Node<K> {
     children: FxHashMap<K, u32>,
-    /// For each set of known cells, the elements by the content of these cells, with bits for their letters.
-    by_known: Vec<(u64, FxHashMap<u64, Masks>)>,
+    /// The elements, with the bits they require.
+    here: Masks,
 }
 
 impl<K> Node<K> {
     fn new() -> Self {
-        Node { children: FxHashMap::default(), by_known: Vec::new() }
+        Node { children: FxHashMap::default(), here: Masks::default() }
     }
 }
 
-/// A query or a new element: its sorted keys, its signature, and a number for what it holds in a set of
-/// cells. Elements that hold the same have the same number.
+/// A query or a new element: its sorted keys and its signature.
 #[derive(Clone, Copy)]
 pub struct Entry<'q, K> {
     /// The parts that must be equal.
     pub keys: &'q [K],
     /// The quick filter.
     pub signature: Signature,
-    /// A number for what the element holds in a set of cells, all of which are available.
-    pub content: &'q dyn Fn(u64) -> u64,
 }
 
 impl<K: Copy + Ord + std::hash::Hash> Default for Antichain<K> {
@@ -101,13 +93,7 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
                 }
             };
         }
-        let Signature { known, letters, .. } = entry.signature;
-        let by_known = &mut self.nodes[node].by_known;
-        let place = by_known.iter().position(|(other, _)| *other == known).unwrap_or_else(|| {
-            by_known.push((known, FxHashMap::default()));
-            by_known.len() - 1
-        });
-        by_known[place].1.entry((entry.content)(known)).or_default().insert(letters, item);
+        self.nodes[node].here.insert(entry.signature.required, item);
         self.len += 1;
     }
 
@@ -129,16 +115,9 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
         test: &mut impl FnMut(u32) -> bool,
     ) -> Option<u32> {
         let node = &self.nodes[node];
-        let Signature { available, letters, .. } = query.signature;
-        for (known, groups) in &node.by_known {
-            let there = if known & !available == 0 { groups.get(&(query.content)(*known)) } else { None };
-            let found = there.and_then(|masks| masks.find_subset(letters, test));
-            if found.is_some() {
-                return found;
-            }
-        }
-        if node.children.is_empty() {
-            return None;
+        let found = node.here.find_subset(query.signature.provided, test);
+        if found.is_some() || node.children.is_empty() {
+            return found;
         }
         (0..query.keys.len()).find_map(|i| {
             let repeated = i > 0 && query.keys[i] == query.keys[i - 1];
@@ -147,8 +126,7 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
         })
     }
 
-    /// Removes the elements that pass the test and have exactly the same keys, known cells and content, and
-    /// at least the same letters.
+    /// Removes the elements that pass the test, have exactly the same keys, and require at least the same bits.
     pub fn remove_if(&mut self, entry: Entry<'_, K>, mut test: impl FnMut(u32) -> bool) {
         debug_assert!(entry.keys.is_sorted(), "invariant 1: keys are sorted");
         let mut node = 0;
@@ -158,18 +136,13 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
                 None => return,
             }
         }
-        let Signature { known, letters, .. } = entry.signature;
-        let by_known = self.nodes[node].by_known.iter_mut().find(|(other, _)| *other == known);
-        let group = by_known.and_then(|(_, groups)| groups.get_mut(&(entry.content)(known)));
-        self.len -= group.map_or(0, |masks| masks.remove_supersets(letters, &mut test));
+        self.len -= self.nodes[node].here.remove_supersets(entry.signature.required, &mut test);
     }
 
     /// All elements, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         let mut all = Vec::new();
-        let groups =
-            self.nodes.iter().flat_map(|node| &node.by_known).flat_map(|(_, groups)| groups.values());
-        groups.for_each(|masks| masks.collect(&mut all));
+        self.nodes.iter().for_each(|node| node.here.collect(&mut all));
         all.into_iter()
     }
 }
@@ -183,33 +156,24 @@ mod tests {
         crate::injects(a.len(), b.len(), |i, j| a[i] == b[j])
     }
 
-    /// Keys, two cells, letters.
-    type Item = (Vec<u8>, [Option<u8>; 2], u64);
+    /// Keys, bits required, more bits provided.
+    type Item = (Vec<u8>, [u64; 2], u64);
 
     fn item() -> impl Strategy<Value = Item> {
-        let cell = || proptest::option::of(0u8..2);
-        (proptest::collection::vec(0u8..4, 0..4), [cell(), cell()], 0u64..4).prop_map(
-            |(mut keys, cells, letters)| {
+        (proptest::collection::vec(0u8..4, 0..4), [0u64..4, 0u64..4], 0u64..4).prop_map(
+            |(mut keys, required, more)| {
                 keys.sort_unstable();
-                (keys, cells, letters)
+                (keys, required, more)
             },
         )
     }
 
-    fn content(cells: [Option<u8>; 2], mask: u64) -> u64 {
-        (0..2)
-            .filter(|cell| mask >> cell & 1 == 1)
-            .fold(7, |number, cell| number * 3 + u64::from(cells[cell].unwrap_or(9)))
-    }
-
     fn signature(item: &Item) -> Signature {
-        let known = (0..2).filter(|&cell| item.1[cell].is_some()).fold(0, |bits, cell| bits | 1 << cell);
-        Signature { known, available: known, letters: item.2 }
+        Signature { required: item.1, provided: [item.1[0] | item.2, item.1[1]] }
     }
 
-    fn is_below(a: &Item, b: &Item) -> bool {
-        let agree = (0..2).all(|cell| a.1[cell].is_none() || a.1[cell] == b.1[cell]);
-        is_submultiset(&a.0, &b.0) && agree && a.2 & !b.2 == 0
+    fn requires_no_more(a: [u64; 2], b: [u64; 2]) -> bool {
+        (0..2).all(|half| a[half] & !b[half] == 0)
     }
 
     proptest! {
@@ -217,21 +181,22 @@ mod tests {
         fn differential_queries_find_the_elements_below(stored in proptest::collection::vec(item(), 0..16), query in item()) {
             let mut chain = Antichain::new();
             for (number, item) in stored.iter().enumerate() {
-                let content = |mask| content(item.1, mask);
-                chain.insert(Entry { keys: &item.0, signature: signature(item), content: &content }, number as u32);
+                chain.insert(Entry { keys: &item.0, signature: signature(item) }, number as u32);
             }
-            let content = |mask| content(query.1, mask);
-            let entry = Entry { keys: &query.0, signature: signature(&query), content: &content };
+            let entry = Entry { keys: &query.0, signature: signature(&query) };
             let mut met = Vec::new();
             chain.any_below(entry, |item| { met.push(item as usize); false });
             met.sort_unstable();
-            let below: Vec<_> = (0..stored.len()).filter(|&i| is_below(&stored[i], &query)).collect();
+            let is_below = |item: &Item| {
+                is_submultiset(&item.0, &query.0) && requires_no_more(item.1, signature(&query).provided)
+            };
+            let below: Vec<_> = (0..stored.len()).filter(|&i| is_below(&stored[i])).collect();
             prop_assert_eq!(met, below);
 
             let before = chain.len();
             let mut seen = Vec::new();
             chain.remove_if(entry, |item| { seen.push(item as usize); item % 3 != 0 });
-            let same = |i: &usize| stored[*i].0 == query.0 && stored[*i].1 == query.1 && is_below(&query, &stored[*i]);
+            let same = |i: &usize| stored[*i].0 == query.0 && requires_no_more(query.1, stored[*i].1);
             seen.sort_unstable();
             prop_assert_eq!(&seen, &(0..stored.len()).filter(same).collect::<Vec<_>>());
             prop_assert_eq!(before - chain.len(), seen.iter().filter(|&&item| item % 3 != 0).count());

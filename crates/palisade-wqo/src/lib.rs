@@ -1,6 +1,6 @@
 //! Well-quasi-orders. This crate is pure mathematics: it does not know what a program is.
 //!
-//! - [`is_subword`] and [`injects`]: the orders on words and multisets, well-quasi-orders by Higman's lemma;
+//! - [`is_subword`], [`embeds`] and [`injects`]: the orders on words and multisets, well-quasi-orders by Higman's lemma;
 //! - [`Antichain`]: the minimal elements of an upward-closed set, with fast subsumption;
 //! - [`Search`]: the generic backward search for well-structured systems (Abdulla, Čerāns, Jonsson and Tsay,
 //!   LICS 1996; Finkel and Schnoebelen, TCS 2001).
@@ -11,5 +11,5 @@ mod order;
 mod search;
 
 pub use antichain::{Antichain, Entry, Signature};
-pub use order::{injects, is_subword};
+pub use order::{embeds, injects, is_subword};
 pub use search::{Backward, NodeId, Search, SearchEnd};

@@ -12,12 +12,19 @@
 /// A longer leaf is split.
 const MAX_LEAF: usize = 32;
 const SLICE: u32 = 16;
-const LEVELS: u32 = u64::BITS / SLICE;
+const LEVELS: u32 = 2 * u64::BITS / SLICE;
+
+/// A bit set.
+pub(crate) type Mask = [u64; 2];
+
+fn is_subset(a: Mask, b: Mask) -> bool {
+    a[0] & !b[0] == 0 && a[1] & !b[1] == 0
+}
 
 /// Items with masks.
 #[derive(Clone, Debug)]
 pub(crate) enum Masks {
-    Leaf(Vec<(u64, u32)>),
+    Leaf(Vec<(Mask, u32)>),
     /// The slices of the branches, and the branches.
     Split(Vec<u16>, Vec<Masks>),
 }
@@ -28,16 +35,17 @@ impl Default for Masks {
     }
 }
 
-fn slice(mask: u64, level: u32) -> u16 {
-    (mask >> (SLICE * level)) as u16
+fn slice(mask: Mask, level: u32) -> u16 {
+    let of_half = u64::BITS / SLICE;
+    (mask[(level / of_half) as usize] >> (SLICE * (level % of_half))) as u16
 }
 
 impl Masks {
-    pub fn insert(&mut self, mask: u64, item: u32) {
+    pub fn insert(&mut self, mask: Mask, item: u32) {
         self.insert_at(0, mask, item);
     }
 
-    fn insert_at(&mut self, level: u32, mask: u64, item: u32) {
+    fn insert_at(&mut self, level: u32, mask: Mask, item: u32) {
         match self {
             Masks::Leaf(items) if items.len() < MAX_LEAF || level == LEVELS => items.push((mask, item)),
             Masks::Leaf(items) => {
@@ -60,14 +68,14 @@ impl Masks {
     }
 
     /// The first item whose mask is a subset of the given one and that passes the test.
-    pub fn find_subset(&self, mask: u64, test: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+    pub fn find_subset(&self, mask: Mask, test: &mut impl FnMut(u32) -> bool) -> Option<u32> {
         self.find_subset_at(0, mask, test)
     }
 
-    fn find_subset_at(&self, level: u32, mask: u64, test: &mut impl FnMut(u32) -> bool) -> Option<u32> {
+    fn find_subset_at(&self, level: u32, mask: Mask, test: &mut impl FnMut(u32) -> bool) -> Option<u32> {
         match self {
             Masks::Leaf(items) => {
-                let passes = |&&(other, item): &&(u64, u32)| other & !mask == 0 && test(item);
+                let passes = |&&(other, item): &&(Mask, u32)| is_subset(other, mask) && test(item);
                 items.iter().find(passes).map(|&(_, item)| item)
             }
             Masks::Split(slices, branches) => {
@@ -79,15 +87,15 @@ impl Masks {
     }
 
     /// Removes the items whose masks are supersets of the given one and that pass the test. Returns how many.
-    pub fn remove_supersets(&mut self, mask: u64, test: &mut impl FnMut(u32) -> bool) -> usize {
+    pub fn remove_supersets(&mut self, mask: Mask, test: &mut impl FnMut(u32) -> bool) -> usize {
         self.remove_supersets_at(0, mask, test)
     }
 
-    fn remove_supersets_at(&mut self, level: u32, mask: u64, test: &mut impl FnMut(u32) -> bool) -> usize {
+    fn remove_supersets_at(&mut self, level: u32, mask: Mask, test: &mut impl FnMut(u32) -> bool) -> usize {
         match self {
             Masks::Leaf(items) => {
                 let before = items.len();
-                items.retain(|&(other, item)| mask & !other != 0 || !test(item));
+                items.retain(|&(other, item)| !is_subset(mask, other) || !test(item));
                 before - items.len()
             }
             Masks::Split(slices, branches) => {
@@ -110,7 +118,7 @@ impl Masks {
                 );
                 for &(mask, _) in items {
                     let agrees = (0..level).all(|level| slice(mask, level) == above[level as usize]);
-                    assert!(agrees, "invariant 1: {mask:#x} is below {above:x?}");
+                    assert!(agrees, "invariant 1: {mask:x?} is below {above:x?}");
                 }
             }
             Masks::Split(slices, branches) => {
@@ -137,9 +145,12 @@ mod tests {
     use proptest::prelude::*;
 
     /// Masks with few bits, in all slices.
-    fn mask() -> impl Strategy<Value = u64> {
-        proptest::collection::vec(0u32..8, 0..5)
-            .prop_map(|bits| bits.into_iter().fold(0, |mask, bit| mask | 1 << (bit * 9)))
+    fn mask() -> impl Strategy<Value = Mask> {
+        proptest::collection::vec(0usize..14, 0..5).prop_map(|bits| {
+            let mut mask = [0, 0];
+            bits.into_iter().for_each(|bit| mask[bit * 9 / 64] |= 1 << (bit * 9 % 64));
+            mask
+        })
     }
 
     proptest! {
@@ -151,16 +162,16 @@ mod tests {
             }
             masks.check_invariants(&[]);
             let sorted = |mut items: Vec<u32>| { items.sort_unstable(); items };
-            let those = |fits: &dyn Fn(u64) -> bool| -> Vec<u32> {
+            let those = |fits: &dyn Fn(Mask) -> bool| -> Vec<u32> {
                 (0..stored.len()).filter(|&item| fits(stored[item])).map(|item| item as u32).collect()
             };
             let mut met = Vec::new();
             masks.find_subset(query, &mut |item| { met.push(item); false });
-            prop_assert_eq!(sorted(met), those(&|mask| mask & !query == 0));
+            prop_assert_eq!(sorted(met), those(&|mask| is_subset(mask, query)));
             let mut met = Vec::new();
             let removed = masks.remove_supersets(query, &mut |item| { met.push(item); item % 2 == 0 });
             prop_assert_eq!(removed, met.iter().filter(|&&item| item % 2 == 0).count());
-            prop_assert_eq!(sorted(met), those(&|mask| query & !mask == 0));
+            prop_assert_eq!(sorted(met), those(&|mask| is_subset(query, mask)));
             masks.check_invariants(&[]);
             let mut left = Vec::new();
             masks.collect(&mut left);

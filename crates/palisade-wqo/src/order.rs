@@ -3,12 +3,19 @@
 use smallvec::{SmallVec, smallvec};
 
 /// Whether `a` results from `b` by leaving letters out.
-pub fn is_subword<L: PartialEq>(a: &[L], b: &[L]) -> bool {
+pub fn is_subword<L: Copy + PartialEq>(a: &[L], b: &[L]) -> bool {
+    embeds(a, b, |letter, other| letter == other)
+}
+
+/// Whether the letters of `a` can be mapped, in order, to letters of `b` that are above them. Mapping each to
+/// the first that is possible leaves most of `b` to the others. Over a finite alphabet with any order this is
+/// a well-quasi-order (Higman).
+pub fn embeds<L: Copy>(a: &[L], b: &[L], below: impl Fn(L, L) -> bool) -> bool {
     if a.len() > b.len() {
         return false;
     }
     let mut rest = b.iter();
-    a.iter().all(|letter| rest.any(|other| other == letter))
+    a.iter().all(|&letter| rest.any(|&other| below(letter, other)))
 }
 
 /// Whether each of `few` items can be mapped to a different one of `many` places that is above it. This is a

@@ -26,17 +26,10 @@ pub trait Backward {
     fn keys(&self, element: &Self::Element) -> Vec<Self::Key>;
     /// Whether `a` is below `b`: its upward closure contains that of `b`.
     fn is_below(&self, a: &Self::Element, b: &Self::Element) -> bool;
-    /// A quick filter that rules out most elements before [`Backward::is_below`] is called. Elements of
-    /// systems without cells know no cells.
+    /// A quick filter that rules out most elements before [`Backward::is_below`] is called.
     fn signature(&self, element: &Self::Element) -> Signature {
         let _ = element;
         Signature::default()
-    }
-    /// A number for what the element holds in a set of cells, all of them available in it. Elements that hold
-    /// the same have the same number.
-    fn content(&self, element: &Self::Element, cells: u64) -> u64 {
-        let _ = (element, cells);
-        0
     }
     /// How large an element is; smaller ones are expanded first.
     fn weight(&self, element: &Self::Element) -> usize;
@@ -139,8 +132,7 @@ impl<'s, B: Backward> Search<'s, B> {
         let (system, nodes, tests) = (self.system, &mut self.nodes, &mut self.tests);
         let element = &nodes[index].element;
         let (keys, signature) = (system.keys(element), system.signature(element));
-        let content = |cells| system.content(element, cells);
-        let entry = Entry { keys: &keys, signature, content: &content };
+        let entry = Entry { keys: &keys, signature };
         let subsumed = self.antichain.any_below(entry, |other| {
             *tests += 1;
             other as usize != index && system.is_below(&nodes[other as usize].element, element)
@@ -161,8 +153,7 @@ impl<'s, B: Backward> Search<'s, B> {
         let nodes = &mut self.nodes;
         let tests = &mut self.tests;
         let (keys, signature) = (system.keys(&element), system.signature(&element));
-        let content = |cells| system.content(&element, cells);
-        let entry = Entry { keys: &keys, signature, content: &content };
+        let entry = Entry { keys: &keys, signature };
         let covered = self.antichain.any_below(entry, |stored| {
             *tests += 1;
             system.is_below(&nodes[stored as usize].element, &element)
@@ -183,7 +174,7 @@ impl<'s, B: Backward> Search<'s, B> {
         }
         let weight = system.weight(&element);
         // Includes its entries in the antichain and in the queue.
-        let places = size_of::<(u64, u32)>() + size_of::<u32>();
+        let places = size_of::<([u64; 2], u32)>() + size_of::<u32>();
         self.bytes += (size_of::<Node<B::Element, B::Why>>() + places + system.bytes(&element)) as u64;
         let short = u32::try_from(index).expect("fewer than 2^32 elements fit into memory");
         self.antichain.insert(entry, short);
@@ -209,8 +200,7 @@ impl<'s, B: Backward> Search<'s, B> {
         let minimal = |&index: &u32| {
             let element = &self.nodes[index as usize].element;
             let (keys, signature) = (self.system.keys(element), self.system.signature(element));
-            let content = |cells| self.system.content(element, cells);
-            !self.antichain.any_below(Entry { keys: &keys, signature, content: &content }, |other| {
+            !self.antichain.any_below(Entry { keys: &keys, signature }, |other| {
                 other != index && self.system.is_below(&self.nodes[other as usize].element, element)
             })
         };
@@ -224,8 +214,7 @@ impl<'s, B: Backward> Search<'s, B> {
         let mut work: Vec<usize> = Vec::new();
         let below = |element: &B::Element, other_than: Option<u32>| {
             let (keys, signature) = (self.system.keys(element), self.system.signature(element));
-            let content = |cells| self.system.content(element, cells);
-            self.antichain.find_below(Entry { keys: &keys, signature, content: &content }, |stored| {
+            self.antichain.find_below(Entry { keys: &keys, signature }, |stored| {
                 Some(stored) != other_than
                     && self.system.is_below(&self.nodes[stored as usize].element, element)
             })

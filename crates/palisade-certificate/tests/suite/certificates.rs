@@ -3,8 +3,8 @@
 use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
 use palisade_conformance::{Profile, generate, seeds};
-use palisade_cover::Dual;
-use palisade_engine::proof::{Element, Held, LoadBuffers, Message, Part, Process, Proof};
+use palisade_cover::{Dual, Sb};
+use palisade_engine::proof::{Element, Held, LoadBuffers, Part, Process, Proof, SetLetter};
 use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
@@ -86,20 +86,40 @@ fn places(proof: &LoadBuffers) -> impl Iterator<Item = (usize, usize)> {
     parts.flat_map(|(part, elements)| (0..elements.elements.len()).map(move |index| (part, index)))
 }
 
-/// Variants of an element that require more. The set then lacks configurations. (A variant that requires less
-/// may give another valid proof.)
-fn changes(element: &Element) -> Vec<Element> {
+/// The number of the set of one value.
+fn single(proof: &mut LoadBuffers, value: u32) -> u32 {
+    let place = proof.sets.iter().position(|set| *set == [value]).unwrap_or_else(|| {
+        proof.sets.push(vec![value]);
+        proof.sets.len() - 1
+    });
+    place as u32
+}
+
+/// Variants of an element that require more, for cells with two values. The set then lacks configurations. (A
+/// variant that requires less may give another valid proof.)
+fn changes(proof: &LoadBuffers, singles: [u32; 2], element: &Element) -> Vec<Element> {
     let mut changed = Vec::new();
     for place in 0..element.memory.len() {
         let mut other = element.clone();
-        other.memory[place].1 = (other.memory[place].1 + 1) % 2;
+        let set = &proof.sets[other.memory[place].1 as usize];
+        assert_eq!(set.len(), 1, "a cell with both values is not named");
+        other.memory[place].1 = singles[1 - set[0] as usize];
         changed.push(other);
     }
     for place in 0..element.processes.len() {
         let process = &element.processes[place];
         for letter in 0..process.word.len() {
+            let SetLetter { own, cell, values } = process.word[letter];
+            // Both values may be named where only one can be pending.
+            let pending = |value: &u32| {
+                let claims = proof.pending.iter();
+                let here = claims.filter(|claim| (claim.kind, claim.state) == (process.kind, process.state));
+                !own || here.into_iter().any(|claim| (claim.cell, claim.value) == (cell, *value))
+            };
+            let possible = proof.sets[values as usize].iter().find(|value| pending(value));
             let mut other = element.clone();
-            other.processes[place].word[letter].value = (process.word[letter].value + 1) % 2;
+            other.processes[place].word[letter].values =
+                singles[1 - *possible.expect("the element is not empty") as usize];
             changed.push(other);
             let mut other = element.clone();
             other.processes[place].word[letter].own ^= true;
@@ -121,11 +141,12 @@ fn no_element_can_be_changed() {
     for text in texts {
         let program = read(text);
         let task = task(&program, Model::Tso, Threads::Declared);
-        let proof = prove(&task).expect("the program is safe");
+        let mut proof = prove(&task).expect("the program is safe");
+        let singles = [0, 1].map(|value| single(&mut proof, value));
         judge(&task, &proof).expect("the proof is accepted");
         assert!(!proof.parts[0].elements.is_empty());
         for (part, index) in places(&proof) {
-            for other in changes(&proof.parts[part].elements[index]) {
+            for other in changes(&proof, singles, &proof.parts[part].elements[index]) {
                 let mut changed = proof.clone();
                 changed.parts[part].elements[index] = other.clone();
                 assert!(judge(&task, &changed).is_err(), "{text}: element {index} became {other:?}");
@@ -159,9 +180,11 @@ fn an_invariant_that_claims_too_much_is_rejected() {
 
 #[test]
 fn nonsense_is_rejected() {
-    let program = read("shared x: bool; process P { x = true; assert(x); }");
+    let program = read("shared x: bool; process P[2] { x = true; assert(x); }");
     let task = task(&program, Model::Tso, Threads::Declared);
-    let proof = prove(&task).expect("the program is safe");
+    let mut proof = prove(&task).expect("the program is safe");
+    let [no, yes] = [0, 1].map(|value| single(&mut proof, value));
+    let none = proof.sets.len() as u32;
     let check = |change: &dyn Fn(&mut LoadBuffers)| {
         let mut changed = proof.clone();
         change(&mut changed);
@@ -172,35 +195,41 @@ fn nonsense_is_rejected() {
     check(&|proof| proof.classes[0][0] = 1 << 30);
     check(&|proof| proof.parts.clear());
     let process = |kind, state, word| Process { kind, state, word };
-    let message = |cell, value| Message { own: false, cell, value };
+    let message = |cell, values| SetLetter { own: false, cell, values };
     for wrong in [
-        Element { memory: vec![(7, 0)], processes: vec![] },
-        Element { memory: vec![(0, 7)], processes: vec![] },
-        Element { memory: vec![(0, 0), (0, 1)], processes: vec![] },
+        Element { memory: vec![(7, no)], processes: vec![] },
+        Element { memory: vec![(0, none + 7)], processes: vec![] },
+        Element { memory: vec![(0, no), (0, yes)], processes: vec![] },
         Element { memory: vec![], processes: vec![process(3, 0, vec![])] },
         Element { memory: vec![], processes: vec![process(0, 99, vec![])] },
-        Element { memory: vec![], processes: vec![process(0, 0, vec![message(9, 0)])] },
+        Element { memory: vec![], processes: vec![process(0, 0, vec![message(9, no)])] },
         Element::default(),
     ] {
         check(&|proof| proof.parts[0].elements.push(wrong.clone()));
     }
     // Numbers just past the last valid one, duplicates, and too many processes.
-    let own = |cell, value| Message { own: true, cell, value };
+    let own = |cell, values| SetLetter { own: true, cell, values };
     let classes = proof.classes[0].iter().max().expect("there is a class") + 1;
     for wrong in [
-        Element { memory: vec![(1, 0)], processes: vec![] },
-        Element { memory: vec![(0, 2)], processes: vec![] },
-        Element { memory: vec![(0, 0), (0, 1)], processes: vec![] },
-        Element { memory: vec![(0, 1), (0, 1)], processes: vec![process(0, 0, vec![])] },
+        Element { memory: vec![(1, no)], processes: vec![] },
+        Element { memory: vec![(0, none)], processes: vec![] },
+        Element { memory: vec![(0, no), (0, yes)], processes: vec![] },
+        Element { memory: vec![(0, yes), (0, yes)], processes: vec![process(0, 0, vec![])] },
         Element { memory: vec![], processes: vec![process(1, 0, vec![])] },
         Element { memory: vec![], processes: vec![process(0, classes, vec![])] },
-        Element { memory: vec![], processes: vec![process(0, 0, vec![message(0, 2)])] },
-        Element { memory: vec![], processes: vec![process(0, 0, vec![own(0, 1), own(0, 1)])] },
-        Element { memory: vec![], processes: vec![process(0, 0, vec![own(0, 1), message(0, 1)])] },
+        Element { memory: vec![], processes: vec![process(0, 0, vec![message(0, none)])] },
+        Element { memory: vec![], processes: vec![process(0, 0, vec![own(0, yes), own(0, yes)])] },
+        Element { memory: vec![], processes: vec![process(0, 0, vec![own(0, yes), message(0, yes)])] },
         Element { memory: vec![], processes: vec![process(0, 0, vec![]); 1025] },
     ] {
         let mut changed = proof.clone();
         changed.parts[0].elements.push(wrong.clone());
+        let judged = judge(&task, &changed);
+        assert!(matches!(judged, Err(Refusal::Unfit(_))), "{wrong:?}: {judged:?}");
+    }
+    for wrong in [vec![], vec![1, 0], vec![0, 0], vec![2], vec![0, 2]] {
+        let mut changed = proof.clone();
+        changed.sets.push(wrong.clone());
         let judged = judge(&task, &changed);
         assert!(matches!(judged, Err(Refusal::Unfit(_))), "{wrong:?}: {judged:?}");
     }
@@ -295,8 +324,8 @@ fn files_contain_the_proof_and_detect_changes() {
         let error = Certificate::from_json(&text.replacen(from, to, 1)).expect_err(to).to_string();
         assert!(error.contains(part), "{error}");
     };
-    check("\"schema_version\":2", "\"schema_version\":3", "version 3; this Palisade reads version 2");
-    check("\"schema_version\":2", "\"schema_version\":1", "does not seal what it proves");
+    check("\"schema_version\":3", "\"schema_version\":4", "version 4; this Palisade reads versions 2 to 3");
+    check("\"schema_version\":3", "\"schema_version\":1", "does not seal what it proves");
     check("load-buffers", "tea-leaves", "tea-leaves");
     check("{", "[", "not a certificate");
     // The question is sealed along with the answer.
@@ -335,6 +364,7 @@ fn files_with_other_forms_of_a_question_are_rejected() {
         finish: None,
         domains: Vec::new(),
         proof: Proof::LoadBuffers(LoadBuffers {
+            sets: vec![vec![0, 1], vec![1]],
             parts: vec![Part {
                 tracked: Some(vec![1]),
                 elements: vec![Element {
@@ -342,7 +372,7 @@ fn files_with_other_forms_of_a_question_are_rejected() {
                     processes: vec![Process {
                         kind: 0,
                         state: 3,
-                        word: vec![Message { own: true, cell: 0, value: 1 }],
+                        word: vec![SetLetter { own: true, cell: 0, values: 1 }],
                     }],
                 }],
             }],
@@ -374,6 +404,9 @@ fn files_with_other_forms_of_a_question_are_rejected() {
         ("\"parts\":", "\"parts\":[],\"parts\":"),
         ("\"elements\":", "\"more\":[],\"elements\":"),
         ("\"memory\":", "\"more\":[],\"memory\":"),
+        ("\"sets\":[[0,1],[1]],", ""),
+        ("\"sets\":[[0,1],[1]]", "\"sets\":[[0,1],[-1]]"),
+        ("\"schema_version\":3", "\"schema_version\":2"),
         ("[1,0,1]", "[2,0,1]"),
         ("[1,0,1]", "[true,0,1]"),
         ("[1,0,1]", "[1,0,-1]"),
@@ -427,4 +460,41 @@ fn a_file_that_is_sealed_again_is_read() {
     let other = resealed(&text.replace("\"load-buffers\"", "\"single-buffer\""));
     let error = Certificate::from_json(&other).expect_err("it is of another kind").to_string();
     assert!(error.contains("`single-buffer`, but contains one of kind `load-buffers`"), "{error}");
+}
+
+/// Files of version 2 have single values. They are still read, and checked like the others.
+#[test]
+fn files_without_sets_are_still_checked() {
+    let text = "shared x, y: bool; process P { x = true; fence; if !y { cs: skip; } } \
+        process Q { y = true; fence; if !x { cs: skip; } } forbid P@cs && Q@cs;";
+    let program = read(text);
+    let task = task(&program, Model::Tso, Threads::Declared);
+    // This engine's proofs have single values, each as the set with its number.
+    let (_, proof) = Sb.prove(&task.analysis(), &Limits::unlimited(1));
+    let proof = proof.expect("the program is safe");
+    let Proof::LoadBuffers(LoadBuffers { sets, .. }) = &proof else { panic!("a load-buffer proof") };
+    let (from, sets) = (format!(",\"sets\":{sets:?}").replace(' ', ""), sets.clone());
+    assert!(sets.iter().enumerate().all(|(number, set)| *set == [number as u32]), "{sets:?}");
+    let new = Certificate {
+        file: "p.pal".into(),
+        language: "pal".into(),
+        hash: "h".into(),
+        build: None,
+        model: Model::Tso,
+        interlocked: Interlocked::default(),
+        threads: Threads::Declared,
+        int_range: None,
+        engine: "sb".into(),
+        deadlocks: false,
+        ranking: None,
+        finish: None,
+        domains: Vec::new(),
+        proof: proof.clone(),
+    }
+    .to_json();
+    assert!(new.contains(&from), "{from}: {new}");
+    let old = new.replace(&from, "").replace("\"schema_version\":3", "\"schema_version\":2");
+    let read = Certificate::from_json(&resealed(&old)).expect("version 2 is read");
+    assert_eq!(read.proof, proof);
+    assert!(verify(&task, &read.proof, &Limits::unlimited(1)).is_ok());
 }

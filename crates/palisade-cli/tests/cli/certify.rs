@@ -199,12 +199,12 @@ fn damaged_certificates() {
     ] {
         check(from, to, 2, "was changed since it was written");
     }
-    check("\"schema_version\":2", "\"schema_version\":9", 2, "version 9");
+    check("\"schema_version\":3", "\"schema_version\":9", 2, "version 9");
     check(
-        "\"schema_version\":2",
+        "\"schema_version\":3",
         "\"schema_version\":1",
         2,
-        "version 1, which does not seal what it proves; this Palisade reads version 2. Create a new one with `palisade check --certificate`",
+        "version 1, which does not seal what it proves; this Palisade reads versions 2 to 3. Create a new one with `palisade check --certificate`",
     );
     check("{", "", 2, "not a certificate");
     check("\"kind\":\"load-buffers\"", "\"kind\":\"single-buffer\"", 2, "was changed since it was written");

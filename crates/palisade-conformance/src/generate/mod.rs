@@ -9,6 +9,7 @@
 //! program is valid. Programs of acyclic profiles have finitely many states under every model.
 
 mod body;
+mod choices;
 pub(crate) mod cycle;
 mod endless;
 mod property;
@@ -29,6 +30,7 @@ use crate::brute::{self, Answer, Scope};
 use crate::build::{self, declare, element, int, name, stmt};
 use crate::random::Random;
 use body::{Body, BodyKind};
+use choices::Loops;
 use cycle::{Access, AccessKind, Skeleton};
 use palisade_memory::{Machine, Model};
 use palisade_program::written::{
@@ -48,15 +50,20 @@ pub enum Profile {
     Cyclic,
     /// Everything, including bounded recursion.
     Full,
+    /// Straight lines and branches in which several values lead to the same place. Not one of
+    /// [`Profile::ALL`].
+    Choices,
+    /// The same with loops.
+    CyclicChoices,
 }
 
 impl Profile {
-    /// All of them.
+    /// Those that every engine is tested with.
     pub const ALL: [Profile; 4] = [Profile::Simple, Profile::Acyclic, Profile::Cyclic, Profile::Full];
 
     /// Whether every run of such a program ends.
     pub fn is_acyclic(self) -> bool {
-        matches!(self, Profile::Simple | Profile::Acyclic)
+        matches!(self, Profile::Simple | Profile::Acyclic | Profile::Choices)
     }
 
     /// Whether procedures, spawned processes and atomic blocks occur.
@@ -70,6 +77,11 @@ impl Profile {
 /// The seed also determines which kind of verdict is wanted. Of several attempts, the first with that verdict
 /// is taken. If there is none, one that SC does not break is taken, if possible.
 pub fn generate(profile: Profile, seed: u64) -> Program {
+    match profile {
+        Profile::Choices => return choices::generate(seed, Loops::None, false),
+        Profile::CyclicChoices => return choices::generate(seed, Loops::Some, false),
+        Profile::Simple | Profile::Acyclic | Profile::Cyclic | Profile::Full => {}
+    }
     let mut random = Random::new(seed ^ ((profile as u64 + 1) << 56));
     let wanted = *random.weighted(&[
         (20, Verdicts::Safe),
@@ -90,6 +102,11 @@ pub fn generate(profile: Profile, seed: u64) -> Program {
         }
     }
     best.1
+}
+
+/// A program for any number of threads in which several values lead to the same place.
+pub fn generate_parameterized_choices(seed: u64) -> Program {
+    choices::generate(seed, Loops::None, true)
 }
 
 /// The verdicts of the models on a program.

@@ -2,13 +2,12 @@
 //! their meaning.
 
 use crate::symbol::Symbol;
-use palisade_automata::{StateId, ValueId};
+use crate::values::{SetId, ValueSets};
+use palisade_automata::StateId;
 use palisade_base::Id;
 use palisade_program::running::CellId;
-use palisade_wqo::{injects, is_subword};
-use rustc_hash::FxBuildHasher;
+use palisade_wqo::{embeds, injects};
 use smallvec::SmallVec;
-use std::hash::BuildHasher;
 
 /// A word over messages, newest first.
 pub(crate) type Word = SmallVec<[Symbol; 6]>;
@@ -24,64 +23,50 @@ pub(crate) struct Process {
     pub word: Word,
 }
 
-/// The requirement on a memory cell: a value or anything.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Content(u16);
-
-impl Content {
-    pub const ANY: Content = Content(0);
-
-    pub fn known(value: ValueId) -> Content {
-        Content(value.0 as u16 + 1)
-    }
-
-    pub fn value(self) -> Option<ValueId> {
-        self.0.checked_sub(1).map(|value| ValueId(value.into()))
-    }
-}
+/// What memory must hold: for each cell, one of these values.
+pub(crate) type Memory = SmallVec<[SetId; 16]>;
 
 /// An element.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Element {
     /// The requirement on each cell.
-    pub memory: SmallVec<[Content; 16]>,
+    pub memory: Memory,
     /// The requirements on processes, sorted.
     pub processes: Vec<Process>,
 }
 
 impl Element {
-    pub fn new(memory: SmallVec<[Content; 16]>, processes: Vec<Process>) -> Element {
+    pub fn new(memory: Memory, processes: Vec<Process>) -> Element {
         debug_assert!(processes.is_sorted(), "processes are sorted");
         Element { memory, processes }
     }
 
-    /// Which of the first 64 cells are known.
-    pub fn known(&self) -> u64 {
-        let cells = self.memory.iter().take(64).enumerate();
-        cells.filter(|(_, content)| **content != Content::ANY).fold(0, |bits, (cell, _)| bits | 1 << cell)
-    }
-
     /// Bits for the letters of processes (several letters share a bit). An element below this one has no
     /// other bits.
-    pub fn letters(&self) -> u64 {
+    pub fn letters(&self, sets: &ValueSets) -> u64 {
         let mut letters = 0;
         for process in &self.processes {
             for symbol in &process.word {
-                letters |= 1 << (FxBuildHasher.hash_one((process.kind, process.state, symbol)) >> 58);
+                let place = [process.kind, process.state.0, u32::from(symbol.is_own())];
+                let hash = place.iter().fold(symbol.cell().0, |hash, part| {
+                    (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9)
+                });
+                let lacking = sets.filter(symbol.cell(), symbol.set());
+                letters |= 1 << (hash >> 26) | lacking.rotate_left(hash >> 20);
             }
         }
         letters
     }
 
-    pub fn content(&self, cell: CellId) -> Content {
+    pub fn content(&self, cell: CellId) -> SetId {
         self.memory[cell.index()]
     }
 
-    /// The sum of the word lengths, twice the number of processes, and the number of known cells.
+    /// The sum of the word lengths, four times the number of processes, and the number of known cells.
     pub fn weight(&self) -> usize {
         let words: usize = self.processes.iter().map(|process| process.word.len()).sum();
-        let known = self.memory.iter().filter(|&&content| content != Content::ANY).count();
-        words + 2 * self.processes.len() + known
+        let known = self.memory.iter().filter(|&&content| content != SetId::ALL).count();
+        words + 4 * self.processes.len() + known
     }
 
     /// The kinds and states of the processes, sorted.
@@ -92,7 +77,10 @@ impl Element {
     /// Whether each process of this element can be mapped to a process of the other with the same state and a
     /// word above its own. Processes are sorted, so those with the same state are adjacent, and usually there
     /// is only one.
-    pub fn processes_below(&self, other: &Element) -> bool {
+    pub fn processes_below(&self, other: &Element, sets: &ValueSets) -> bool {
+        let below = |few: &Process, many: &Process| {
+            embeds(&few.word, &many.word, |letter, above| is_below(sets, letter, above))
+        };
         let key = |process: &Process| (process.kind, process.state);
         let mut rest = &other.processes[..];
         let mut groups = self.processes.chunk_by(|a, b| key(a) == key(b));
@@ -103,11 +91,19 @@ impl Element {
             let candidates = &rest[first..first + there];
             rest = &rest[first + there..];
             match group {
-                [one] => candidates.iter().any(|process| is_subword(&one.word, &process.word)),
+                [one] => candidates.iter().any(|process| below(one, process)),
                 several => injects(several.len(), candidates.len(), |few, many| {
-                    is_subword(&several[few].word, &candidates[many].word)
+                    below(&several[few], &candidates[many])
                 }),
             }
         })
     }
+}
+
+/// Whether a letter is below another: it is a letter of the same kind on the same cell, and allows all values
+/// that the other one allows.
+fn is_below(sets: &ValueSets, letter: Symbol, above: Symbol) -> bool {
+    letter == above
+        || letter.with_set(SetId::ALL) == above.with_set(SetId::ALL)
+            && sets.is_subset(letter.cell(), above.set(), letter.set())
 }

@@ -22,37 +22,48 @@
 //!
 //! # Elements
 //! An [element](element::Element) represents an upward-closed set of configurations. It consists of
-//! - memory cells that must hold a given value (the others may hold any);
-//! - a multiset of processes, each with a local state and a word over plain and own letters, newest first.
-//!   Processes that are not mentioned may be anywhere.
+//! - for each memory cell, a set of values of which it must hold one (all values, if nothing is required);
+//! - a multiset of processes, each with a local state and a word over plain and own letters, newest first. A
+//!   letter (x,S) has a cell x and a set S of values. Processes that are not mentioned may be anywhere.
 //!
-//! A buffer is in ⟦β⟧ iff β's letters embed in it in order such that each own letter maps to the newest own
-//! message of its cell, and no own message on x is newer than the position of a plain letter on x. So a word
-//! describes only what the rest of the run will read. ⟦β⟧ is closed under adding older messages, so deletions
-//! never need to be undone.
+//! A buffer is in ⟦β⟧ iff β's letters embed in it in order such that each letter (x,S) maps to a message on x
+//! with a value in S, each own letter maps to the newest own message of its cell, and no own message on x is
+//! newer than the position of a plain letter on x. So a word describes only what the rest of the run will
+//! read. ⟦β⟧ is closed under adding older messages, so deletions never need to be undone.
 //!
 //! One element is below another if both of these hold:
-//! - its known cells are known in the other with the same values;
-//! - its processes map injectively to processes of the other with the same local state and a superword.
+//! - each of its cells allows at least the values that the other allows there;
+//! - its processes map injectively to processes of the other with the same local state and with a word above
+//!   their own: letters map in order to letters of the same kind on the same cell that allow no more values.
+//!
+//! Then it represents a superset. There are finitely many letters, and they are partially ordered by their
+//! sets, so this is a well-quasi-order by Higman's lemma, as with single values. An element with sets
+//! represents the union of the elements with one value from each set. So every upward-closed set that is
+//! represented with sets is also represented without them, and the search stays exact. What is gained is that
+//! reads which differ only in the value are undone together ([`edges`]).
 //!
 //! # Undoing steps
 //! Let p be at q₂ with word β, and q₁ → q₂ an edge.
-//! - *Read of v from x.* If β has an own letter on x, it must be v, and p was at q₁ with β. Otherwise there
-//!   are two cases. The message was plain and the oldest one required: β with (x,v) added at its old end (or
-//!   β itself, if it ends that way, since the message need not be deleted). Or it was an own message older
-//!   than all plain letters on x in β: one predecessor for each position it can have.
+//! - *Read of a value in S from x.* If β has an own letter (x,T), p read that one, so it was an own letter
+//!   (x,S∩T), and p was at q₁. Otherwise there are two cases.
+//!   The message was plain and is the oldest of the buffer. It may be the message of β's oldest letter, if that
+//!   is a plain letter (x,T): reading does not delete, and so this letter was (x,S∩T). Or it is older: β with
+//!   (x,S) added at its old end. The second is above the first if S ⊆ T, and above β if T ⊆ S.
+//!   Or it was an own message older than all plain letters on x in β: one predecessor for each position it can
+//!   have.
 //! - *Write of v to x* by p. Memory holds v. The own message is the newest in the buffer except for messages
-//!   propagated since. So letters newer than p's own letter on x, and plain letters on x together with all
-//!   newer ones, are dropped first. Before the write memory held any value.
+//!   propagated since. So letters newer than p's own letter on x, which must allow v, and plain letters on x
+//!   together with all newer ones, are dropped first. Before the write memory held any value.
 //! - *Fence, locked instruction.* All letters were propagated since; drop them. Memory is as the instruction
 //!   requires.
-//! - *Propagation* of (x,v) by the newest letter of a word. The letter is dropped, and memory holds v. If
-//!   that value is known already, the result is below the element and replaces it at once (normal form).
-//! - *A process not mentioned* takes part only by writing a value that the element requires: that of a known
+//! - *Propagation* by the newest letter (x,S) of a word. The letter is dropped, and if x is known to hold a
+//!   value in T, it held one in S∩T. If T ⊆ S, the result is below the element and replaces it at once (normal
+//!   form).
+//! - *A process not mentioned* takes part only by writing a value that the element requires: one of a known
 //!   cell, or of a letter that can then be dropped.
 //!
 //! # Why propagation is not a separate step
-//! A propagation that fixes an unknown cell can be moved towards the past as long as the cell's value and the
+//! A propagation that leaves fewer values for a cell can be moved towards the past as long as the cell's value and the
 //! order of the word allow it. It then comes immediately after one of these:
 //! - the write that gave the cell its value;
 //! - the propagation of the next older letter;
@@ -75,8 +86,9 @@
 //! # Pruning
 //! Two invariants of single processes come from forward data flow ([`setup`]): which value can be the newest
 //! pending own store at a state, and which values a cell with only one writer holds at the writer's states.
-//! Elements that contradict them contain no reachable configuration. If a cell's content follows from its
-//! writer's state, the element does not store it.
+//! Elements that contradict them contain no reachable configuration. Values that an invariant excludes are
+//! added to the sets of known cells and of own letters. No reachable configuration is added by this, and what
+//! follows from the invariants is not mentioned.
 //!
 //! # Local states
 //! The search runs on automata with bisimilar states [merged](palisade_automata::Merged). Only the resulting
@@ -89,6 +101,7 @@
 //! # Sequential consistency
 //! With every access locked, the same search decides reachability under SC.
 
+mod edges;
 mod element;
 mod predecessors;
 mod proof;
@@ -99,8 +112,10 @@ mod witness;
 use crate::bad::{Bad, bad_combinations};
 use crate::chain::{NamedSteps, chain, count};
 use crate::start;
+use crate::values::{MAX_SETS, SetId, ValueSets};
 use element::Element;
 use palisade_automata::StateId;
+use palisade_base::{Id, IdVec};
 use palisade_engine::{
     Analysis, Engine, Limits, Outcome, Pace, Proof, Proofs, Reason, Stats, Suitability, Verdict, Witness,
 };
@@ -108,9 +123,8 @@ use palisade_memory::Model;
 use palisade_program::running::{CellId, System};
 use palisade_wqo::{Backward, NodeId, Search, SearchEnd, Signature};
 use predecessors::Step;
-use rustc_hash::FxHasher;
+use rustc_hash::FxHashSet;
 use setup::Setup;
-use std::hash::Hasher;
 use tracked::{Attempt, Tracked};
 use witness::{Program, Unfolded};
 
@@ -149,7 +163,7 @@ impl Dual {
     fn ask(&self, analysis: &Analysis<'_>, limits: &Limits, prove: bool) -> (Outcome, Option<Proof>) {
         let mut stats = Stats::new();
         let mut proof = None;
-        let answer = check(analysis, limits, &mut stats, prove.then_some(&mut proof));
+        let answer = check(analysis, limits, &mut stats, prove.then_some(&mut proof), MAX_SETS);
         let verdict = answer.unwrap_or_else(Verdict::Unknown);
         (Outcome::new(self.name(), verdict, stats), proof)
     }
@@ -163,89 +177,137 @@ fn check(
     analysis: &Analysis<'_>,
     limits: &Limits,
     stats: &mut Stats,
-    proof: Option<&mut Option<Proof>>,
+    mut proof: Option<&mut Option<Proof>>,
+    most_sets: usize,
 ) -> Result<Verdict, Reason> {
-    if analysis.task.model == Model::Pso {
-        return Err(Reason::Unsupported("load buffers are for TSO and SC, not for PSO".into()));
-    }
-    let system = analysis.system(1);
-    let automata = start::automata(analysis, limits)?;
-    let merged = analysis.merged(limits)?;
-    let setup = Setup::new(&merged.automata, analysis.task.model);
-    let bad = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
-    let mut elements = Vec::new();
-    for combination in &bad {
-        setup.bad_elements(combination, &mut |element, _| elements.push(element));
-    }
-    let mut search = Search::new(&setup);
-    elements.iter().for_each(|element| search.add(element.clone()));
-    let mut tracked = Some(Tracked::new(&setup, elements.clone()));
-    let mut parts = Vec::new();
-    let mut expanded = 0u64;
-    let mut share = FIRST_SHARE;
-    let mut pace = Pace::new();
+    let mut apart = FxHashSet::default();
     loop {
-        let elsewhere = tracked.as_ref().map_or(0, |tracked| tracked.generated);
-        let mut exhausted = None;
-        let found = search.run(|search| {
-            expanded += 1;
-            if expanded.is_multiple_of(256) {
-                count(search, elsewhere, &merged.automata, stats);
-                limits.report("searching backward with load buffers", stats);
-                let work = limits.check_work(search.generated() + elsewhere);
-                exhausted = limits.check(search.bytes()).and(work).err();
-            } else {
-                exhausted = limits.check_often(&mut pace, || search.bytes()).err();
-            }
-            exhausted.is_none() && (tracked.is_none() || search.generated() < share)
-        });
-        count(&search, elsewhere, &merged.automata, stats);
-        match (found, exhausted) {
-            (_, Some(exhausted)) => return Err(Reason::Exhausted(exhausted)),
-            (None, None) => {}
-            (Some(SearchEnd::Closed), _) => {
-                if let Some(proof) = proof {
-                    let needed = proof::part(None, search.needed(elements.into_iter()));
-                    *proof = Some(proof::proof(&setup, &merged, vec![needed]));
-                }
-                return Ok(Verdict::Holds);
-            }
-            (Some(SearchEnd::Initial(node)), _) => {
-                let program = Program {
-                    automata: &automata,
-                    merged: &merged,
-                    setup: &setup,
-                    model: analysis.task.model,
-                };
-                let witness = unfold(analysis, &system, &program, &search, &bad, node);
-                return witness
-                    .map(Verdict::Violated)
-                    .ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()));
+        let search = Attempted { analysis, limits, most_sets, apart: &apart };
+        match search.run(stats, proof.as_deref_mut()) {
+            Ok(verdict) => return Ok(verdict),
+            Err(Unanswered::Because(reason)) => return Err(reason),
+            // The values of this cell have too many sets.
+            Err(Unanswered::Overflow(cell)) if apart.insert(cell) => {}
+            Err(Unanswered::Overflow(_)) => {
+                return Err(Reason::Unsupported("a shared variable has too many values".into()));
             }
         }
-        let Some(attempts) = &mut tracked else { continue };
-        let mut check = |generated: u64, bytes: u64| {
-            stats.set("configurations", search.generated() + generated);
-            limits.report("following few processes with load buffers", stats);
-            limits.check(search.bytes() + bytes).and(limits.check_work(search.generated() + generated))
-        };
-        let mut keep = |tracked: &[u32], elements: Vec<&Element>| {
-            if proof.is_some() {
-                parts.push(proof::part(Some(tracked.to_vec()), elements));
-            }
-        };
-        let attempt = attempts.attempt(share, &mut check, &mut keep);
-        count(&search, attempts.generated, &merged.automata, stats);
-        match attempt {
-            Attempt::Proved => {
-                if let Some(proof) = proof {
-                    *proof = Some(proof::proof(&setup, &merged, parts));
+    }
+}
+
+/// Why a search has no answer.
+enum Unanswered {
+    Because(Reason),
+    /// The sets of values of this cell are too many. They have to stay apart.
+    Overflow(CellId),
+}
+
+impl From<Reason> for Unanswered {
+    fn from(reason: Reason) -> Unanswered {
+        Unanswered::Because(reason)
+    }
+}
+
+/// A search in which the values of some cells stay apart.
+struct Attempted<'a> {
+    analysis: &'a Analysis<'a>,
+    limits: &'a Limits,
+    most_sets: usize,
+    apart: &'a FxHashSet<CellId>,
+}
+
+impl Attempted<'_> {
+    fn run(&self, stats: &mut Stats, proof: Option<&mut Option<Proof>>) -> Result<Verdict, Unanswered> {
+        let Attempted { analysis, limits, .. } = *self;
+        if analysis.task.model == Model::Pso {
+            let reason = "load buffers are for TSO and SC, not for PSO".into();
+            return Err(Reason::Unsupported(reason).into());
+        }
+        let system = analysis.system(1);
+        let automata = start::automata(analysis, limits)?;
+        let merged = analysis.merged(limits)?;
+        let sets = ValueSets::with_at_most(merged.automata.values.iter().map(IdVec::len), self.most_sets);
+        let setup = Setup::with_sets(&merged.automata, analysis.task.model, self.apart.clone(), sets);
+        let overflow = || setup.sets.overflown().map_or(Ok(()), |cell| Err(Unanswered::Overflow(cell)));
+        let bad = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
+        let mut elements = Vec::new();
+        for combination in &bad {
+            setup.bad_elements(combination, &mut |element, _| elements.push(element));
+        }
+        let mut search = Search::new(&setup);
+        elements.iter().for_each(|element| search.add(element.clone()));
+        let mut tracked = Some(Tracked::new(&setup, elements.clone()));
+        let mut parts = proof::Writer::new(&setup);
+        let mut expanded = 0u64;
+        let mut share = FIRST_SHARE;
+        let mut pace = Pace::new();
+        loop {
+            let elsewhere = tracked.as_ref().map_or(0, |tracked| tracked.generated);
+            let mut exhausted = None;
+            let found = search.run(|search| {
+                expanded += 1;
+                if expanded.is_multiple_of(256) {
+                    count(search, elsewhere, &merged.automata, stats);
+                    limits.report("searching backward with load buffers", stats);
+                    let work = limits.check_work(search.generated() + elsewhere);
+                    exhausted = limits.check(search.bytes()).and(work).err();
+                } else {
+                    exhausted = limits.check_often(&mut pace, || search.bytes()).err();
                 }
-                return Ok(Verdict::Holds);
+                let within = tracked.is_none() || search.generated() < share;
+                exhausted.is_none() && within && setup.sets.overflown().is_none()
+            });
+            count(&search, elsewhere, &merged.automata, stats);
+            overflow()?;
+            match (found, exhausted) {
+                (_, Some(exhausted)) => return Err(Reason::Exhausted(exhausted).into()),
+                (None, None) => {}
+                (Some(SearchEnd::Closed), _) => {
+                    if let Some(proof) = proof {
+                        let mut writer = proof::Writer::new(&setup);
+                        writer.add(None, search.needed(elements.into_iter()));
+                        *proof = Some(writer.proof(&merged));
+                    }
+                    return Ok(Verdict::Holds);
+                }
+                (Some(SearchEnd::Initial(node)), _) => {
+                    let program = Program {
+                        automata: &automata,
+                        merged: &merged,
+                        setup: &setup,
+                        model: analysis.task.model,
+                    };
+                    let witness = unfold(analysis, &system, &program, &search, &bad, node);
+                    return witness
+                        .map(Verdict::Violated)
+                        .ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()).into());
+                }
             }
-            Attempt::Unfinished => share *= 4,
-            Attempt::Hopeless => tracked = None,
-            Attempt::Exhausted(exhausted) => return Err(Reason::Exhausted(exhausted)),
+            let Some(attempts) = &mut tracked else { continue };
+            let mut check = |generated: u64, bytes: u64| {
+                stats.set("configurations", search.generated() + generated);
+                limits.report("following few processes with load buffers", stats);
+                limits.check(search.bytes() + bytes).and(limits.check_work(search.generated() + generated))
+            };
+            let mut keep = |tracked: &[u32], elements: Vec<&Element>| {
+                if proof.is_some() {
+                    parts.add(Some(tracked.to_vec()), elements);
+                }
+            };
+            let attempt = attempts.attempt(share, &mut check, &mut keep);
+            count(&search, attempts.generated, &merged.automata, stats);
+            overflow()?;
+            match attempt {
+                Attempt::Proved => {
+                    if let Some(proof) = proof {
+                        *proof = Some(parts.proof(&merged));
+                    }
+                    return Ok(Verdict::Holds);
+                }
+                Attempt::Unfinished => share *= 4,
+                Attempt::Hopeless => tracked = None,
+                Attempt::Exhausted(exhausted) => return Err(Reason::Exhausted(exhausted).into()),
+            }
         }
     }
 }
@@ -286,34 +348,29 @@ impl Backward for Setup {
     }
 
     fn signature(&self, element: &Element) -> Signature {
-        let known = element.known();
-        let implied =
-            self.sole.ids().take(64).filter(|&cell| self.implied(&element.processes, cell).is_some());
-        let available = implied.fold(known, |bits, cell| bits | 1 << cell.0);
-        Signature { known, available, letters: element.letters() }
-    }
-
-    fn content(&self, element: &Element, mut cells: u64) -> u64 {
-        let mut hasher = FxHasher::default();
-        while cells != 0 {
-            let cell = CellId(cells.trailing_zeros());
-            let value = element.content(cell).value().or_else(|| self.implied(&element.processes, cell));
-            hasher.write_u32(value.expect("the cell is available").0);
-            cells &= cells - 1;
+        let letters = element.letters(&self.sets);
+        let (mut required, mut provided) = (0, 0);
+        for (index, &content) in element.memory.iter().enumerate() {
+            let cell = CellId::from_index(index);
+            let possible = self.possible(&element.processes, cell).unwrap_or(SetId::ALL);
+            required |= self.sets.filter(cell, content);
+            provided |= self.sets.filter(cell, content) | self.sets.filter(cell, possible);
         }
-        hasher.finish()
+        Signature { required: [required, letters], provided: [provided, letters] }
     }
 
     fn is_below(&self, a: &Element, b: &Element) -> bool {
         let cells = a.memory.iter().zip(&b.memory).enumerate();
-        let memory_below = cells.into_iter().all(|(index, (of_a, of_b))| match of_a.value() {
-            None => true,
-            Some(value) => {
-                let cell = CellId(index as u32);
-                of_b.value().or_else(|| self.implied(&b.processes, cell)) == Some(value)
+        let memory_below = cells.into_iter().all(|(index, (&of_a, &of_b))| {
+            of_a == of_b || of_a == SetId::ALL || {
+                let cell = CellId::from_index(index);
+                let possible = self.possible(&b.processes, cell).unwrap_or(SetId::ALL);
+                self.sets
+                    .meet(cell, of_b, possible)
+                    .is_none_or(|possible| self.sets.is_subset(cell, possible, of_a))
             }
         });
-        memory_below && a.processes_below(b)
+        memory_below && a.processes_below(b, &self.sets)
     }
 
     fn weight(&self, element: &Element) -> usize {
@@ -338,5 +395,43 @@ impl Backward for Setup {
         let spilled = |word: &element::Word| if word.spilled() { 4 * word.capacity() } else { 0 };
         let words: usize = element.processes.iter().map(|process| spilled(&process.word)).sum();
         size_of::<element::Process>() * element.processes.capacity() + words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use palisade_conformance::{Profile, generate, seeds};
+    use palisade_engine::{Question, Safety, Task};
+
+    /// With few sets for each cell, searches are repeated with single values. The answers stay the same.
+    #[test]
+    fn differential_cells_with_too_many_sets() {
+        let (mut same, mut given_up) = (0, 0);
+        for seed in &seeds(15) {
+            for profile in [Profile::Choices, Profile::Full] {
+                let program = generate(profile, seed);
+                for model in [Model::Sc, Model::Tso] {
+                    let task = Task::new(&program, model);
+                    let limits = Limits::unlimited(1).with_work(20_000);
+                    let ask = |most| {
+                        let verdict = check(&task.analysis(), &limits, &mut Stats::new(), None, most);
+                        Safety::word(&verdict.unwrap_or_else(Verdict::Unknown)).to_owned()
+                    };
+                    let expected = ask(MAX_SETS);
+                    for most in [3, 5] {
+                        match ask(most) {
+                            found if found == expected => same += 1,
+                            found => {
+                                assert_eq!(found, "unknown", "seed {seed}, {profile:?}, {most} sets");
+                                given_up += 1;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        println!("{same} answers are the same, {given_up} are missing");
+        assert!(same > given_up);
     }
 }

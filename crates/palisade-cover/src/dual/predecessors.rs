@@ -1,11 +1,12 @@
 //! Undoing steps. The rules and the argument for them are in the header of [`super`].
 
-use super::element::{Content, Element, Process, Word};
-use super::setup::{ProcessKind, Setup};
+use super::edges::{Act, SetEdge};
+use super::element::{Element, Memory, Process, Word};
+use super::setup::{Held, ProcessKind, Setup};
 use crate::bad::Bad;
-use crate::facts::{initial_values, writes};
 use crate::symbol::Symbol;
-use palisade_automata::{Edge, Letter, StateId, ValueId};
+use crate::values::SetId;
+use palisade_automata::{StateId, ValueId};
 use palisade_base::{Id, limits};
 use palisade_program::running::CellId;
 use smallvec::SmallVec;
@@ -33,7 +34,7 @@ pub(crate) struct Step {
 /// An element that is being changed.
 #[derive(Clone)]
 struct Draft {
-    memory: SmallVec<[Content; 16]>,
+    memory: Memory,
     processes: SmallVec<[Process; 6]>,
     /// The number of letters each process has lost at its new end.
     dropped: SmallVec<[usize; 6]>,
@@ -89,25 +90,23 @@ impl Setup {
             limits::checkpoint();
             let edge = &kind.edges[number];
             let mut finish = |draft: Draft| self.finish(element, draft, actor, number, edge, give);
-            match &edge.letter {
-                Letter::Read(cell, value) => {
-                    self.undo_read(element, actor, kind, *cell, *value, edge, &mut finish)
-                }
-                Letter::Write(cell, value) => {
+            match &edge.act {
+                Act::Read(cell, set) => self.undo_read(element, actor, kind, *cell, *set, edge, &mut finish),
+                Act::Write(cell, value) => {
                     self.with_value(Draft::of(element), *cell, *value, Some(actor), &mut |mut draft| {
                         if self.undo_own_write(&mut draft, actor, *cell, *value).is_some() {
                             finish(draft);
                         }
                     });
                 }
-                Letter::Fence => {
+                Act::Fence => {
                     let mut draft = Draft::of(element);
                     let all = draft.processes[actor].word.len();
                     if self.drop_letters(&mut draft, actor, all).is_some() {
                         finish(draft);
                     }
                 }
-                Letter::Locked { guard, effect } => {
+                Act::Locked { guard, effect } => {
                     self.with_values(Draft::of(element), effect, Some(actor), &mut |mut draft| {
                         let all = draft.processes[actor].word.len();
                         if self.drop_letters(&mut draft, actor, all).is_some()
@@ -117,9 +116,7 @@ impl Setup {
                         }
                     });
                 }
-                Letter::Silent | Letter::StoreFence => {
-                    unreachable!("silent edges are not among the incoming ones")
-                }
+                Act::Silent => unreachable!("silent edges are not among the incoming ones"),
             }
         }
     }
@@ -131,31 +128,43 @@ impl Setup {
         actor: usize,
         kind: &ProcessKind,
         cell: CellId,
-        value: ValueId,
-        edge: &Edge,
+        set: SetId,
+        edge: &SetEdge,
         finish: &mut dyn FnMut(Draft),
     ) {
         let word = &element.processes[actor].word;
-        if let Some(own) = word.iter().find(|symbol| symbol.is_own() && symbol.cell() == cell) {
-            if own.value() == value {
-                finish(Draft::of(element));
+        let with_set = |place: usize, set: SetId| {
+            let mut draft = Draft::of(element);
+            let letter = &mut draft.processes[actor].word[place];
+            *letter = letter.with_set(set);
+            draft
+        };
+        if let Some(own) = word.iter().position(|symbol| symbol.is_own() && symbol.cell() == cell) {
+            if let Some(narrowed) = self.sets.meet(cell, word[own].set(), set) {
+                finish(with_set(own, narrowed));
             }
             return;
         }
-        // From the buffer: the message is the oldest one required.
-        let message = Symbol::plain(cell, value);
-        let mut draft = Draft::of(element);
-        if word.last() != Some(&message) {
-            draft.processes[actor].word.push(message);
+        // From the buffer: the message is the oldest one required, or older than that. In the first case the
+        // message need not be deleted.
+        let oldest = word.last().filter(|symbol| !symbol.is_own() && symbol.cell() == cell);
+        let both = oldest.and_then(|symbol| self.sets.meet(cell, symbol.set(), set));
+        if let Some(both) = both {
+            finish(with_set(word.len() - 1, both));
         }
-        finish(draft);
+        // Without one of these conditions, the element above is below the longer one.
+        if both.is_none_or(|both| both != set && Some(both) != oldest.map(|symbol| symbol.set())) {
+            let mut draft = Draft::of(element);
+            draft.processes[actor].word.push(Symbol::plain_in(cell, set));
+            finish(draft);
+        }
         // From an own message, older than all required plain ones of the cell.
-        let own = Symbol::own(cell, value);
-        if kind.may_be_pending(edge.source, own) {
+        let pending = kind.pending(edge.source, cell).and_then(|pending| self.sets.meet(cell, pending, set));
+        if let Some(pending) = pending {
             let first = word.iter().rposition(|symbol| symbol.cell() == cell).map_or(0, |last| last + 1);
             for place in first..=word.len() {
                 let mut draft = Draft::of(element);
-                draft.processes[actor].word.insert(place, own);
+                draft.processes[actor].word.insert(place, Symbol::own_in(cell, pending));
                 finish(draft);
             }
         }
@@ -166,7 +175,7 @@ impl Setup {
         match word.iter().rposition(|symbol| symbol.cell() == cell) {
             None => {}
             Some(last) if word[last].is_own() => {
-                if word[last].value() != value {
+                if !self.sets.contains(cell, word[last].set(), value) {
                     return None;
                 }
                 self.drop_letters(draft, actor, last)?;
@@ -174,49 +183,48 @@ impl Setup {
             }
             Some(last) => self.drop_letters(draft, actor, last + 1)?,
         }
-        draft.memory[cell.index()] = Content::ANY;
+        draft.memory[cell.index()] = SetId::ALL;
         Some(())
     }
 
     fn undo_locked(
         &self,
         draft: &mut Draft,
-        guard: &[(CellId, ValueId)],
+        guard: &[(CellId, SetId)],
         effect: &[(CellId, ValueId)],
     ) -> Possible {
         for &(cell, _) in effect {
-            draft.memory[cell.index()] = Content::ANY;
+            draft.memory[cell.index()] = SetId::ALL;
         }
-        for &(cell, value) in guard {
+        for &(cell, set) in guard {
             if effect.iter().all(|&(written, _)| written != cell) {
-                self.require(draft, cell, value)?;
+                self.require(draft, cell, set)?;
             }
-            // The value may follow from a process's state after the instruction without following from its
+            // The set may follow from a process's state after the instruction without following from its
             // state before it.
-            draft.memory[cell.index()] = Content::known(value);
+            let content = draft.memory[cell.index()];
+            draft.memory[cell.index()] = self.sets.meet(cell, content, set)?;
         }
         Some(())
     }
 
     /// Processes that the element does not mention enter by writing a value that the element requires.
     fn undo_writes_of_others(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
-        let known =
-            element.memory.iter().enumerate().filter_map(|(index, content)| {
-                content.value().map(|value| (CellId::from_index(index), value))
-            });
-        let mut wanted: Vec<(CellId, ValueId)> = known.collect();
+        let known = element.memory.iter().enumerate().filter(|(_, content)| **content != SetId::ALL);
+        let mut wanted: Vec<(CellId, SetId)> =
+            known.map(|(index, &content)| (CellId::from_index(index), content)).collect();
         for process in &element.processes {
             let plain = process.word.iter().take_while(|symbol| !symbol.is_own());
-            wanted.extend(plain.map(|symbol| (symbol.cell(), symbol.value())));
+            wanted.extend(plain.map(|symbol| (symbol.cell(), symbol.set())));
         }
         wanted.sort_unstable();
         wanted.dedup();
-        let mut entering: Vec<(u32, usize)> = wanted
-            .iter()
-            .filter_map(|cell_and_value| self.writers.get(cell_and_value))
-            .flatten()
-            .copied()
-            .collect();
+        let mut entering: Vec<(u32, usize)> = Vec::new();
+        for (cell, set) in wanted {
+            let writers = self.writers[cell].iter();
+            let fits = writers.filter(|(value, ..)| self.sets.contains(cell, set, *value));
+            entering.extend(fits.map(|&(_, kind, number)| (kind, number)));
+        }
         entering.sort_unstable();
         entering.dedup();
         for (kind_number, number) in entering {
@@ -227,15 +235,19 @@ impl Setup {
                 continue;
             }
             let edge = &kind.edges[number];
-            let effect = writes(&edge.letter);
-            let guard: &[_] = match &edge.letter {
-                Letter::Locked { guard, .. } => guard,
-                _ => &[],
+            let written;
+            let (guard, effect): (&[_], &[_]) = match &edge.act {
+                Act::Locked { guard, effect } => (guard, effect),
+                Act::Write(cell, value) => {
+                    written = [(*cell, *value)];
+                    (&[], &written)
+                }
+                Act::Silent | Act::Read(..) | Act::Fence => unreachable!("writers write"),
             };
-            let is_required = effect.iter().any(|&(cell, _)| element.content(cell) != Content::ANY);
-            self.with_values(Draft::of(element), &effect, None, &mut |mut draft| {
+            let is_required = effect.iter().any(|&(cell, _)| element.content(cell) != SetId::ALL);
+            self.with_values(Draft::of(element), effect, None, &mut |mut draft| {
                 if (is_required || draft.any_dropped())
-                    && self.undo_locked(&mut draft, guard, &effect).is_some()
+                    && self.undo_locked(&mut draft, guard, effect).is_some()
                 {
                     let state = edge.target;
                     draft.processes.push(Process { kind: kind_number, state, word: Word::new() });
@@ -252,11 +264,11 @@ impl Setup {
     pub fn undo_free_writes(&self, element: &Element, give: &mut dyn FnMut(Element)) {
         for (index, process) in element.processes.iter().enumerate() {
             let mut plain = process.word.iter().take_while(|symbol| !symbol.is_own());
-            let free = plain.position(|symbol| self.is_free(symbol.cell(), symbol.value()));
+            let free = plain.position(|symbol| self.is_free(symbol.cell(), symbol.set()));
             let Some(place) = free else { continue };
             let mut draft = Draft::of(element);
             let dropped = self.drop_letters(&mut draft, index, place);
-            if dropped.is_some() && self.memory(&draft, process.word[place].cell()).is_none() {
+            if dropped.is_some() && self.memory(&draft, process.word[place].cell()) == Some(SetId::ALL) {
                 draft.processes[index].word.remove(0);
                 if self.normalise(&mut draft).is_some() {
                     draft.processes.sort();
@@ -278,38 +290,51 @@ impl Setup {
         }
     }
 
-    /// Whether a process that is not followed may write the value.
-    pub fn is_free(&self, cell: CellId, value: ValueId) -> bool {
-        !self.free.is_empty() && self.free.contains(&(cell, value))
+    /// Whether a process that is not followed may write the values of a set. In a set of a letter or of a
+    /// known cell it can write all of them or none.
+    pub fn is_free(&self, cell: CellId, set: SetId) -> bool {
+        self.free_sets[cell].is_some_and(|free| self.sets.is_subset(cell, set, free))
     }
 
-    /// The value of a cell in memory, if it is known or follows from the state of the cell's only writer.
-    fn memory(&self, draft: &Draft, cell: CellId) -> Option<ValueId> {
-        draft.memory[cell.index()].value().or_else(|| self.implied(&draft.processes, cell))
+    /// The values that a cell in memory can have, as far as they are known or follow from the state of the
+    /// cell's only writer. `None` if there are none.
+    fn memory(&self, draft: &Draft, cell: CellId) -> Option<SetId> {
+        self.sets.meet(cell, draft.memory[cell.index()], self.possible(&draft.processes, cell)?)
     }
 
-    /// The value of a cell that follows from the state of its only writer.
-    pub fn implied(&self, processes: &[Process], cell: CellId) -> Option<ValueId> {
-        self.sole[cell].implied(|kind| Some(processes.iter().find(|process| process.kind == kind)?.state))
-    }
-
-    /// Whether the state of a cell's only writer allows memory to hold a value.
-    fn allowed(&self, processes: &[Process], cell: CellId, value: ValueId) -> bool {
-        let state_of = |kind| Some(processes.iter().find(|process| process.kind == kind)?.state);
-        self.sole[cell].allows(value, state_of)
-    }
-
-    /// Requires that memory holds a value.
-    fn require(&self, draft: &mut Draft, cell: CellId, value: ValueId) -> Possible {
-        match self.memory(draft, cell) {
-            Some(held) => (held == value).then_some(()),
-            // A process that is not followed may have written it.
-            None if self.is_free(cell, value) => Some(()),
-            None => {
-                draft.memory[cell.index()] = Content::known(value);
-                self.allowed(&draft.processes, cell, value).then_some(())
-            }
+    /// The values that memory can hold, by the state of the cell's only writer. `None` if the writer is never
+    /// in that state.
+    pub fn possible(&self, processes: &[Process], cell: CellId) -> Option<SetId> {
+        match &self.held[cell] {
+            Held::Anything => Some(SetId::ALL),
+            Held::Always(set) => Some(*set),
+            Held::ByWriter(kind, sets) => match processes.iter().find(|process| process.kind == *kind) {
+                Some(writer) => sets[writer.state],
+                None => Some(SetId::ALL),
+            },
         }
+    }
+
+    /// The set with all values that are not possible added. Where values stay apart, that is done only if it
+    /// gives all values.
+    fn widen(&self, cell: CellId, set: SetId, possible: SetId) -> SetId {
+        match self.apart.contains(&cell) {
+            true if self.sets.is_subset(cell, possible, set) => SetId::ALL,
+            true => set,
+            false => self.sets.widen(cell, set, possible),
+        }
+    }
+
+    /// Requires that memory holds one of these values.
+    fn require(&self, draft: &mut Draft, cell: CellId, set: SetId) -> Possible {
+        let held = self.memory(draft, cell)?;
+        // A process that is not followed may have written it.
+        if held == SetId::ALL && self.is_free(cell, set) {
+            return Some(());
+        }
+        self.sets.meet(cell, held, set)?;
+        draft.memory[cell.index()] = self.sets.meet(cell, draft.memory[cell.index()], set)?;
+        Some(())
     }
 
     /// Undoes the propagation of the newest letters of a process. Memory held their values.
@@ -317,33 +342,33 @@ impl Setup {
         for _ in 0..letters {
             let symbol = draft.processes[process].word[0];
             // Free letters are dropped by separate steps.
-            if symbol.is_own() || self.is_free(symbol.cell(), symbol.value()) {
+            if symbol.is_own() || self.is_free(symbol.cell(), symbol.set()) {
                 return None;
             }
-            self.require(draft, symbol.cell(), symbol.value())?;
+            self.require(draft, symbol.cell(), symbol.set())?;
             draft.processes[process].word.remove(0);
             draft.dropped[process] += 1;
         }
         Some(())
     }
 
-    /// Undoes the propagation of newest letters whose value memory is known to hold, or whose value a process
-    /// that is not followed may have written.
-    fn drop_exposed(&self, draft: &mut Draft) {
+    /// Undoes the propagation of newest letters that allow all values that memory can hold, or whose values a
+    /// process that is not followed may have written.
+    fn drop_exposed(&self, draft: &mut Draft) -> Possible {
         for process in 0..draft.processes.len() {
             while let Some(&symbol) = draft.processes[process].word.first() {
-                let (cell, value) = (symbol.cell(), symbol.value());
-                let held = match self.memory(draft, cell) {
-                    Some(held) => held == value,
-                    None => self.is_free(cell, value),
-                };
-                if symbol.is_own() || !held {
+                let (cell, set) = (symbol.cell(), symbol.set());
+                let held = self.memory(draft, cell)?;
+                let is_held =
+                    self.sets.is_subset(cell, held, set) || held == SetId::ALL && self.is_free(cell, set);
+                if symbol.is_own() || !is_held {
                     break;
                 }
                 draft.processes[process].word.remove(0);
                 draft.dropped[process] += 1;
             }
         }
+        Some(())
     }
 
     /// The element immediately after a write of this value. Memory holds it, and letters that require it may
@@ -357,11 +382,10 @@ impl Setup {
         writer: Option<usize>,
         give: &mut dyn FnMut(Draft),
     ) {
-        if self.require(&mut draft, cell, value).is_none() {
-            return;
+        let single = self.sets.single(cell, value);
+        if self.require(&mut draft, cell, single).is_some() && self.drop_exposed(&mut draft).is_some() {
+            self.drop_through(draft, (cell, value), 0, writer, give);
         }
-        self.drop_exposed(&mut draft);
-        self.drop_through(draft, Symbol::plain(cell, value), 0, writer, give);
     }
 
     fn with_values(
@@ -380,11 +404,11 @@ impl Setup {
     }
 
     /// For each process from `first` on: keep its word, or drop all letters up to and including one that
-    /// equals `message`.
+    /// allows the written value.
     fn drop_through(
         &self,
         draft: Draft,
-        message: Symbol,
+        (cell, value): (CellId, ValueId),
         first: usize,
         writer: Option<usize>,
         give: &mut dyn FnMut(Draft),
@@ -394,17 +418,19 @@ impl Setup {
             return;
         };
         let plain = draft.processes[process].word.iter().take_while(|symbol| !symbol.is_own());
+        let allows = |symbol: &Symbol| symbol.cell() == cell && self.sets.contains(cell, symbol.set(), value);
         let places: SmallVec<[usize; 4]> =
-            plain.enumerate().filter(|(_, symbol)| **symbol == message).map(|(place, _)| place).collect();
+            plain.enumerate().filter(|(_, symbol)| allows(symbol)).map(|(place, _)| place).collect();
         for place in places {
             let mut dropped = draft.clone();
             if self.drop_letters(&mut dropped, process, place + 1).is_none() {
                 break;
             }
-            self.drop_exposed(&mut dropped);
-            self.drop_through(dropped, message, process + 1, writer, give);
+            if self.drop_exposed(&mut dropped).is_some() {
+                self.drop_through(dropped, (cell, value), process + 1, writer, give);
+            }
         }
-        self.drop_through(draft, message, process + 1, writer, give);
+        self.drop_through(draft, (cell, value), process + 1, writer, give);
     }
 
     /// Moves the actor to the start of the edge, brings the predecessor into normal form, and passes it on.
@@ -414,7 +440,7 @@ impl Setup {
         mut draft: Draft,
         actor: usize,
         edge_number: usize,
-        edge: &Edge,
+        edge: &SetEdge,
         give: &mut dyn FnMut(Element, Step),
     ) {
         let kind_number = draft.processes[actor].kind;
@@ -447,35 +473,43 @@ impl Setup {
         }
     }
 
-    /// Brings a draft into normal form: exposed letters are dropped, and implied memory is not mentioned.
+    /// Brings a draft into normal form:
+    /// - exposed letters are dropped;
+    /// - known cells and own letters also allow all values that the invariants exclude. So what follows from
+    ///   the invariants is not mentioned.
+    ///
     /// `None` if no reachable configuration is in the element.
     fn normalise(&self, draft: &mut Draft) -> Possible {
-        for (index, process) in draft.processes.iter().enumerate() {
+        for index in 0..draft.processes.len() {
+            let process = &draft.processes[index];
             let kind = &self.kinds[process.kind as usize];
             let mentioned =
                 draft.processes[..=index].iter().filter(|other| other.kind == process.kind).count();
-            let pending = |symbol: &Symbol| !symbol.is_own() || kind.may_be_pending(process.state, *symbol);
-            if !kind.allows(mentioned) || !process.word.iter().all(pending) {
+            if !kind.allows(mentioned) {
                 return None;
             }
-        }
-        for index in 0..draft.memory.len() {
-            let free = |value| self.is_free(CellId::from_index(index), value);
-            if draft.memory[index].value().is_some_and(free) {
-                draft.memory[index] = Content::ANY;
+            let state = process.state;
+            for symbol in &mut draft.processes[index].word {
+                if symbol.is_own() {
+                    let cell = symbol.cell();
+                    let pending = kind.pending(state, cell)?;
+                    self.sets.meet(cell, symbol.set(), pending)?;
+                    *symbol = symbol.with_set(self.widen(cell, symbol.set(), pending));
+                }
             }
         }
-        self.drop_exposed(draft);
+        for index in 0..draft.memory.len() {
+            let content = draft.memory[index];
+            if content != SetId::ALL && self.is_free(CellId::from_index(index), content) {
+                draft.memory[index] = SetId::ALL;
+            }
+        }
+        self.drop_exposed(draft)?;
         for index in 0..draft.memory.len() {
             let cell = CellId::from_index(index);
-            if let Some(value) = draft.memory[index].value() {
-                if !self.allowed(&draft.processes, cell, value) {
-                    return None;
-                }
-                if self.implied(&draft.processes, cell).is_some() {
-                    draft.memory[index] = Content::ANY;
-                }
-            }
+            let possible = self.possible(&draft.processes, cell)?;
+            self.sets.meet(cell, draft.memory[index], possible)?;
+            draft.memory[index] = self.widen(cell, draft.memory[index], possible);
         }
         Some(())
     }
@@ -483,16 +517,16 @@ impl Setup {
     /// The elements for a bad combination, with each process moved back to the start of its silent edges.
     /// Each comes with the states that the combination names, in the order of the element's processes.
     pub fn bad_elements(&self, bad: &Bad, give: &mut dyn FnMut(Element, Vec<StateId>)) {
-        let mut memory: SmallVec<[Content; 16]> = std::iter::repeat_n(Content::ANY, self.cells).collect();
+        let mut memory: Memory = std::iter::repeat_n(SetId::ALL, self.cells).collect();
         for &(cell, value) in &bad.memory {
-            memory[cell.index()] = Content::known(value);
+            memory[cell.index()] = self.sets.single(cell, value);
         }
         self.choose_roots(&memory, &mut Vec::new(), &bad.processes, give);
     }
 
     fn choose_roots(
         &self,
-        memory: &SmallVec<[Content; 16]>,
+        memory: &Memory,
         chosen: &mut Vec<(Process, StateId)>,
         rest: &[(u32, StateId)],
         give: &mut dyn FnMut(Element, Vec<StateId>),
@@ -518,15 +552,28 @@ impl Setup {
         }
     }
 
-    /// An initial memory that is in the element, if there is one. Known cells hold initial values, all
-    /// processes are at their start, and all letters can be propagated from that memory.
-    pub fn initial_memory(&self, element: &Element) -> Option<Vec<Option<ValueId>>> {
+    /// The initial memory that is in the element, if there is any: for each cell, the values that it can have.
+    /// Known cells hold initial values, all processes are at their start, and all letters can be propagated
+    /// from that memory.
+    pub fn initial_memory(&self, element: &Element) -> Option<Vec<SetId>> {
         let at_start = |process: &Process| self.kinds[process.kind as usize].is_start[process.state];
         if !element.processes.iter().all(at_start) {
             return None;
         }
-        let known = element.memory.iter().map(|content| content.value());
-        let letters = element.processes.iter().flat_map(|process| &process.word);
-        initial_values(known, letters, &self.initial)
+        let known = element.memory.iter().enumerate();
+        let mut memory: Vec<SetId> = known
+            .map(|(index, &content)| {
+                let cell = CellId::from_index(index);
+                self.sets.meet(cell, content, self.initial[cell])
+            })
+            .collect::<Option<_>>()?;
+        for symbol in element.processes.iter().flat_map(|process| &process.word) {
+            if symbol.is_own() {
+                return None;
+            }
+            let content = &mut memory[symbol.cell().index()];
+            *content = self.sets.meet(symbol.cell(), *content, symbol.set())?;
+        }
+        Some(memory)
     }
 }

@@ -5,50 +5,77 @@ use super::element::{Element, Process};
 use super::setup::Setup;
 use crate::facts::held;
 use crate::symbol::Symbol;
+use crate::values::SetId;
 use palisade_automata::Merged;
 use palisade_base::Id;
 use palisade_engine::{Proof, proof};
+use palisade_program::running::CellId;
+use rustc_hash::FxHashMap;
 
-/// One closed set of a proof.
-pub(crate) fn part(tracked: Option<Vec<u32>>, elements: Vec<&Element>) -> proof::Part {
-    let mut elements: Vec<proof::Element> = elements.into_iter().map(element).collect();
-    elements.sort_unstable();
-    proof::Part { tracked, elements }
+/// A proof under construction.
+pub(crate) struct Writer<'s> {
+    setup: &'s Setup,
+    /// The sets of the proof, and their numbers.
+    sets: Vec<Vec<u32>>,
+    numbers: FxHashMap<Vec<u32>, u32>,
+    parts: Vec<proof::Part>,
 }
 
-/// The proof consisting of closed sets.
-pub(crate) fn proof(setup: &Setup, merged: &Merged, parts: Vec<proof::Part>) -> Proof {
-    let mut pending: Vec<proof::Pending> = Vec::new();
-    for (kind, of_kind) in setup.kinds.iter().enumerate() {
-        pending.extend(of_kind.pending().map(|(state, symbol)| proof::Pending {
-            kind: kind as u32,
-            state: state.0,
-            cell: symbol.cell().0,
-            value: symbol.value().0,
-        }));
+impl<'s> Writer<'s> {
+    pub fn new(setup: &'s Setup) -> Writer<'s> {
+        Writer { setup, sets: Vec::new(), numbers: FxHashMap::default(), parts: Vec::new() }
     }
-    pending.sort_unstable();
-    let classes =
-        merged.classes.iter().map(|classes| classes.iter().map(|class| class.0).collect()).collect();
-    Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held(&setup.sole), parts })
-}
 
-fn element(element: &Element) -> proof::Element {
-    let known = element.memory.iter().enumerate();
-    let message = |symbol: &Symbol| proof::Message {
-        own: symbol.is_own(),
-        cell: symbol.cell().0,
-        value: symbol.value().0,
-    };
-    let process = |process: &Process| proof::Process {
-        kind: process.kind,
-        state: process.state.0,
-        word: process.word.iter().map(message).collect(),
-    };
-    proof::Element {
-        memory: known
-            .filter_map(|(cell, content)| Some((cell as u32, content.value()?.index() as u32)))
-            .collect(),
-        processes: element.processes.iter().map(process).collect(),
+    /// Adds a closed set.
+    pub fn add(&mut self, tracked: Option<Vec<u32>>, elements: Vec<&Element>) {
+        let mut elements: Vec<proof::Element> =
+            elements.into_iter().map(|element| self.element(element)).collect();
+        elements.sort_unstable();
+        self.parts.push(proof::Part { tracked, elements });
+    }
+
+    /// The proof consisting of the closed sets.
+    pub fn proof(self, merged: &Merged) -> Proof {
+        let mut pending: Vec<proof::Pending> = Vec::new();
+        for (kind, of_kind) in self.setup.kinds.iter().enumerate() {
+            for (state, cell, set) in of_kind.all_pending() {
+                pending.extend(self.setup.sets.values(cell, set).into_iter().map(|value| proof::Pending {
+                    kind: kind as u32,
+                    state: state.0,
+                    cell: cell.0,
+                    value: value.0,
+                }));
+            }
+        }
+        pending.sort_unstable();
+        let classes =
+            merged.classes.iter().map(|classes| classes.iter().map(|class| class.0).collect()).collect();
+        let Writer { setup, sets, parts, .. } = self;
+        Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held(&setup.sole), sets, parts })
+    }
+
+    fn set(&mut self, cell: CellId, set: SetId) -> u32 {
+        let values: Vec<u32> = self.setup.sets.values(cell, set).iter().map(|value| value.0).collect();
+        *self.numbers.entry(values).or_insert_with_key(|values| {
+            self.sets.push(values.clone());
+            self.sets.len() as u32 - 1
+        })
+    }
+
+    fn element(&mut self, element: &Element) -> proof::Element {
+        let known = element.memory.iter().enumerate().filter(|(_, set)| **set != SetId::ALL);
+        let memory = known.map(|(cell, &set)| (cell as u32, self.set(CellId::from_index(cell), set)));
+        let memory = memory.collect();
+        let mut letter = |symbol: &Symbol| proof::SetLetter {
+            own: symbol.is_own(),
+            cell: symbol.cell().0,
+            values: self.set(symbol.cell(), symbol.set()),
+        };
+        let mut process = |process: &Process| proof::Process {
+            kind: process.kind,
+            state: process.state.0,
+            word: process.word.iter().map(&mut letter).collect(),
+        };
+        proof::Element { memory, processes: element.processes.iter().map(&mut process).collect() }
     }
 }

@@ -2,26 +2,31 @@
 //! and two invariants from forward data flow.
 //!
 //! *Invariants used for pruning*, both over the paths of a single process and therefore true in every run:
-//! 1. [`ProcessKind::may_be_pending`]: which values can be the newest pending own store to a cell at a state;
-//! 2. [`Sole`]: if only one process ever writes a cell, which values memory can hold there at each of its
+//! 1. [`ProcessKind::pending`]: which values can be the newest pending own store to a cell at a state;
+//! 2. [`Held`]: if only one process ever writes a cell, which values memory can hold there at each of its
 //!    states.
 
+use super::edges::{Act, Merging, SetEdge};
 use crate::facts::{Sole, adapt, writes};
 use crate::start::roots;
-use crate::symbol::Symbol;
+use crate::values::{SetId, ValueSets};
 use palisade_automata::{Automata, Edge, Letter, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec, limits};
 use palisade_memory::Model;
 use palisade_program::running::CellId;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// One automaton, indexed for backward steps.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessKind {
     /// The number of processes that are followed.
     pub population: Population,
-    pub edges: Vec<Edge>,
-    /// For each state, the edges that lead to it, without silent ones.
+    /// The edges, one for each value.
+    pub single: Rc<[Edge]>,
+    /// The edges with sets of values.
+    pub edges: Vec<SetEdge>,
+    /// For each state, the edges that lead to it, without silent and idle ones.
     pub incoming: IdVec<StateId, Vec<usize>>,
     /// For each state, the states from which silent edges alone lead to it (itself included) and at which a
     /// process can start or arrive by a non-silent edge.
@@ -31,18 +36,19 @@ pub(crate) struct ProcessKind {
     /// Whether every edge to the state is a read, or is a read or fence.
     pub only_reads: IdVec<StateId, bool>,
     pub only_reads_and_fences: IdVec<StateId, bool>,
-    pending: FxHashSet<(StateId, Symbol)>,
+    pending: FxHashMap<(StateId, CellId), SetId>,
 }
 
 impl ProcessKind {
-    /// Whether the value can be the newest pending own store to the cell at the state.
-    pub fn may_be_pending(&self, state: StateId, symbol: Symbol) -> bool {
-        self.pending.contains(&(state, symbol))
+    /// The values that can be the newest pending own store to the cell at the state. `None` if there are
+    /// none.
+    pub fn pending(&self, state: StateId, cell: CellId) -> Option<SetId> {
+        self.pending.get(&(state, cell)).copied()
     }
 
-    /// Everything that [`ProcessKind::may_be_pending`] allows.
-    pub fn pending(&self) -> impl Iterator<Item = (StateId, Symbol)> {
-        self.pending.iter().copied()
+    /// Everything that [`ProcessKind::pending`] allows.
+    pub fn all_pending(&self) -> impl Iterator<Item = (StateId, CellId, SetId)> {
+        self.pending.iter().map(|(&(state, cell), &set)| (state, cell, set))
     }
 
     /// Whether there may be this many processes of this kind.
@@ -54,120 +60,234 @@ impl ProcessKind {
     }
 }
 
+/// What memory can hold in a cell.
+#[derive(Clone, Debug)]
+pub(crate) enum Held {
+    /// Any of its values.
+    Anything,
+    /// Always this.
+    Always(SetId),
+    /// By the states of its only writer. `None` if the writer never gets there.
+    ByWriter(u32, IdVec<StateId, Option<SetId>>),
+}
+
 /// All facts about the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub kinds: Vec<ProcessKind>,
-    /// For each cell, the number of its values that are initial.
-    pub initial: IdVec<CellId, usize>,
+    /// For each cell, the set of its initial values.
+    pub initial: IdVec<CellId, SetId>,
+    /// For each cell, its only writer, if there is one.
     pub sole: IdVec<CellId, Sole>,
-    /// For each cell and value, the edges (kind, edge) that leave it in memory.
-    pub writers: FxHashMap<(CellId, ValueId), Vec<(u32, usize)>>,
+    pub held: IdVec<CellId, Held>,
+    /// For each cell, the edges (value, kind, edge) that leave a value in memory.
+    pub writers: IdVec<CellId, Vec<(ValueId, u32, usize)>>,
     pub cells: usize,
+    /// The sets of values that occur.
+    pub sets: Rc<ValueSets>,
+    /// Cells whose values are not merged into sets.
+    pub apart: FxHashSet<CellId>,
     /// Values that processes which are not followed may write, at any time. See [`super::tracked`].
     pub free: FxHashSet<(CellId, ValueId)>,
+    /// The same by cell.
+    pub free_sets: IdVec<CellId, Option<SetId>>,
 }
 
 impl Setup {
+    /// The facts with sets of all values.
+    #[cfg(test)]
     pub fn new(automata: &Automata, model: Model) -> Setup {
+        let sets = ValueSets::new(automata.values.iter().map(IdVec::len));
+        Setup::with_sets(automata, model, FxHashSet::default(), sets)
+    }
+
+    /// The facts. Values of the cells in `apart` are not merged into sets.
+    pub fn with_sets(automata: &Automata, model: Model, apart: FxHashSet<CellId>, sets: ValueSets) -> Setup {
+        let free = FxHashSet::default();
+        let merging = Merging { sets: &sets, apart: &apart, free: &free };
         let mut kinds: Vec<ProcessKind> = automata
             .automata
             .iter()
             .map(|automaton| {
                 let edges = automaton.edges.iter().map(|edge| adapt(edge, model)).collect();
                 let starts = automaton.starts.iter().map(|start| start.0).collect();
-                kind(automaton.population, edges, starts, automaton.states.len())
+                kind(automaton.population, edges, starts, automaton.states.len(), &merging)
             })
             .collect();
-        let mut writers: FxHashMap<_, Vec<_>> = FxHashMap::default();
-        for (index, kind) in kinds.iter().enumerate() {
-            for (number, edge) in kind.edges.iter().enumerate() {
-                for written in writes(&edge.letter) {
-                    limits::checkpoint();
-                    writers.entry(written).or_default().push((index as u32, number));
-                }
-            }
-        }
-        let edges = || kinds.iter().map(|kind| (kind.population, &kind.edges[..]));
+        let edges = || kinds.iter().map(|kind| (kind.population, &kind.single[..]));
         let held = |cell, writer: usize| held(&kinds[writer], cell, automata.initial[cell]);
         let sole = |cell| Sole::new(automata, cell, edges(), |writer| held(cell, writer));
-        let sole = automata.values.ids().map(sole).collect();
+        let sole: IdVec<CellId, Sole> = automata.values.ids().map(sole).collect();
         for kind in &mut kinds {
-            kind.pending = pending(kind);
+            let mut values: FxHashMap<(StateId, CellId), Vec<ValueId>> = FxHashMap::default();
+            for (state, cell, value) in pending(kind) {
+                values.entry((state, cell)).or_default().push(value);
+            }
+            let set = |((state, cell), values)| Some(((state, cell), sets.of(cell, values)?));
+            kind.pending = values.into_iter().filter_map(set).collect();
         }
+        let holds = |cell: CellId| match &sole[cell] {
+            Sole::Many => Held::Anything,
+            Sole::Constant(value) => Held::Always(sets.single(cell, *value)),
+            Sole::Writer(kind, values) => {
+                let sets = values.iter().map(|values| sets.of(cell, values.iter().copied()));
+                Held::ByWriter(*kind, sets.collect())
+            }
+        };
+        let initial = |cell: CellId| {
+            let values = (0..automata.initial[cell]).map(ValueId::from_index);
+            sets.of(cell, values).expect("a cell has an initial value")
+        };
         Setup {
+            held: automata.values.ids().map(holds).collect(),
+            initial: automata.values.ids().map(initial).collect(),
+            writers: writers(&kinds, automata.values.len()),
             kinds,
-            initial: automata.initial.clone(),
             sole,
-            writers,
             cells: automata.values.len(),
-            free: FxHashSet::default(),
+            sets: Rc::new(sets),
+            apart,
+            free,
+            free_sets: vec![None; automata.values.len()].into(),
         }
+    }
+
+    /// The same program with only this many processes of each kind followed.
+    pub fn following(&self, tracked: &[u32]) -> Setup {
+        let mut setup = self.clone();
+        for (kind, &tracked) in setup.kinds.iter_mut().zip(tracked) {
+            let all = match kind.population {
+                Population::Fixed(all) => all <= tracked,
+                Population::Any => false,
+            };
+            if !all {
+                kind.population = Population::Fixed(tracked);
+                setup.free.extend(kind.single.iter().flat_map(|edge| writes(&edge.letter)));
+            }
+        }
+        let merging = Merging { sets: &setup.sets, apart: &setup.apart, free: &setup.free };
+        setup.kinds.iter_mut().for_each(|kind| kind.merge(&merging));
+        setup.writers = writers(&setup.kinds, setup.cells);
+        let mut free: IdVec<CellId, Vec<ValueId>> = vec![Vec::new(); setup.cells].into();
+        setup.free.iter().for_each(|&(cell, value)| free[cell].push(value));
+        let set = |(cell, values): (CellId, &Vec<ValueId>)| setup.sets.of(cell, values.iter().copied());
+        setup.free_sets = free.iter_enumerated().map(set).collect();
+        setup
     }
 }
 
-fn kind(population: Population, edges: Vec<Edge>, starts: Vec<StateId>, states: usize) -> ProcessKind {
-    let mut incoming: IdVec<StateId, Vec<usize>> = vec![Vec::new(); states].into();
-    let mut silent: IdVec<StateId, Vec<StateId>> = vec![Vec::new(); states].into();
-    for (number, edge) in edges.iter().enumerate() {
-        match edge.letter {
-            Letter::Silent => silent[edge.target].push(edge.source),
-            _ => incoming[edge.target].push(number),
+/// For each cell, the edges that leave a value in it.
+fn writers(kinds: &[ProcessKind], cells: usize) -> IdVec<CellId, Vec<(ValueId, u32, usize)>> {
+    let mut writers: IdVec<CellId, Vec<_>> = vec![Vec::new(); cells].into();
+    for (index, kind) in kinds.iter().enumerate() {
+        for (number, edge) in kind.edges.iter().enumerate() {
+            limits::checkpoint();
+            match &edge.act {
+                Act::Write(cell, value) => writers[*cell].push((*value, index as u32, number)),
+                Act::Locked { effect, .. } => {
+                    effect
+                        .iter()
+                        .for_each(|&(cell, value)| writers[cell].push((value, index as u32, number)));
+                }
+                Act::Silent | Act::Read(..) | Act::Fence => {}
+            }
         }
     }
+    writers
+}
+
+fn kind(
+    population: Population,
+    single: Vec<Edge>,
+    starts: Vec<StateId>,
+    states: usize,
+    merging: &Merging<'_>,
+) -> ProcessKind {
     let mut is_start: IdVec<StateId, bool> = vec![false; states].into();
     starts.into_iter().for_each(|state| is_start[state] = true);
-    let roots = incoming
-        .ids()
-        .map(|state| roots(state, &silent, |s| is_start[s] || !incoming[s].is_empty()))
-        .collect();
-    let all = |state: StateId, test: fn(&Letter) -> bool| {
-        incoming[state].iter().all(|&number| test(&edges[number].letter))
-    };
-    let only_reads = incoming.ids().map(|state| all(state, |l| matches!(l, Letter::Read(..)))).collect();
-    let only_reads_and_fences =
-        incoming.ids().map(|state| all(state, |l| matches!(l, Letter::Read(..) | Letter::Fence))).collect();
-    ProcessKind {
+    let mut kind = ProcessKind {
         population,
-        roots,
+        single: single.into(),
+        edges: Vec::new(),
+        incoming: vec![Vec::new(); states].into(),
+        roots: IdVec::new(),
         is_start,
-        only_reads,
-        only_reads_and_fences,
-        incoming,
-        edges,
-        pending: FxHashSet::default(),
+        only_reads: IdVec::new(),
+        only_reads_and_fences: IdVec::new(),
+        pending: FxHashMap::default(),
+    };
+    kind.merge(merging);
+    kind
+}
+
+impl ProcessKind {
+    /// Merges the edges, and indexes them.
+    fn merge(&mut self, merging: &Merging<'_>) {
+        let states = self.is_start.len();
+        let edges = merging.merge(&self.single);
+        let mut incoming: IdVec<StateId, Vec<usize>> = vec![Vec::new(); states].into();
+        let mut silent: IdVec<StateId, Vec<StateId>> = vec![Vec::new(); states].into();
+        for (number, edge) in edges.iter().enumerate() {
+            match edge.act {
+                Act::Silent => silent[edge.target].push(edge.source),
+                _ if edge.is_idle() => {}
+                _ => incoming[edge.target].push(number),
+            }
+        }
+        let matters = |state: StateId| self.is_start[state] || !incoming[state].is_empty();
+        self.roots = incoming.ids().map(|state| roots(state, &silent, matters)).collect();
+        self.only_reads = vec![true; states].into();
+        self.only_reads_and_fences = vec![true; states].into();
+        for edge in &edges {
+            let (read, fence) = match edge.act {
+                Act::Silent => continue,
+                Act::Read(..) => (true, true),
+                Act::Fence => (false, true),
+                Act::Write(..) | Act::Locked { .. } => (false, false),
+            };
+            self.only_reads[edge.target] &= read;
+            self.only_reads_and_fences[edge.target] &= fence;
+        }
+        self.edges = edges;
+        self.incoming = incoming;
+    }
+
+    /// The edges of each state, one for each value.
+    fn outgoing(&self) -> IdVec<StateId, Vec<usize>> {
+        let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); self.is_start.len()].into();
+        for (number, edge) in self.single.iter().enumerate() {
+            outgoing[edge.source].push(number);
+        }
+        outgoing
     }
 }
 
 /// Forward data flow: the newest pending own stores. A write sets them. Fences and locked instructions clear
 /// them. A read of another value shows that no such store is pending.
-fn pending(kind: &ProcessKind) -> FxHashSet<(StateId, Symbol)> {
-    let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
-    for (number, edge) in kind.edges.iter().enumerate() {
-        outgoing[edge.source].push(number);
-    }
+fn pending(kind: &ProcessKind) -> FxHashSet<(StateId, CellId, ValueId)> {
+    let outgoing = kind.outgoing();
     let mut found = FxHashSet::default();
     let mut work = Vec::new();
-    for edge in &kind.edges {
+    for edge in &*kind.single {
         if let Letter::Write(cell, value) = edge.letter {
-            work.push((edge.target, Symbol::own(cell, value)));
+            work.push((edge.target, cell, value));
         }
     }
-    while let Some((state, symbol)) = work.pop() {
+    while let Some((state, cell, value)) = work.pop() {
         limits::checkpoint();
-        if !found.insert((state, symbol)) {
+        if !found.insert((state, cell, value)) {
             continue;
         }
         for &number in &outgoing[state] {
-            let edge = &kind.edges[number];
+            let edge = &kind.single[number];
             let survives = match edge.letter {
                 Letter::Silent | Letter::StoreFence => true,
-                Letter::Read(cell, value) => cell != symbol.cell() || value == symbol.value(),
-                Letter::Write(cell, _) => cell != symbol.cell(),
+                Letter::Read(read, seen) => read != cell || seen == value,
+                Letter::Write(written, _) => written != cell,
                 Letter::Fence | Letter::Locked { .. } => false,
             };
             if survives {
-                work.push((edge.target, symbol));
+                work.push((edge.target, cell, value));
             }
         }
     }
@@ -176,17 +296,14 @@ fn pending(kind: &ProcessKind) -> FxHashSet<(StateId, Symbol)> {
 
 /// Forward data flow: the values memory holds in a cell at each state of its only writer.
 fn held(kind: &ProcessKind, cell: CellId, initial: usize) -> IdVec<StateId, Vec<ValueId>> {
-    let mut values: IdVec<StateId, Vec<ValueId>> = vec![Vec::new(); kind.incoming.len()].into();
+    let mut values: IdVec<StateId, Vec<ValueId>> = vec![Vec::new(); kind.is_start.len()].into();
     let mut work: Vec<(StateId, ValueId)> = kind
         .is_start
         .iter_enumerated()
         .filter(|(_, is_start)| **is_start)
         .flat_map(|(state, _)| (0..initial).map(move |value| (state, ValueId::from_index(value))))
         .collect();
-    let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
-    for (number, edge) in kind.edges.iter().enumerate() {
-        outgoing[edge.source].push(number);
-    }
+    let outgoing = kind.outgoing();
     while let Some((state, value)) = work.pop() {
         limits::checkpoint();
         if values[state].contains(&value) {
@@ -194,7 +311,7 @@ fn held(kind: &ProcessKind, cell: CellId, initial: usize) -> IdVec<StateId, Vec<
         }
         values[state].push(value);
         for &number in &outgoing[state] {
-            let edge = &kind.edges[number];
+            let edge = &kind.single[number];
             let of_cell = |list: &[(CellId, ValueId)]| list.iter().find(|(c, _)| *c == cell).map(|&(_, v)| v);
             let after = match &edge.letter {
                 Letter::Write(written, new) if *written == cell => Some(*new),

@@ -19,12 +19,17 @@
 //! predecessor ([`Setup::undo_free_writes`]). Because of that step, the propagations which are undone
 //! together with an instruction need not contain free letters. For the others the argument of [`super`] holds
 //! unchanged.
+//!
+//! Free values are not merged with others into one set ([`super::edges`]). So a letter is free with all its
+//! values or with none.
 
-use super::element::{Content, Element};
+use super::edges::Act;
+use super::element::Element;
 use super::setup::Setup;
 use crate::facts::writes;
 use crate::symbol::Symbol;
-use palisade_automata::Population;
+use crate::values::SetId;
+use palisade_automata::{Population, ValueId};
 use palisade_base::Id;
 use palisade_engine::Exhausted;
 use palisade_program::running::CellId;
@@ -141,30 +146,29 @@ impl<'s> Tracked<'s> {
         initial: NodeId,
         tracked: &[u32],
     ) -> Option<usize> {
-        let mut required: Vec<(CellId, palisade_automata::ValueId)> = Vec::new();
+        let mut required: Vec<(CellId, SetId)> = Vec::new();
         let mut node = initial;
         while let Some((successor, ())) = search.successor(node) {
             // Undoing a step requires the values seen by the reads on the way into the element.
             for process in &search.element(successor).processes {
                 let kind = &setup.kinds[process.kind as usize];
                 for &edge in &kind.incoming[process.state] {
-                    match &kind.edges[edge].letter {
-                        palisade_automata::Letter::Read(cell, value) => required.push((*cell, *value)),
-                        palisade_automata::Letter::Locked { guard, .. } => required.extend(guard),
-                        _ => {}
+                    match &kind.edges[edge].act {
+                        Act::Read(cell, set) => required.push((*cell, *set)),
+                        Act::Locked { guard, .. } => required.extend(guard),
+                        Act::Silent | Act::Write(..) | Act::Fence => {}
                     }
                 }
             }
             node = successor;
         }
-        required.retain(|&(cell, value)| setup.is_free(cell, value));
+        required.retain(|&(cell, set)| setup.is_free(cell, set));
+        let is_required = |&(cell, value): &(CellId, ValueId)| {
+            required.iter().any(|&(other, set)| other == cell && setup.sets.contains(cell, set, value))
+        };
         let writes_some = |kind: usize| {
-            let edges = &self.exact.kinds[kind].edges;
-            edges
-                .iter()
-                .flat_map(|edge| writes(&edge.letter))
-                .filter(|written| required.contains(written))
-                .count()
+            let edges = self.exact.kinds[kind].single.iter();
+            edges.flat_map(|edge| writes(&edge.letter)).filter(is_required).count()
         };
         let room = |kind: &usize| match self.exact.kinds[*kind].population {
             Population::Fixed(all) => tracked[*kind] < all,
@@ -187,22 +191,6 @@ impl<'s> Tracked<'s> {
 }
 
 impl Setup {
-    /// The same program with only this many processes of each kind followed.
-    pub fn following(&self, tracked: &[u32]) -> Setup {
-        let mut setup = self.clone();
-        for (kind, &tracked) in setup.kinds.iter_mut().zip(tracked) {
-            let all = match kind.population {
-                Population::Fixed(all) => all <= tracked,
-                Population::Any => false,
-            };
-            if !all {
-                kind.population = Population::Fixed(tracked);
-                setup.free.extend(kind.edges.iter().flat_map(|edge| writes(&edge.letter)));
-            }
-        }
-        setup
-    }
-
     /// Whether initial memory, free writes and propagations lead into the element.
     pub fn is_initial_with_free_writes(&self, element: &Element) -> bool {
         let starts = element.processes.iter().all(|process| {
@@ -212,17 +200,24 @@ impl Setup {
         if !starts {
             return false;
         }
-        let is_free = |symbol: Symbol| self.is_free(symbol.cell(), symbol.value());
+        let is_free = |symbol: Symbol| self.is_free(symbol.cell(), symbol.set());
         let mut memory = element.memory.clone();
         // Letters that remain to be dropped, newest first.
         let mut words: Vec<&[Symbol]> = element.processes.iter().map(|process| &process.word[..]).collect();
         loop {
             words.retain(|word| !word.is_empty());
-            let droppable = |word: &&[Symbol]| match memory[word[0].cell().index()].value() {
-                Some(held) => held == word[0].value(),
-                None => is_free(word[0]),
+            // A known cell holds no free value. So no free write to it came last, and it has its value from the
+            // start.
+            let droppable = |word: &&[Symbol]| {
+                let (cell, content) = (word[0].cell(), memory[word[0].cell().index()]);
+                match content == SetId::ALL {
+                    true => is_free(word[0]).then_some(content),
+                    false => self.sets.meet(cell, content, word[0].set()),
+                }
             };
-            if let Some(index) = words.iter().position(droppable) {
+            let dropped = words.iter().enumerate().find_map(|(index, word)| Some((index, droppable(word)?)));
+            if let Some((index, content)) = dropped {
+                memory[words[index][0].cell().index()] = content;
                 words[index] = &words[index][1..];
                 continue;
             }
@@ -230,18 +225,22 @@ impl Setup {
             // the cell are dropped first.
             let free_later =
                 |cell: CellId| words.iter().any(|word| word.iter().any(|&s| s.cell() == cell && is_free(s)));
-            let unknown = |cell: CellId| memory[cell.index()] == Content::ANY;
+            let unknown = |cell: CellId| memory[cell.index()] == SetId::ALL;
             let fixed = words.iter().map(|word| word[0]).find(|s| unknown(s.cell()) && !free_later(s.cell()));
             match fixed {
-                Some(symbol) => memory[symbol.cell().index()] = Content::known(symbol.value()),
+                // Every value of the cell can be required. That is known, but looks as if nothing were.
+                Some(symbol) if symbol.set() == SetId::ALL => {
+                    let word = words.iter_mut().find(|word| word[0] == symbol).expect("it was found");
+                    *word = &word[1..];
+                }
+                Some(symbol) => memory[symbol.cell().index()] = symbol.set(),
                 None => break,
             }
         }
         words.is_empty()
-            && memory.iter().enumerate().all(|(index, content)| {
+            && memory.iter().enumerate().all(|(index, &content)| {
                 let cell = CellId::from_index(index);
-                let initial = |value: palisade_automata::ValueId| value.index() < self.initial[cell];
-                content.value().is_none_or(|value| initial(value) || self.is_free(cell, value))
+                self.sets.meet(cell, content, self.initial[cell]).is_some() || self.is_free(cell, content)
             })
     }
 }
@@ -285,10 +284,10 @@ mod tests {
                     for combination in &bad {
                         setup.bad_elements(combination, &mut |element, _| elements.push(element));
                     }
-                    let mut parts = Vec::new();
+                    let mut parts = proof::Writer::new(&setup);
                     let mut tracked = Tracked::new(&setup, elements.clone());
                     let attempt = tracked.attempt(5_000, &mut |_, _| Ok(()), &mut |tracked, elements| {
-                        parts.push(proof::part(Some(tracked.to_vec()), elements));
+                        parts.add(Some(tracked.to_vec()), elements);
                     });
                     let mut search = Search::new(&setup);
                     elements.into_iter().for_each(|element| search.add(element));
@@ -302,7 +301,7 @@ mod tests {
                         matches!(found, None | Some(SearchEnd::Closed)),
                         "{what}: not all processes were followed"
                     );
-                    let proof = proof::proof(&setup, &merged, parts);
+                    let proof = parts.proof(&merged);
                     if let Err(refusal) = palisade_certificate::verify(&task, &proof, &Limits::unlimited(1)) {
                         panic!("{what}: {refusal}");
                     }

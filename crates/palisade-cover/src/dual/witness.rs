@@ -15,17 +15,24 @@
 //!
 //! Elements use classes of bisimilar states. The threads of the run go through single states, which
 //! bisimulation allows from any state of a class.
+//!
+//! Elements also use sets of values. The run has one value for each: it starts with some initial memory that
+//! the first element allows, and from there on the steps decide what memory and messages hold. They stay within
+//! the sets, since every configuration of an element has a successor in the next one.
 
+use super::edges::{Act, SetEdge};
 use super::element::{Element, Word};
 use super::predecessors::Step;
 use super::setup::Setup;
 use crate::chain;
-use crate::facts::{concrete, is_silent};
+use crate::facts::is_silent;
 use crate::symbol::Symbol;
 use crate::timeline::{Event, Timeline, What};
-use palisade_automata::{Automata, Letter, Merged, StateId};
+use palisade_automata::{Automata, Edge, Letter, Merged, StateId, ValueId};
+use palisade_base::{Id, IdVec};
 use palisade_memory::Model;
 use palisade_program::Value;
+use palisade_program::running::CellId;
 
 type Link<'a> = chain::Link<'a, Element, Step>;
 
@@ -42,26 +49,40 @@ struct Actor {
     kind: u32,
     /// Its actual state, not only the class.
     state: StateId,
-    /// The messages in its buffer that an element requires, newest first, with the times of their
-    /// propagation.
-    messages: Vec<(Symbol, u64)>,
+    /// The messages in its buffer that an element requires, newest first.
+    messages: Vec<Message>,
     /// The time of the last memory it has seen.
     now: u64,
+}
+
+/// A message in a buffer, with the time of its propagation.
+#[derive(Clone, Copy)]
+struct Message {
+    own: bool,
+    cell: CellId,
+    value: ValueId,
+    time: u64,
 }
 
 /// The run of the threads in the chain.
 pub(crate) struct Unfolded {
     actors: Vec<Actor>,
     events: Vec<Event>,
-    memory: Vec<Value>,
+    initial: Vec<Value>,
+    /// What memory holds now.
+    memory: IdVec<CellId, ValueId>,
 }
 
 impl Unfolded {
     /// Unfolds a chain from an initial element to a bad one.
     pub fn new(program: &Program<'_>, first: &Element, chain: &[Link<'_>], bad: &[StateId]) -> Unfolded {
         let initial = program.setup.initial_memory(first).expect("the chain starts with an initial element");
-        let memory = concrete(program.automata, &initial);
-        let mut unfolded = Unfolded { actors: Vec::new(), events: Vec::new(), memory };
+        let cells = initial.into_iter().enumerate().map(|(index, set)| (CellId::from_index(index), set));
+        let memory: IdVec<CellId, ValueId> =
+            cells.map(|(cell, set)| program.setup.sets.values(cell, set)[0]).collect();
+        let value = |(cell, value): (CellId, &ValueId)| program.automata.values[cell][*value];
+        let initial = memory.iter_enumerated().map(value).collect();
+        let mut unfolded = Unfolded { actors: Vec::new(), events: Vec::new(), initial, memory };
         // The current element's processes, as indices of actors.
         let mut places: Vec<usize> = first
             .processes
@@ -84,9 +105,9 @@ impl Unfolded {
         let classes = &program.merged.classes[kind as usize];
         let start = starts.find(|start| classes[start.0] == class);
         let (state, actions, armed) = start.expect("a start state").clone();
-        let messages = word.iter().map(|&symbol| (symbol, 0)).collect();
-        self.actors.push(Actor { kind, state, messages, now: 0 });
+        self.actors.push(Actor { kind, state, messages: Vec::new(), now: 0 });
         let actor = self.actors.len() - 1;
+        self.propagate(actor, word, 0);
         self.events.push(Event { time: 0, actor, what: What::Steps { actions, armed } });
         actor
     }
@@ -100,36 +121,36 @@ impl Unfolded {
         self.go_silently(program, place, step.from);
         let kind = step.kind as usize;
         let edge = &program.setup.kinds[kind].edges[step.edge];
-        let merged = &program.merged.automata.automata[kind].edges[step.edge];
-        let taken = program.merged.edge(program.automata, kind, self.actors[place].state, merged);
-        let taken = taken.expect("bisimilar states have the same edges");
         // The actor's word immediately after the step, before letters are propagated.
         let word: &[Symbol] = match step.becomes[step.actor] {
             Some(index) => &link.after.processes[index].word[step.after[index]..],
             None => &[],
         };
+        let taken = self.taken(program, place, edge);
         let actor = &mut self.actors[place];
-        let when = match &edge.letter {
-            Letter::Read(cell, value) => {
-                let own = actor.messages.iter().any(|(symbol, _)| symbol.is_own() && symbol.cell() == *cell);
+        let when = match &edge.act {
+            Act::Read(cell, _) => {
+                let own = actor.messages.iter().any(|message| message.own && message.cell == *cell);
                 if !own {
                     let oldest = actor.messages.last().expect("the message read is the oldest");
-                    debug_assert_eq!(
-                        oldest.0,
-                        Symbol::plain(*cell, *value),
-                        "a read sees the oldest message"
-                    );
-                    actor.now = actor.now.max(oldest.1);
+                    actor.now = actor.now.max(oldest.time);
                 }
                 actor.now
             }
-            Letter::Write(cell, value) => {
-                if word.len() > actor.messages.len() {
-                    actor.messages.insert(0, (Symbol::own(*cell, *value), time + 1));
+            Act::Write(cell, value) => {
+                if word.first().is_some_and(|symbol| symbol.is_own() && symbol.cell() == *cell) {
+                    let own = Message { own: true, cell: *cell, value: *value, time: time + 1 };
+                    actor.messages.insert(0, own);
                 }
+                self.memory[*cell] = *value;
                 actor.now
             }
-            _ => {
+            Act::Locked { effect, .. } => {
+                effect.iter().for_each(|&(cell, value)| self.memory[cell] = value);
+                actor.now = time + 1;
+                actor.now
+            }
+            Act::Silent | Act::Fence => {
                 actor.now = time + 1;
                 actor.now
             }
@@ -137,8 +158,11 @@ impl Unfolded {
         // Messages that are no longer required are forgotten. Their times keep the others in order.
         let mut wanted = word.iter();
         let mut next = wanted.next();
-        actor.messages.retain(|(symbol, _)| {
-            let keep = next == Some(symbol);
+        actor.messages.retain(|message| {
+            let keep = next.is_some_and(|symbol| {
+                (symbol.is_own(), symbol.cell()) == (message.own, message.cell)
+                    && program.setup.sets.contains(message.cell, symbol.set(), message.value)
+            });
             if keep {
                 next = wanted.next();
             }
@@ -147,7 +171,7 @@ impl Unfolded {
         debug_assert!(next.is_none(), "the step leads to the word of the next element");
         actor.state = taken.target;
         self.events.push(Event { time: when, actor: place, what: What::edge(taken) });
-        if let Letter::Write(cell, _) = edge.letter
+        if let Act::Write(cell, _) = edge.act
             && program.model != Model::Sc
         {
             self.events.push(Event { time: time + 1, actor: place, what: What::Update(cell) });
@@ -165,9 +189,40 @@ impl Unfolded {
         }
     }
 
+    /// Memory's values of the letters' cells reach a buffer.
     fn propagate(&mut self, place: usize, letters: &[Symbol], time: u64) {
-        let messages = &mut self.actors[place].messages;
-        messages.splice(0..0, letters.iter().map(|&symbol| (symbol, time)));
+        let message = |symbol: &Symbol| {
+            let cell = symbol.cell();
+            Message { own: symbol.is_own(), cell, value: self.memory[cell], time }
+        };
+        self.actors[place].messages.splice(0..0, letters.iter().map(message));
+    }
+
+    /// The edge of the automaton that an actor takes: the one for what it sees, in its buffer for a read and in
+    /// memory for a locked instruction.
+    fn taken<'a>(&self, program: &Program<'a>, place: usize, edge: &SetEdge) -> &'a Edge {
+        let Actor { kind, state, messages, .. } = &self.actors[place];
+        let read = match edge.act {
+            Act::Read(cell, _) => {
+                let own = messages.iter().find(|message| message.own && message.cell == cell);
+                let message = own.or(messages.last()).expect("the message read is there");
+                debug_assert_eq!(message.cell, cell, "a read sees the oldest message");
+                Some(message.value)
+            }
+            Act::Silent | Act::Write(..) | Act::Fence | Act::Locked { .. } => None,
+        };
+        let sees = |cell: CellId, value: ValueId| read.unwrap_or(self.memory[cell]) == value;
+        let fits = |letter: &Letter| match letter {
+            Letter::Read(cell, value) => sees(*cell, *value),
+            Letter::Locked { guard, .. } => guard.iter().all(|&(cell, value)| sees(cell, value)),
+            Letter::Silent | Letter::Write(..) | Letter::Fence | Letter::StoreFence => true,
+        };
+        let kind = *kind as usize;
+        let edges = &program.merged.automata.automata[kind].edges;
+        let mut possible = edge.stands_for.iter().map(|&number| &edges[number]);
+        let merged = possible.find(|edge| fits(&edge.letter)).expect("the value is in the set");
+        let taken = program.merged.edge(program.automata, kind, *state, merged);
+        taken.expect("bisimilar states have the same edges")
     }
 
     /// Takes a thread along silent edges to a state of a class.
@@ -186,6 +241,6 @@ impl Unfolded {
     pub fn timeline(self, automata: &Automata) -> Timeline {
         let role = |actor: &Actor| automata.automata[actor.kind as usize].role;
         let roles = self.actors.iter().map(role).collect();
-        Timeline { roles, events: self.events, memory: self.memory }
+        Timeline { roles, events: self.events, memory: self.initial }
     }
 }

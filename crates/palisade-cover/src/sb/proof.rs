@@ -33,18 +33,31 @@ pub(crate) fn proof<'e>(setup: &Setup, elements: impl Iterator<Item = &'e Elemen
     let mut elements: Vec<proof::Element> = elements.map(load_buffers).collect();
     elements.sort_unstable();
     let parts = vec![proof::Part { tracked: None, elements }];
-    Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held(&setup.sole), parts })
+    // The set of one value has the number of the value.
+    let words = elements_of(&parts).flat_map(|element| &element.processes).flat_map(|process| &process.word);
+    let known = elements_of(&parts).flat_map(|element| &element.memory).map(|&(_, value)| value);
+    let most = words.map(|letter| letter.values).chain(known).max();
+    let sets = (0..most.map_or(0, |most| most + 1)).map(|value| vec![value]).collect();
+    Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held(&setup.sole), sets, parts })
+}
+
+fn elements_of(parts: &[proof::Part]) -> impl Iterator<Item = &proof::Element> {
+    parts.iter().flat_map(|part| &part.elements)
 }
 
 fn message(symbol: &Symbol) -> proof::Message {
     proof::Message { own: symbol.is_own(), cell: symbol.cell().0, value: symbol.value().0 }
 }
 
+fn letter(symbol: &Symbol) -> proof::SetLetter {
+    proof::SetLetter { own: symbol.is_own(), cell: symbol.cell().0, values: symbol.value().0 }
+}
+
 fn load_buffers(element: &Element) -> proof::Element {
     let process = |process: &Process| proof::Process {
         kind: process.kind,
         state: process.state.expect("only under PSO a process may be anywhere").0,
-        word: process.word.iter().rev().map(message).collect(),
+        word: process.word.iter().rev().map(letter).collect(),
     };
     let known = element.memory.iter().enumerate();
     proof::Element {

@@ -1,5 +1,6 @@
 //! Backward search. One test binary, linked once.
 
+mod choices;
 mod conformance;
 mod counts;
 mod dense;

@@ -126,7 +126,18 @@ fn pick<'i, T>(items: &'i mut [T], random: &mut Random) -> Option<&'i mut T> {
 
 fn spoil(proof: &mut Proof, shape: Option<&Shape>, random: &mut Random) {
     match (proof, shape) {
-        (Proof::LoadBuffers(proof), Some(shape)) => match random.below(5) {
+        (Proof::LoadBuffers(proof), Some(shape)) => match random.below(6) {
+            5 => {
+                // One set becomes another, everywhere.
+                if let Some(set) = pick(&mut proof.sets, random) {
+                    match set.len() {
+                        2.. if random.percent(50) => take(set, random),
+                        _ => set.push(random.below(4) as u32),
+                    }
+                    set.sort_unstable();
+                    set.dedup();
+                }
+            }
             0 => take(&mut proof.pending, random),
             1 => {
                 let values = pick(&mut proof.held, random).and_then(|held| pick(&mut held.values, random));
@@ -148,7 +159,7 @@ fn spoil(proof: &mut Proof, shape: Option<&Shape>, random: &mut Random) {
                 let element =
                     pick(&mut proof.parts, random).and_then(|part| pick(&mut part.elements, random));
                 if let Some(element) = element {
-                    demand(element, shape, random);
+                    demand(&mut proof.sets, element, shape, random);
                 }
             }
         },
@@ -223,6 +234,7 @@ fn unsafe_programs(seed: u64) -> Vec<(Program, Vec<Threads>)> {
         (generate(Profile::Simple, 60_000 + seed), vec![Threads::Declared, Threads::Each(2), Threads::Any]),
         (generate(Profile::Cyclic, 60_000 + seed), vec![Threads::Declared]),
         (generate_parameterized(60_000 + seed), vec![Threads::Declared, Threads::Each(2)]),
+        (generate(Profile::Choices, 60_000 + seed), vec![Threads::Declared, Threads::Any]),
     ]
 }
 
@@ -312,6 +324,7 @@ fn proofs_of_similar_programs_are_never_believed() {
         let programs = [
             (generate(Profile::Simple, 80_000 + seed), Style::Plain),
             (generate(Profile::Cyclic, 80_000 + seed), Style::Plain),
+            (generate(Profile::Choices, 80_000 + seed), Style::Plain),
             (generate_parameterized(80_000 + seed), Style::Plain),
             (generate_recursive(Recursion::Free, 80_000 + seed), Style::Growing),
             (generate_recursive(Recursion::Bounded, 80_000 + seed), Style::Growing),

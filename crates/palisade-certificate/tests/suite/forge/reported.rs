@@ -2,10 +2,11 @@
 
 use super::load_buffers::bare;
 use super::{Shape, judge, read, task};
+use crate::rules::adopt;
 use palisade_certificate::{Missing, Refusal};
 use palisade_conformance::random::Random;
 use palisade_engine::proof::{
-    Element, Held, LoadBuffers, Message, Part, Pending, Process, Queue, SingleBuffer, Snapshot, Viewer,
+    Element, Held, LoadBuffers, Part, Pending, Process, Queue, SetLetter, SingleBuffer, Snapshot, Viewer,
 };
 use palisade_engine::{Proof, Task, Threads};
 use palisade_memory::Model;
@@ -16,9 +17,10 @@ const STORE_BUFFERING: &str = "shared x, y: bool;
 
 /// The proof with the elements for bad states that the checker reports as missing.
 fn bad_states(task: &Task<'_>, mut proof: LoadBuffers) -> LoadBuffers {
-    while let Err(Refusal::BadMissing(Missing::LoadBuffers(element))) =
+    while let Err(Refusal::BadMissing(Missing::LoadBuffers(element, sets))) =
         judge(task, &Proof::LoadBuffers(proof.clone()))
     {
+        let element = adopt(&mut proof, &element, &sets);
         proof.parts[0].elements.push(element);
     }
     proof
@@ -85,6 +87,7 @@ fn huge_numbers_are_rejected() {
         Element { memory: Vec::new(), processes: vec![Process { kind: 0, state: 0, word: Vec::new() }] };
     let good = LoadBuffers {
         classes,
+        sets: vec![vec![0]],
         parts: vec![Part { tracked: None, elements: vec![element] }],
         ..LoadBuffers::default()
     };
@@ -106,8 +109,13 @@ fn huge_numbers_are_rejected() {
     check(&|proof| proof.parts[0].elements[0].processes[0].state = huge);
     check(&|proof| {
         let word = &mut proof.parts[0].elements[0].processes[0].word;
-        word.push(Message { own: true, cell: huge, value: 0 });
+        word.push(SetLetter { own: true, cell: huge, values: 0 });
     });
+    check(&|proof| {
+        let word = &mut proof.parts[0].elements[0].processes[0].word;
+        word.push(SetLetter { own: false, cell: 0, values: huge });
+    });
+    check(&|proof| proof.sets.push(vec![huge]));
     check(&|proof| {
         let process = proof.parts[0].elements[0].processes[0].clone();
         proof.parts[0].elements[0].processes = vec![process; 100_000];
