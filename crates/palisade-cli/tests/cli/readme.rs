@@ -65,15 +65,16 @@ fn continuous_integration_runs_the_tests_of_the_readme() {
     let script = read(".ci/run");
     assert_eq!(command, "./test");
     assert_eq!(script.trim_end().lines().last(), Some(command));
+    assert!(script.contains("\ncargo fmt --check\n") && script.contains("\nexport PALISADE_LINTS=deny\n"));
     assert_eq!(read("test").trim_end().lines().last(), Some("exec .ci/cargo-test"));
     // With or without nextest, all tests are run, and a failing test does not hide the others.
     let script = read(".ci/cargo-test");
     let commands: Vec<&str> =
         script.lines().map(str::trim).filter(|line| line.starts_with("cargo ")).collect();
     let expected = [
-        "cargo nextest run --workspace --lib --bins --tests --no-fail-fast -- \"$@\" || failed=$?",
-        "cargo test --workspace --no-fail-fast --doc || failed=$?",
-        "cargo test --workspace --no-fail-fast -- \"$@\"",
+        "cargo nextest run \"${lints[@]}\" --workspace --lib --bins --tests --examples --no-fail-fast -- \"$@\" || failed=$?",
+        "cargo test \"${lints[@]}\" --workspace --no-fail-fast --doc || failed=$?",
+        "cargo test \"${lints[@]}\" --workspace --no-fail-fast -- \"$@\"",
     ];
     assert_eq!(commands, expected);
 }
