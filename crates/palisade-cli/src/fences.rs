@@ -7,6 +7,7 @@ use crate::files::{self, InputFile, Reading};
 use crate::html::{Page, subject};
 use crate::limits::UserLimits;
 use crate::meter::Meter;
+use crate::minimise::minimise;
 use crate::output::{Detail, Output};
 use crate::patch;
 use crate::paths::keep_apart;
@@ -144,6 +145,10 @@ fn file(
         return Ok(output.refuse_about("--changes", error.help("leave out --changes")));
     }
     let mut options = options(args);
+    if args.minimise {
+        drop(backstop);
+        return minimise(found, args, &input, &options, limits, output);
+    }
     // A robust program behaves as it does under SC. Fences never add behaviour.
     let model = if options.goal == Goal::Robustness { Model::Sc } else { options.check.model };
     match palisade::c::settle(&mut input, model, options.check.threads, limits) {
@@ -330,7 +335,7 @@ fn bug(message: &str) -> Diagnostic {
     Diagnostic::error("internal-error", format!("not written: {message}")).help(help)
 }
 
-fn failure(error: &FencesError) -> Diagnostic {
+pub fn failure(error: &FencesError) -> Diagnostic {
     let id = match error {
         FencesError::NoSuchPlace(_) => "no-such-place",
         FencesError::Ask(error) => error.id(),

@@ -20,6 +20,7 @@ mod html;
 mod interrupt;
 mod limits;
 mod meter;
+mod minimise;
 mod monitor;
 mod outcomes;
 mod output;

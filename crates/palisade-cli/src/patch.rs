@@ -63,7 +63,7 @@ pub fn confirm(
 }
 
 /// A last line without an end got one when the file was read.
-fn as_on_disk(patch: FilePatch) -> FilePatch {
+pub fn as_on_disk(patch: FilePatch) -> FilePatch {
     match files::text(Path::new(&patch.name)) {
         Ok(text) if patch.name != "-" && !text.ends_with('\n') && patch.before.ends_with('\n') => {
             let after = patch.after.strip_suffix('\n').unwrap_or(&patch.after).to_owned();

@@ -258,6 +258,11 @@ impl ReportedFence<'_> {
         self.place.change(self.kind)
     }
 
+    /// What becomes possible without it.
+    pub fn shows(&self) -> String {
+        explain_run(&self.without)
+    }
+
     /// `without it`, or `with only an sfence`.
     pub(crate) fn without_it(&self) -> String {
         match self.weaker {
@@ -280,7 +285,7 @@ fn spot(source: &Source, place: &FencePlace) -> String {
     format!("{} {line}", side(place))
 }
 
-fn change_in_words(change: Change) -> &'static str {
+pub(crate) fn change_in_words(change: Change) -> &'static str {
     match change {
         Change::Fence => "fence",
         Change::StoreFence => "sfence",

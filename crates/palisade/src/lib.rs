@@ -60,8 +60,8 @@ pub use coverage::{CoverageWanted, Reach};
 pub use engines::engines;
 pub use error::{AskError, Bug};
 pub use fences::{
-    Changes, Confirm, Costs, FencesAnswer, FencesError, FencesOptions, Goal, Spot, WriteError, fences,
-    fences_confirmed,
+    Changes, Compile, Confirm, Costs, FencesAnswer, FencesError, FencesOptions, Goal, Known, Minimised, Spot,
+    WriteError, fences, fences_confirmed, minimise,
 };
 pub use language::InputLanguage;
 pub use outcomes::{Listed, Listing, OutcomeRun, Outcomes, TestQuestion};

@@ -9,6 +9,7 @@ Examples:
   palisade fences lock.rmm --write fenced.rmm         the program with the fences in it
   palisade fences lock.c --diff | patch -p1           a patch for C sources
   palisade fences lock.c --cost fence=20,seq_cst=15   what fences and stronger accesses cost
+  palisade fences --minimise lock.c                   which fences and orders are unnecessary
   palisade fences bakery.pal --all --place anywhere   not only after writes
   palisade fences lock.pal --never 12 --never P@cs    but not there
   palisade fences lock.pal --loop-weight 10           a fence in a loop costs as much as ten
@@ -30,6 +31,9 @@ pub struct FencesArgs {
     /// What the fences are for
     #[arg(long, value_name = "GOAL", default_value = "safety")]
     pub goal: GoalArg,
+    /// Say which fences and orders of a C program are unnecessary, and check it without them
+    #[arg(long, conflicts_with_all = ["all", "place", "changes", "only", "never", "per", "weight", "loop_weight", "html"])]
+    pub minimise: bool,
     /// Where fences may be placed [default: after-writes; in C anywhere, if that is not enough]
     #[arg(long, value_name = "WHERE")]
     pub place: Option<PlacementArg>,

@@ -39,6 +39,7 @@ mod external {
     mod c_fences;
     mod c_finish;
     mod c_library;
+    mod c_minimise;
     mod c_mistakes;
     mod c_odd;
     mod c_random;

@@ -17,6 +17,7 @@ mod stronger;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod weaker;
 mod words;
 
 pub use check::{Unsettled, check_input, robust_input, settle, triangular_input};
@@ -27,7 +28,9 @@ pub use palisade_c::{Aim, Roots, Slots};
 pub use patch::FilePatch;
 pub(crate) use patch::{change, insert};
 pub use places::FileNames;
-pub(crate) use stronger::{becomes, stronger};
+pub(crate) use stronger::{becomes, replacement, stronger};
+pub use weaker::Weakening;
+pub(crate) use weaker::{Rendering, for_the_compiler, places_after, weakened, weakenings};
 
 use crate::language::InputLanguage;
 use crate::{Input, Refused};

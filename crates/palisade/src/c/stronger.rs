@@ -71,7 +71,7 @@ struct Found<'a> {
 
 /// How an access is written. Numbers are tokens.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Form {
+pub(super) enum Form {
     /// A call whose last argument is the order.
     Ordered { order: Range<usize> },
     /// `__sync_lock_release(p)`, and its argument.
@@ -161,7 +161,7 @@ impl Found<'_> {
     }
 }
 
-const STORES: [&str; 6] = [
+pub(super) const STORES: [&str; 6] = [
     "atomic_store_explicit",
     "__atomic_store_n",
     "__atomic_store",
@@ -170,10 +170,11 @@ const STORES: [&str; 6] = [
     "__atomic_clear",
 ];
 const STRONG_STORES: [&str; 2] = ["atomic_store", "atomic_flag_clear"];
-const FENCES: [&str; 3] = ["atomic_thread_fence", "__atomic_thread_fence", "__c11_atomic_thread_fence"];
+pub(super) const FENCES: [&str; 3] =
+    ["atomic_thread_fence", "__atomic_thread_fence", "__c11_atomic_thread_fence"];
 
 /// The one access of a kind in a part of a text.
-fn find(tokens: &Tokens<'_>, range: Range<usize>, accessed: Accessed) -> Option<Form> {
+pub(super) fn find(tokens: &Tokens<'_>, range: Range<usize>, accessed: Accessed) -> Option<Form> {
     let first = tokens.tokens.partition_point(|token| token.range.start < range.start);
     let last = tokens.tokens.partition_point(|token| token.range.start < range.end);
     let mut found = Vec::new();
@@ -207,7 +208,7 @@ fn find(tokens: &Tokens<'_>, range: Range<usize>, accessed: Accessed) -> Option<
 }
 
 /// The last argument of a call.
-fn last_argument(tokens: &Tokens<'_>, function: usize) -> Option<Range<usize>> {
+pub(super) fn last_argument(tokens: &Tokens<'_>, function: usize) -> Option<Range<usize>> {
     if tokens.get(function + 1) != "(" {
         return None;
     }

@@ -5,6 +5,7 @@
 
 mod confirming;
 mod costs;
+mod minimise;
 mod oracle;
 mod room;
 mod spot;
@@ -12,6 +13,7 @@ mod write;
 
 pub use confirming::Confirm;
 pub use costs::Costs;
+pub use minimise::{Compile, Known, Minimised, minimise};
 pub use palisade_fences::Goal;
 pub use spot::Spot;
 pub use write::WriteError;

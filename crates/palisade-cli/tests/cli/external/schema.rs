@@ -170,6 +170,9 @@ fn all_output_fits_the_schema() {
     check(&["fences", "sb.pal", "--model", "pso", "--goal", "robustness"]);
     check(&["fences", "started.pal"]);
     check(&["fences", "sb.pal", "--never", "1-99"]);
+    let peterson = root().join("docs/c/peterson.c").display().to_string();
+    check(&["fences", "--minimise", &peterson]);
+    check(&["fences", "--minimise", &peterson, "--", "-Datomic_store=atomic_init"]);
     check(&["monitor", "run.trace"]);
     for to in ["pal", "c", "promela"] {
         check(&["translate", "sb.pal", "--rounds", "1", "--to", to]);
