@@ -26,6 +26,8 @@ pub struct Merged {
     pub automata: Automata,
     /// For each automaton, the class of each state.
     pub classes: Vec<IdVec<StateId, StateId>>,
+    /// For each automaton and class, a number for what properties see of it.
+    pub looks: Vec<IdVec<StateId, u32>>,
 }
 
 impl Automata {
@@ -38,9 +40,12 @@ impl Automata {
             automata: Vec::new(),
             coverage: coverage.clone(),
         };
-        let mut merged = Merged { automata, classes: Vec::new() };
+        let mut merged = Merged { automata, classes: Vec::new(), looks: Vec::new() };
         for automaton in &self.automata {
-            let classes = classes(system, automaton);
+            let (classes, looks) = classes(system, automaton);
+            let first = |class: StateId| classes.iter().position(|&of| of == class);
+            let classes_in_order = (0..).map(StateId).map_while(first);
+            merged.looks.push(classes_in_order.map(|first| looks[first]).collect());
             merged.automata.automata.push(quotient(automaton, &classes));
             merged.classes.push(classes);
         }
@@ -112,7 +117,8 @@ struct Label {
     registers: Vec<Value>,
 }
 
-fn classes(system: &System, automaton: &Automaton) -> IdVec<StateId, StateId> {
+/// The class of each state, and a number for what properties see of it.
+fn classes(system: &System, automaton: &Automaton) -> (IdVec<StateId, StateId>, Vec<u32>) {
     let mut seen = Seen::default();
     system.properties.iter().for_each(|property| seen.look(system, automaton.role, &property.bad));
     let starts: FxHashSet<StateId> = automaton.starts.iter().map(|start| start.0).collect();
@@ -132,9 +138,10 @@ fn classes(system: &System, automaton: &Automaton) -> IdVec<StateId, StateId> {
         .zip(letters)
         .map(|(edge, letter)| (edge.source.0, letter, edge.target.0))
         .collect();
-    let classes = refine(number(labels), &arrows);
+    let looks = number(labels);
+    let classes = refine(looks.clone(), &arrows);
     // Numbered in the order of their first states.
-    number(classes.into_iter()).into_iter().map(StateId).collect()
+    (number(classes.into_iter()).into_iter().map(StateId).collect(), looks)
 }
 
 /// Numbers the items in order of appearance. Equal items get equal numbers.

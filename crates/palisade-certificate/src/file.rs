@@ -208,6 +208,8 @@ struct Program {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Body {
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    rewritten: bool,
     classes: Vec<Vec<u32>>,
     pending: Vec<(u32, u32, u32, u32)>,
     held: Vec<(u32, u32, Vec<Vec<u32>>)>,
@@ -398,6 +400,7 @@ impl Body {
             elements: part.elements.iter().map(entry).collect(),
         };
         Body {
+            rewritten: proof.rewritten,
             classes: proof.classes.clone(),
             pending: proof.pending.iter().map(|p| (p.kind, p.state, p.cell, p.value)).collect(),
             held: proof.held.iter().map(|held| (held.cell, held.kind, held.values.clone())).collect(),
@@ -421,6 +424,7 @@ impl Body {
         };
         let parts: Vec<Part> = self.parts.into_iter().map(part).collect();
         LoadBuffers {
+            rewritten: self.rewritten,
             sets: self.sets.unwrap_or_else(|| singles(&parts)),
             classes: self.classes,
             pending: self

@@ -3,6 +3,7 @@
 //! are left out, since a run stays a run without them.
 
 use crate::Refusal;
+use crate::rewrite::{ClassEdge, Rewrite};
 use palisade_automata::{Automata, Letter, Population};
 use palisade_base::{Id, limits};
 use palisade_memory::Model;
@@ -70,7 +71,12 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub fn new(automata: &Automata, classes: &[Vec<u32>], model: Model) -> Result<Flow, Refusal> {
+    pub fn new(
+        automata: &Automata,
+        classes: &[Vec<u32>],
+        model: Model,
+        rewrite: Option<&Rewrite<'_>>,
+    ) -> Result<Flow, Refusal> {
         if classes.len() != automata.automata.len() {
             return Err(Refusal::Unfit("it has classes for the wrong number of automata".into()));
         }
@@ -78,7 +84,8 @@ impl Flow {
             .automata
             .iter()
             .zip(classes)
-            .map(|(automaton, classes)| {
+            .enumerate()
+            .map(|(number, (automaton, classes))| {
                 if classes.len() != automaton.states.len() {
                     return Err(Refusal::Unfit("an automaton has the wrong number of states".into()));
                 }
@@ -94,8 +101,13 @@ impl Flow {
                     let class = |state: palisade_automata::StateId| classes[state.index()];
                     (class(edge.source), class(edge.target), act(&edge.letter, model))
                 });
-                let starts = automaton.starts.iter().map(|start| classes[start.0.index()]);
-                Ok(ProcessKind::new(population, most, classes.clone(), starts.collect(), edges.collect()))
+                let mut is_start = vec![false; most];
+                automaton.starts.iter().for_each(|start| is_start[classes[start.0.index()] as usize] = true);
+                let mut edges: Vec<ClassEdge> = edges.collect();
+                if let Some(rewrite) = rewrite {
+                    edges = rewrite.apply(number, &is_start, &edges);
+                }
+                Ok(ProcessKind::new(population, classes.clone(), is_start, edges))
             })
             .collect();
         let count = |cell: CellId| automata.values[cell].len() as u32;
@@ -150,15 +162,8 @@ fn act(letter: &Letter, model: Model) -> Option<Act> {
 }
 
 impl ProcessKind {
-    fn new(
-        population: Limit,
-        classes: usize,
-        class_of: Vec<u32>,
-        starts: Vec<u32>,
-        edges: Vec<(u32, u32, Option<Act>)>,
-    ) -> ProcessKind {
-        let mut is_start = vec![false; classes];
-        starts.iter().for_each(|&start| is_start[start as usize] = true);
+    fn new(population: Limit, class_of: Vec<u32>, is_start: Vec<bool>, edges: Vec<ClassEdge>) -> ProcessKind {
+        let classes = is_start.len();
         let mut arrives = is_start.clone();
         let mut silent = vec![Vec::new(); classes];
         let is_idle = |source: u32, target: u32, act: &Act| source == target && act.writes().is_empty();

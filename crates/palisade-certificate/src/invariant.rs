@@ -53,6 +53,17 @@ impl Invariant {
         Ok(Invariant { pending, held })
     }
 
+    /// The only value that a cell can have while its only writer is a process of this automaton in this class.
+    pub fn only_value(&self, kind: u32, cell: u32, class: u32) -> Option<u32> {
+        match &self.held[cell as usize] {
+            Known::ByWriter(writer, values) if *writer == kind => {
+                let mut values = values[class as usize].iter();
+                values.next().filter(|_| values.next().is_none())
+            }
+            _ => None,
+        }
+    }
+
     /// The values that a cell can have in memory, if the named processes restrict them.
     pub fn implied(&self, processes: &[Process], cell: u32) -> Option<Values> {
         match &self.held[cell as usize] {

@@ -69,6 +69,10 @@
 //! propagations that are undone with an instruction can then be assumed to have no free values: of a letter
 //! that allows both, only the others are considered.
 //!
+//! # Rewritten automata
+//! A proof may say that the automata are [rewritten](rewrite) first: a store and the fence after it are one
+//! step, and reads of a cell by its only writer are local steps, where that makes no difference.
+//!
 //! # Merged states
 //! A proof may put several states of an automaton into one class. The automaton of the classes can do
 //! everything the states can do, so again this only adds runs.
@@ -84,6 +88,7 @@ mod invariant;
 mod matching;
 mod missing;
 mod progress;
+mod rewrite;
 mod sc;
 mod sc_file;
 mod seen;
@@ -110,6 +115,7 @@ use palisade_engine::{Exhausted, Limits, Task, Threads};
 use palisade_memory::Model;
 use palisade_program::running::{RoleId, System};
 use palisade_program::written::Count;
+use rewrite::Rewrite;
 use sets::{Set, Sets};
 use std::sync::Arc;
 use watch::Watch;
@@ -225,8 +231,16 @@ fn automata(task: &Task<'_>, system: &System, watch: &Watch<'_>) -> Result<Autom
 fn load_buffers(task: &Task<'_>, proof: &LoadBuffers, watch: &Watch<'_>) -> Result<Summary, Refusal> {
     let system = task.lower(1);
     let automata = automata(task, &system, watch)?;
-    let flow = Flow::new(&automata, &proof.classes, task.model)?;
+    let flow = Flow::new(&automata, &proof.classes, task.model, None)?;
     let invariant = Invariant::new(&flow, proof)?;
+    let flow = match proof.rewritten {
+        false => flow,
+        true => {
+            let classes = &proof.classes;
+            let rewrite = Rewrite { system: &system, automata: &automata, classes, invariant: &invariant };
+            Flow::new(&automata, classes, task.model, Some(&rewrite))?
+        }
+    };
     let sets = read_sets(&flow, &invariant, proof)?;
     bad::check(&system, &automata, &Sets { flow: &flow, invariant: &invariant, sets: &sets }, watch)?;
     let mut summary = Summary::default();

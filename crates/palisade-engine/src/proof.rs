@@ -159,6 +159,9 @@ pub struct Queue {
 /// closed under predecessors where the invariant holds, and contain no initial state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct LoadBuffers {
+    /// Whether a store and a fence after it count as one step, and a read by the only writer of a cell as a
+    /// local one, where that makes no difference.
+    pub rewritten: bool,
     /// For each automaton, the class of each of its states. States of one class are not distinguished.
     pub classes: Vec<Vec<u32>>,
     /// Which own stores can be the newest pending ones of their cell, and where.

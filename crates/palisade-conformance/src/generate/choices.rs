@@ -116,6 +116,15 @@ impl Writer<'_> {
             (loops, 8),
             (2, 9),
         ]) {
+            0 if self.random.percent(30) => {
+                // A store and a fence, or a store and a read of it.
+                let place = self.place();
+                let next = match self.random.below(2) {
+                    0 => stmt(StmtKind::Fence),
+                    _ => stmt(StmtKind::Assume(self.comparison(read(place.clone())))),
+                };
+                vec![assign(place, value), next]
+            }
             0 => vec![assign(self.place(), value)],
             1 => vec![stmt(StmtKind::Fence)],
             2 => self.check(StmtKind::Assume),

@@ -5,12 +5,29 @@
 //! the set of the values. A locked instruction that looks at several cells is merged cell by cell: edges that
 //! agree in all other cells become one.
 //!
+//! # Two rewrites
+//! - *A store and a fence* become one locked store, if nothing can happen in between: the state m between them is
+//!   not a start, all edges into it are stores, all edges out of it are fences, and properties do not
+//!   distinguish it from the states after the fence. In a run of the load-buffer semantics, let p store and
+//!   later take the fence. At the fence p's buffer is empty. So p can delete everything and take the fence
+//!   immediately after the store, without the messages propagated to it in between. The others do not see p's
+//!   state or its buffer. That is a locked store: memory changes, and p's buffer is empty. If a run ends with p
+//!   at m, it can end with p after the fence as well, and properties do not see the difference.
+//! - *A read by the only writer of a cell* is a local step where the invariant leaves one value: the writer sees
+//!   its last store. While its own message is in its buffer, it reads that; all messages on the cell that are newer
+//!   have the same value. Afterwards older messages are gone as well. So the read neither depends on the buffer
+//!   nor moves the process in time. A read of another value is never taken there.
+//!
+//! Both are repeated by the checker, which finds the places by itself.
+//!
+//! # Idle edges
 //! Edges that lead from a state to itself and leave memory as it is are *idle*. They need not be undone, since a
 //! run stays a run without them.
 
+use crate::facts::writes;
 use crate::values::{SetId, ValueSets};
 use palisade_automata::{Edge, Letter, StateId, ValueId};
-use palisade_base::limits;
+use palisade_base::{IdVec, limits};
 use palisade_program::running::CellId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -55,6 +72,8 @@ pub(crate) struct SetEdge {
     pub act: Act,
     /// The edges that it stands for, by their numbers.
     pub stands_for: Vec<usize>,
+    /// The fence that follows a store, for both together.
+    pub fence: Option<usize>,
 }
 
 /// The values of one cell, and what every edge with one of them has in common.
@@ -71,6 +90,53 @@ struct Looking {
     stands_for: Vec<usize>,
 }
 
+/// What is known about one automaton before its edges are merged.
+pub(crate) struct Places<'a> {
+    pub is_start: &'a IdVec<StateId, bool>,
+    /// What properties see of each state.
+    pub looks: &'a IdVec<StateId, u32>,
+    /// The cells that only this process writes, with the values that they can have at each state.
+    pub held: &'a FxHashMap<CellId, IdVec<StateId, Vec<ValueId>>>,
+}
+
+impl Places<'_> {
+    /// Pairs of edges, a store and a fence, that become one. And for each edge whether it is part of a pair.
+    fn pairs(&self, edges: &[Edge]) -> (Vec<(usize, usize)>, Vec<bool>) {
+        let states = self.is_start.len();
+        let mut into: IdVec<StateId, Vec<usize>> = vec![Vec::new(); states].into();
+        let mut out: IdVec<StateId, Vec<usize>> = vec![Vec::new(); states].into();
+        let idle = |edge: &Edge| edge.source == edge.target && edge.letter == Letter::Silent;
+        for (number, edge) in edges.iter().enumerate().filter(|(_, edge)| !idle(edge)) {
+            into[edge.target].push(number);
+            out[edge.source].push(number);
+        }
+        let mut pairs = Vec::new();
+        let mut paired = vec![false; edges.len()];
+        for middle in self.is_start.ids().filter(|&state| !self.is_start[state]) {
+            let stores = into[middle].iter().all(|&store| matches!(edges[store].letter, Letter::Write(..)));
+            let fences = out[middle].iter().all(|&fence| {
+                let Edge { letter, target, .. } = &edges[fence];
+                *letter == Letter::Fence && *target != middle && self.looks[*target] == self.looks[middle]
+            });
+            if stores && fences && !out[middle].is_empty() {
+                let both = |&store: &usize| out[middle].iter().map(move |&fence| (store, fence));
+                pairs.extend(into[middle].iter().flat_map(both));
+                into[middle].iter().chain(&out[middle]).for_each(|&number| paired[number] = true);
+            }
+        }
+        (pairs, paired)
+    }
+
+    /// The only value that a read of its own cell can see, if the process is the only writer.
+    fn own_value(&self, edge: &Edge) -> Option<(ValueId, ValueId)> {
+        let Letter::Read(cell, value) = edge.letter else { return None };
+        match self.held.get(&cell)?[edge.source][..] {
+            [only] => Some((value, only)),
+            _ => None,
+        }
+    }
+}
+
 /// How values are merged.
 pub(crate) struct Merging<'a> {
     pub sets: &'a ValueSets,
@@ -82,12 +148,27 @@ pub(crate) struct Merging<'a> {
 
 impl Merging<'_> {
     /// The edges, as the memory model interprets them, with sets of values.
-    pub fn merge(&self, edges: &[Edge]) -> Vec<SetEdge> {
-        let mut merged = Vec::new();
+    pub fn merge(&self, edges: &[Edge], places: &Places<'_>) -> Vec<SetEdge> {
+        let (pairs, paired) = places.pairs(edges);
+        let locked_store = |(store, fence): (usize, usize)| SetEdge {
+            source: edges[store].source,
+            target: edges[fence].target,
+            act: Act::Locked { guard: Vec::new(), effect: writes(&edges[store].letter) },
+            stands_for: vec![store],
+            fence: Some(fence),
+        };
+        let mut merged: Vec<SetEdge> = pairs.into_iter().map(locked_store).collect();
         let mut looking: Vec<Looking> = Vec::new();
         let mut cells: Vec<CellId> = Vec::new();
         for (number, edge) in edges.iter().enumerate() {
             limits::checkpoint();
+            if paired[number] {
+                continue;
+            }
+            let silent = match places.own_value(edge) {
+                Some((value, only)) if value != only => continue,
+                own => own.is_some(),
+            };
             let single = |&(cell, value): &(CellId, ValueId)| (cell, self.sets.single(cell, value));
             let mut look = |locked, guard: &[(CellId, ValueId)], effect: &[(CellId, ValueId)]| {
                 cells.extend(guard.iter().map(|(cell, _)| *cell));
@@ -101,6 +182,7 @@ impl Merging<'_> {
                 });
             };
             let act = match &edge.letter {
+                Letter::Read(..) if silent => Act::Silent,
                 Letter::Read(cell, value) => {
                     look(false, &[(*cell, *value)], &[]);
                     continue;
@@ -113,7 +195,8 @@ impl Merging<'_> {
                 Letter::Fence => Act::Fence,
                 Letter::Silent | Letter::StoreFence => Act::Silent,
             };
-            merged.push(SetEdge { source: edge.source, target: edge.target, act, stands_for: vec![number] });
+            let stands_for = vec![number];
+            merged.push(SetEdge { source: edge.source, target: edge.target, act, stands_for, fence: None });
         }
         cells.sort_unstable();
         cells.dedup();
@@ -124,11 +207,12 @@ impl Merging<'_> {
             let act = match edge.locked {
                 false => Act::Read(edge.guard[0].0, edge.guard[0].1),
                 true => {
-                    let guard = edge.guard.into_iter().filter(|&(_, set)| set != SetId::ALL).collect();
-                    Act::Locked { guard, effect: edge.effect }
+                    let guard = edge.guard.iter().copied().filter(|&(_, set)| set != SetId::ALL).collect();
+                    Act::Locked { guard, effect: edge.effect.clone() }
                 }
             };
-            SetEdge { source: edge.source, target: edge.target, act, stands_for: edge.stands_for }
+            let Looking { source, target, stands_for, .. } = edge;
+            SetEdge { source, target, act, stands_for, fence: None }
         }));
         merged
     }

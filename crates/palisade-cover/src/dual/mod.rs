@@ -91,8 +91,8 @@
 //! follows from the invariants is not mentioned.
 //!
 //! # Local states
-//! The search runs on automata with bisimilar states [merged](palisade_automata::Merged). Only the resulting
-//! run goes through the original states.
+//! The search runs on automata with bisimilar states [merged](palisade_automata::Merged), and with fewer edges
+//! ([`edges`]). Only the resulting run goes through the original states.
 //!
 //! # Few processes
 //! If this search takes a long time, it alternates with attempts at proofs that follow only some processes
@@ -227,7 +227,7 @@ impl Attempted<'_> {
         let automata = start::automata(analysis, limits)?;
         let merged = analysis.merged(limits)?;
         let sets = ValueSets::with_at_most(merged.automata.values.iter().map(IdVec::len), self.most_sets);
-        let setup = Setup::with_sets(&merged.automata, analysis.task.model, self.apart.clone(), sets);
+        let setup = Setup::with_sets(&merged, analysis.task.model, self.apart.clone(), sets);
         let overflow = || setup.sets.overflown().map_or(Ok(()), |cell| Err(Unanswered::Overflow(cell)));
         let bad = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
         let mut elements = Vec::new();

@@ -51,7 +51,8 @@ impl<'s> Writer<'s> {
         let classes =
             merged.classes.iter().map(|classes| classes.iter().map(|class| class.0).collect()).collect();
         let Writer { setup, sets, parts, .. } = self;
-        Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held(&setup.sole), sets, parts })
+        let held = held(&setup.sole);
+        Proof::LoadBuffers(proof::LoadBuffers { rewritten: true, classes, pending, held, sets, parts })
     }
 
     fn set(&mut self, cell: CellId, set: SetId) -> u32 {

@@ -6,11 +6,11 @@
 //! 2. [`Held`]: if only one process ever writes a cell, which values memory can hold there at each of its
 //!    states.
 
-use super::edges::{Act, Merging, SetEdge};
+use super::edges::{Act, Merging, Places, SetEdge};
 use crate::facts::{Sole, adapt, writes};
 use crate::start::roots;
 use crate::values::{SetId, ValueSets};
-use palisade_automata::{Automata, Edge, Letter, Population, StateId, ValueId};
+use palisade_automata::{Edge, Letter, Merged, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec, limits};
 use palisade_memory::Model;
 use palisade_program::running::CellId;
@@ -24,6 +24,10 @@ pub(crate) struct ProcessKind {
     pub population: Population,
     /// The edges, one for each value.
     pub single: Rc<[Edge]>,
+    /// What properties see of each state.
+    looks: IdVec<StateId, u32>,
+    /// The cells that only this process writes, with the values that they can have at each state.
+    held: FxHashMap<CellId, IdVec<StateId, Vec<ValueId>>>,
     /// The edges with sets of values.
     pub edges: Vec<SetEdge>,
     /// For each state, the edges that lead to it, without silent and idle ones.
@@ -96,29 +100,37 @@ pub(crate) struct Setup {
 impl Setup {
     /// The facts with sets of all values.
     #[cfg(test)]
-    pub fn new(automata: &Automata, model: Model) -> Setup {
-        let sets = ValueSets::new(automata.values.iter().map(IdVec::len));
-        Setup::with_sets(automata, model, FxHashSet::default(), sets)
+    pub fn new(merged: &Merged, model: Model) -> Setup {
+        let sets = ValueSets::new(merged.automata.values.iter().map(IdVec::len));
+        Setup::with_sets(merged, model, FxHashSet::default(), sets)
     }
 
     /// The facts. Values of the cells in `apart` are not merged into sets.
-    pub fn with_sets(automata: &Automata, model: Model, apart: FxHashSet<CellId>, sets: ValueSets) -> Setup {
+    pub fn with_sets(merged: &Merged, model: Model, apart: FxHashSet<CellId>, sets: ValueSets) -> Setup {
+        let automata = &merged.automata;
         let free = FxHashSet::default();
         let merging = Merging { sets: &sets, apart: &apart, free: &free };
         let mut kinds: Vec<ProcessKind> = automata
             .automata
             .iter()
-            .map(|automaton| {
+            .zip(&merged.looks)
+            .map(|(automaton, looks)| {
                 let edges = automaton.edges.iter().map(|edge| adapt(edge, model)).collect();
                 let starts = automaton.starts.iter().map(|start| start.0).collect();
-                kind(automaton.population, edges, starts, automaton.states.len(), &merging)
+                kind(automaton.population, edges, starts, looks)
             })
             .collect();
         let edges = || kinds.iter().map(|kind| (kind.population, &kind.single[..]));
         let held = |cell, writer: usize| held(&kinds[writer], cell, automata.initial[cell]);
         let sole = |cell| Sole::new(automata, cell, edges(), |writer| held(cell, writer));
         let sole: IdVec<CellId, Sole> = automata.values.ids().map(sole).collect();
+        for (cell, sole) in sole.iter_enumerated() {
+            if let Sole::Writer(writer, values) = sole {
+                kinds[*writer as usize].held.insert(cell, values.clone());
+            }
+        }
         for kind in &mut kinds {
+            kind.merge(&merging);
             let mut values: FxHashMap<(StateId, CellId), Vec<ValueId>> = FxHashMap::default();
             for (state, cell, value) in pending(kind) {
                 values.entry((state, cell)).or_default().push(value);
@@ -200,31 +212,31 @@ fn kind(
     population: Population,
     single: Vec<Edge>,
     starts: Vec<StateId>,
-    states: usize,
-    merging: &Merging<'_>,
+    looks: &IdVec<StateId, u32>,
 ) -> ProcessKind {
-    let mut is_start: IdVec<StateId, bool> = vec![false; states].into();
+    let mut is_start: IdVec<StateId, bool> = vec![false; looks.len()].into();
     starts.into_iter().for_each(|state| is_start[state] = true);
-    let mut kind = ProcessKind {
+    ProcessKind {
         population,
         single: single.into(),
+        looks: looks.clone(),
+        held: FxHashMap::default(),
         edges: Vec::new(),
-        incoming: vec![Vec::new(); states].into(),
+        incoming: IdVec::new(),
         roots: IdVec::new(),
         is_start,
         only_reads: IdVec::new(),
         only_reads_and_fences: IdVec::new(),
         pending: FxHashMap::default(),
-    };
-    kind.merge(merging);
-    kind
+    }
 }
 
 impl ProcessKind {
     /// Merges the edges, and indexes them.
     fn merge(&mut self, merging: &Merging<'_>) {
         let states = self.is_start.len();
-        let edges = merging.merge(&self.single);
+        let places = Places { is_start: &self.is_start, looks: &self.looks, held: &self.held };
+        let edges = merging.merge(&self.single, &places);
         let mut incoming: IdVec<StateId, Vec<usize>> = vec![Vec::new(); states].into();
         let mut silent: IdVec<StateId, Vec<StateId>> = vec![Vec::new(); states].into();
         for (number, edge) in edges.iter().enumerate() {

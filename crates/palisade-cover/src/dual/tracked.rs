@@ -278,7 +278,7 @@ mod tests {
                     let analysis = Analysis::new(task.clone());
                     let system = analysis.system(1);
                     let Ok(merged) = analysis.merged(&Limits::unlimited(1)) else { continue };
-                    let setup = Setup::new(&merged.automata, model);
+                    let setup = Setup::new(&merged, model);
                     let Ok(bad) = bad_combinations(&system, &merged.automata) else { continue };
                     let mut elements = Vec::new();
                     for combination in &bad {

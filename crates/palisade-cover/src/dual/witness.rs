@@ -25,7 +25,7 @@ use super::element::{Element, Word};
 use super::predecessors::Step;
 use super::setup::Setup;
 use crate::chain;
-use crate::facts::is_silent;
+use crate::facts::{Sole, is_silent};
 use crate::symbol::Symbol;
 use crate::timeline::{Event, Timeline, What};
 use palisade_automata::{Automata, Edge, Letter, Merged, StateId, ValueId};
@@ -171,10 +171,20 @@ impl Unfolded {
         debug_assert!(next.is_none(), "the step leads to the word of the next element");
         actor.state = taken.target;
         self.events.push(Event { time: when, actor: place, what: What::edge(taken) });
-        if let Act::Write(cell, _) = edge.act
-            && program.model != Model::Sc
-        {
+        let written = match &edge.act {
+            Act::Write(cell, _) if program.model != Model::Sc => Some(*cell),
+            Act::Locked { effect, .. } if edge.fence.is_some() => Some(effect[0].0),
+            _ => None,
+        };
+        if let Some(cell) = written {
             self.events.push(Event { time: time + 1, actor: place, what: What::Update(cell) });
+        }
+        if let Some(fence) = edge.fence {
+            let merged = &program.merged.automata.automata[kind].edges[fence];
+            let fence = program.merged.edge(program.automata, kind, self.actors[place].state, merged);
+            let fence = fence.expect("bisimilar states have the same edges");
+            self.events.push(Event { time: time + 1, actor: place, what: What::edge(fence) });
+            self.actors[place].state = fence.target;
         }
         let mut next_places: Vec<Option<usize>> = vec![None; link.after.processes.len()];
         for (index, becomes) in step.becomes.iter().enumerate() {
@@ -227,10 +237,19 @@ impl Unfolded {
 
     /// Takes a thread along silent edges to a state of a class.
     fn go_silently(&mut self, program: &Program<'_>, place: usize, class: StateId) {
-        let actor = &mut self.actors[place];
-        let silent = |letter: &Letter| is_silent(letter, program.model);
+        let actor = &self.actors[place];
+        // The only writer of a cell reads its last store.
+        let reads_own =
+            |cell: CellId| matches!(program.setup.sole[cell], Sole::Writer(kind, _) if kind == actor.kind);
+        let silent = |letter: &Letter| match letter {
+            Letter::Read(cell, value) if program.model != Model::Sc && reads_own(*cell) => {
+                self.memory[*cell] == *value
+            }
+            letter => is_silent(letter, program.model),
+        };
         let path =
             program.merged.silent_path(program.automata, actor.kind as usize, actor.state, class, silent);
+        let actor = &mut self.actors[place];
         for edge in path.expect("the class is reached silently") {
             self.events.push(Event { time: actor.now, actor: place, what: What::edge(edge) });
             actor.state = edge.target;

@@ -38,7 +38,8 @@ pub(crate) fn proof<'e>(setup: &Setup, elements: impl Iterator<Item = &'e Elemen
     let known = elements_of(&parts).flat_map(|element| &element.memory).map(|&(_, value)| value);
     let most = words.map(|letter| letter.values).chain(known).max();
     let sets = (0..most.map_or(0, |most| most + 1)).map(|value| vec![value]).collect();
-    Proof::LoadBuffers(proof::LoadBuffers { classes, pending, held: held(&setup.sole), sets, parts })
+    let held = held(&setup.sole);
+    Proof::LoadBuffers(proof::LoadBuffers { rewritten: false, classes, pending, held, sets, parts })
 }
 
 fn elements_of(parts: &[proof::Part]) -> impl Iterator<Item = &proof::Element> {

@@ -49,3 +49,26 @@ fn declared_numbers() {
     check("3", "count(A@a) - count(B@b) == 3", "unsafe with 1");
     check("3", "count(A@a) + count(B@b) >= 7", "safe");
 }
+
+fn configurations(text: &str) -> u64 {
+    let source = Source::new("p", text);
+    let program = parse(Language::Pal, &source).expect("the program is well formed").program;
+    let outcome = Dual.check(&Task::new(&program, Model::Tso).analysis(), &Limits::unlimited(1));
+    assert_eq!(outcome.verdict, Verdict::Holds, "{text}");
+    outcome.stats.get("configurations").expect("it is counted")
+}
+
+/// A store with a fence is one step, and so is a read of a cell by its only writer.
+#[test]
+fn stores_with_fences_and_own_reads_cost_nothing() {
+    let sb = |store: &str| {
+        format!(
+            "shared x, y: 0..1; process P {{ {} if y == 0 {{ cs: skip; }} }} process Q {{ {} if x == 0 {{ cs: skip; }} }} forbid P@cs && Q@cs;",
+            store.replace('v', "x"),
+            store.replace('v', "y"),
+        )
+    };
+    let locked = configurations(&sb("xchg(v, 1);"));
+    assert_eq!(configurations(&sb("v = 1; fence;")), locked);
+    assert_eq!(configurations(&sb("v = 1; fence; if v == 0 { skip; }")), locked);
+}

@@ -34,7 +34,14 @@ pub(super) fn bare(shape: &Shape, random: &mut Random) -> LoadBuffers {
             held.push(Held { cell, kind, values: vec![some; classes as usize] });
         }
     }
-    let mut proof = LoadBuffers { classes, pending, held, sets: Vec::new(), parts: Vec::new() };
+    let mut proof = LoadBuffers {
+        rewritten: random.percent(50),
+        classes,
+        pending,
+        held,
+        sets: Vec::new(),
+        parts: Vec::new(),
+    };
     for _ in 0..random.between(1, 3) {
         let tracked = tracked(shape, random);
         proof.parts.push(Part { tracked, elements: Vec::new() });
