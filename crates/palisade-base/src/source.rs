@@ -1,6 +1,6 @@
 //! Source texts and positions in them.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// A range of bytes of the one source text a program was read from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -104,6 +104,8 @@ struct File {
     start: usize,
     /// How many rows precede it.
     rows_before: usize,
+    /// How many of its lines come before those that are here.
+    lines_before: usize,
 }
 
 impl Source {
@@ -111,7 +113,11 @@ impl Source {
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Source {
         let text = text.into();
         let row_starts = row_starts(&text);
-        Source { text, row_starts, files: vec![File { name: name.into(), start: 0, rows_before: 0 }] }
+        Source {
+            text,
+            row_starts,
+            files: vec![File { name: name.into(), start: 0, rows_before: 0, lines_before: 0 }],
+        }
     }
 
     /// Adds a file after all others, and returns where it is in the text. A last line without an end gets
@@ -124,8 +130,17 @@ impl Source {
         self.text.push_str(text);
         self.row_starts = row_starts(&self.text);
         let rows_before = self.row_starts.partition_point(|&row| row < start);
-        self.files.push(File { name: name.into(), start, rows_before });
+        self.files.push(File { name: name.into(), start, rows_before, lines_before: 0 });
         Span::new(start..self.text.len())
+    }
+
+    /// Adds lines of a file whose text is not known, by their numbers (from 1), after all others.
+    pub fn add_empty_lines(&mut self, name: impl Into<String>, lines: RangeInclusive<u32>) {
+        let count = (lines.end().saturating_sub(*lines.start())).saturating_add(1);
+        self.add(name, &"\n".repeat(count as usize));
+        if let Some(file) = self.files.last_mut() {
+            file.lines_before = (*lines.start() as usize).saturating_sub(1);
+        }
     }
 
     /// The name of the main file.
@@ -175,7 +190,8 @@ impl Source {
         let byte = (span.start as usize).min(self.text.len());
         let row = self.row_of(byte);
         let column = self.text.get(self.row_starts[row]..byte).map_or(0, |s| s.chars().count());
-        let line = row + 1 - self.file_of(span).rows_before;
+        let file = self.file_of(span);
+        let line = row + 1 - file.rows_before + file.lines_before;
         Some(Position { line: clamp(line), column: clamp(column + 1) })
     }
 
@@ -218,7 +234,8 @@ impl Source {
     pub fn line_of(&self, file: &str, line: u32) -> Option<Span> {
         let index = self.files.iter().position(|known| known.name == file)?;
         let end = self.files.get(index + 1).map_or(self.text.len(), |next| next.start);
-        let row = self.files[index].rows_before + (line as usize).checked_sub(1)?;
+        let file = &self.files[index];
+        let row = file.rows_before + (line as usize).checked_sub(1)?.checked_sub(file.lines_before)?;
         let start = *self.row_starts.get(row).filter(|&&start| start < end)?;
         Some(Span::new(start..start + self.line(clamp(row + 1)).len()))
     }
@@ -270,7 +287,17 @@ mod tests {
         assert_eq!(source.line_number(four).as_deref(), Some("list.h:2"));
         assert_eq!(source.file(last), "empty.h");
         assert_eq!((source.file(Span::NONE), source.row(Span::NONE)), ("main.c", None));
-        for (file, line) in [("list.h", 0), ("list.h", 3), ("other.h", 1)] {
+        source.add_empty_lines("grammar.y", 40..=42);
+        let last = source.line_of("grammar.y", 42).expect("there is such a line");
+        assert_eq!((source.slice(last), source.line_number(last).as_deref()), ("", Some("grammar.y:42")));
+        for (file, line) in [
+            ("list.h", 0),
+            ("list.h", 3),
+            ("other.h", 1),
+            ("grammar.y", 39),
+            ("grammar.y", 43),
+            ("grammar.y", 1),
+        ] {
             assert_eq!(source.line_of(file, line), None, "{file} {line}");
         }
     }

@@ -13,10 +13,11 @@ use crate::files::{self, InputFile, Named, Reading};
 use arguments::Arguments;
 use clang::{NotCompiled, Unit};
 use overlay::Overlay;
-use palisade::c::{Aim, COptions, Compilation, FileNames, FilePatch, Roots, Slots, read_c};
+use palisade::c::{Aim, COptions, Compilation, FileNames, FilePatch, Roots, Slots, beyond_its_end, read_c};
 use palisade::llvm::Module;
 use palisade::trace::BuildRecord;
 use palisade::{Diagnostic, Input, InputLanguage, Refused, Source};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Reads a C program, or one in LLVM IR.
@@ -176,6 +177,7 @@ fn compile(
             }
         }
     }
+    add_missing_lines(&modules, &folder, &mut files, &mut source);
     let compiler = clang.map_or_else(String::new, |clang| clang.version);
     Ok(Compilation { source, files, language, modules, compiler, arguments: words.to_vec(), options })
 }
@@ -219,21 +221,61 @@ fn is_llvm(path: &Path) -> bool {
 }
 
 /// Folders of the system. What is in them is not the user's: its lines are not shown.
-const SYSTEM: [&str; 5] = ["/usr/include/", "/usr/lib", "/usr/local/include/", "/opt/", "/Library/"];
+const SYSTEM: [&str; 6] =
+    ["/usr/include/", "/usr/lib", "/usr/local/include/", "/opt/", "/Library/", "/rustc/"];
 
-/// The name and the text of a file, if it is the user's.
-fn user_file(directory: &str, file: &str, folder: &str) -> Option<(String, String)> {
+/// So many lines without a text are shown by their numbers, from the first to the last in one file.
+const MAX_LINES_WITHOUT_TEXT: u32 = 1 << 20;
+
+/// Lines that places refer to and whose text is not there, because of `#line` or because the file is gone. They are
+/// shown by their numbers.
+fn add_missing_lines(modules: &[Module], folder: &str, files: &mut FileNames, source: &mut Source) {
+    let mut all: BTreeMap<(&str, &str), BTreeSet<u32>> = BTreeMap::new();
+    for (file, lines) in modules.iter().flat_map(|module| module.debug.lines()) {
+        all.entry(file).or_default().extend(lines);
+    }
+    for ((file, directory), lines) in all {
+        let directory = if directory.is_empty() { folder } else { directory };
+        let known = files.name(directory, file).map(str::to_owned);
+        let is_missing = |line: &&u32| {
+            known.as_ref().is_none_or(|name| {
+                let beyond = beyond_its_end(name);
+                source.line_of(name, **line).is_none() && source.line_of(&beyond, **line).is_none()
+            })
+        };
+        let missing: Vec<u32> = lines.iter().filter(is_missing).copied().collect();
+        let (Some(&first), Some(&last)) = (missing.first(), missing.last()) else { continue };
+        let name = match known {
+            Some(name) => beyond_its_end(&name),
+            None => {
+                let Some((name, _)) = user_path(directory, file, folder) else { continue };
+                files.add(directory, file, &name);
+                name
+            }
+        };
+        source.add_empty_lines(name, first..=last.min(first.saturating_add(MAX_LINES_WITHOUT_TEXT)));
+    }
+}
+
+/// The name and the path of a file, if it is the user's.
+fn user_path(directory: &str, file: &str, folder: &str) -> Option<(String, PathBuf)> {
     let path = if file.starts_with('/') { PathBuf::from(file) } else { Path::new(directory).join(file) };
     let whole = path.display().to_string();
     if SYSTEM.iter().any(|system| whole.starts_with(system))
         || whole.contains("/lib/clang/")
-        || !path.is_file()
+        || file.is_empty()
+        || file.starts_with('<')
     {
         return None;
     }
-    let text = files::text(&path).ok()?;
     let name = path.strip_prefix(folder).map_or(whole, |path| path.display().to_string());
-    Some((name, text))
+    Some((name, path))
+}
+
+/// The name and the text of a file, if it is the user's and can be read.
+fn user_file(directory: &str, file: &str, folder: &str) -> Option<(String, String)> {
+    let (name, path) = user_path(directory, file, folder).filter(|(_, path)| path.is_file())?;
+    Some((name, files::text(&path).ok()?))
 }
 
 /// Whether a C file or a module in a folder is a program: whether it defines `main`.

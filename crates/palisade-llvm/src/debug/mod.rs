@@ -6,6 +6,7 @@
 mod names;
 
 use palisade_base::{IdVec, define_id};
+use std::collections::{BTreeMap, BTreeSet};
 
 define_id! {
     /// A node of metadata, such as `!12`.
@@ -197,6 +198,19 @@ impl DebugInfo {
             Node::File { name, directory } => Some((&**name, &**directory)),
             _ => None,
         })
+    }
+
+    /// The files that places refer to, each with its folder, and the lines of each.
+    pub fn lines(&self) -> BTreeMap<(&str, &str), BTreeSet<u32>> {
+        let mut all: BTreeMap<(&str, &str), BTreeSet<u32>> = BTreeMap::new();
+        for node in self.nodes.iter() {
+            let Node::Location { line, scope, .. } = node else { continue };
+            let (file, _) = self.file_and_function(*scope);
+            if let Some(file) = file.and_then(|file| self.file(file)).filter(|_| *line > 0) {
+                all.entry(file).or_default().insert(*line);
+            }
+        }
+        all
     }
 
     /// The innermost file and the function around a scope.

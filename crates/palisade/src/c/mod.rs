@@ -27,7 +27,7 @@ pub use limits::{MAX_HEAP, MAX_SLOTS};
 pub use palisade_c::{Aim, Roots, Slots};
 pub use patch::FilePatch;
 pub(crate) use patch::{change, insert};
-pub use places::FileNames;
+pub use places::{FileNames, beyond_its_end};
 pub(crate) use stronger::{becomes, replacement, stronger};
 pub use weaker::Weakening;
 pub(crate) use weaker::{Rendering, for_the_compiler, places_after, weakened, weakenings};

@@ -21,9 +21,15 @@ impl FileNames {
         self.names.contains_key(&full_path(directory, file))
     }
 
-    fn name(&self, directory: &str, file: &str) -> Option<&str> {
+    /// The name that messages use for a file.
+    pub fn name(&self, directory: &str, file: &str) -> Option<&str> {
         self.names.get(&full_path(directory, file)).map(String::as_str)
     }
+}
+
+/// What messages call the lines of a file that it does not have: the program gives their numbers by `#line`.
+pub fn beyond_its_end(name: &str) -> String {
+    format!("{name} (by #line)")
 }
 
 /// The path of a file as a text, without `.` and `..`.
@@ -49,7 +55,8 @@ pub(super) struct SourcePlaces<'a> {
 impl Places for SourcePlaces<'_> {
     fn span(&self, file: &str, directory: &str, line: u32, column: u32) -> Option<Span> {
         let name = self.files.name(directory, file)?;
-        let line = self.source.line_of(name, line)?;
+        let line =
+            self.source.line_of(name, line).or_else(|| self.source.line_of(&beyond_its_end(name), line))?;
         let (from, to) = statement(self.source.slice(line), column as usize);
         Some(Span { start: line.start + from as u32, end: line.start + to as u32 })
     }
