@@ -30,6 +30,9 @@
 //! thread with pending stores stops before an access to a cell on which races are possible: its pending stores may
 //! reach memory while it is about to make the access, and other threads may react to that.
 //!
+//! Under PSO pending stores count as accesses, too. A store that the thread puts into its buffer while it runs on is
+//! still there when it stops, and the updates of its buffer are steps of their own.
+//!
 //! *What stays possible.* With [`Stuck::Kept`] no thread is forgotten, and no visible step is collapsed. Then
 //! every stop is a state that the thread reaches, and all its steps up to there are local and invisible. So what
 //! the thread and the others can still reach is the same before these steps and after one of their outcomes.
@@ -115,7 +118,8 @@ pub fn run_on(
             && source.is_some_and(|source| source.thread.buffer == local.thread.buffer)
             && source_view.as_ref() == Some(&observer.view(local))
     };
-    let forgotten = |local: &Local| like_source(local) && observer.last_accesses(local).is_empty();
+    let forgotten =
+        |local: &Local| like_source(local) && observer.last_accesses(machine.machine.model, local).is_empty();
     let runs = Runs { stops: Vec::new(), too_deep: false };
     let mut search = Search { machine, observer, runs, coverage, work: 0 };
     // Depth first, so that reaching a thread state of the current path again reveals an endless loop.

@@ -7,12 +7,13 @@
 //!
 //! Data races are judged in all states too. They look at which thread is about to access which cell, for the cells
 //! that plain accesses and other accesses of different threads can have in common. This is not part of the view:
-//! [`crate::run_on`] says how collapsed steps keep it, and searches say how their reductions do.
+//! [`crate::run_on`] says how collapsed steps keep it, and searches say how their reductions do. Under PSO they look at
+//! pending stores as well, which are part of the thread state.
 
 use crate::local::{Hold, Local};
 use crate::{CellSets, Pointers};
 use palisade_base::{Id, IdVec};
-use palisade_memory::NextAccess;
+use palisade_memory::{Model, NextAccess};
 use palisade_program::Value;
 use palisade_program::running::{
     Address, Addresses, CellId, Code, CodeId, Condition, EdgeId, Goal, GoalKind, Instr, Location, Property,
@@ -220,10 +221,13 @@ impl Observer {
         self.races.as_ref().map_or_else(Vec::new, |races| races.next(local))
     }
 
-    /// The same, and what it was about to access in the local steps that it took last.
-    pub fn last_accesses(&self, local: &Local) -> Vec<NextAccess> {
+    /// The same, what it was about to access in the local steps that it took last, and the pending stores that count.
+    pub fn last_accesses(&self, model: Model, local: &Local) -> Vec<NextAccess> {
         let mut all = local.passed.clone();
         all.extend(self.next_accesses(local));
+        if let Some(races) = &self.races {
+            all.extend(NextAccess::pending(model, &local.thread).filter(|access| races.cells[access.cell]));
+        }
         all
     }
 

@@ -605,7 +605,7 @@ impl<'a> Emitter<'a> {
                 let differs = binary(BinaryOp::Ne, read(self.register(*register)), int(UNINITIALISED));
                 out.push(Stmt::new(StmtKind::Assert(differs, *check), span));
             }
-            StepKind::Enter(object) => {
+            StepKind::Enter(object) | StepKind::Redeclare(object) => {
                 // What is there from an earlier time counts as never written.
                 let cells = self.layout.cells.iter().filter(|cell| cell.object == *object);
                 let places: Vec<Place> = cells.map(named).collect();
@@ -618,6 +618,7 @@ impl<'a> Emitter<'a> {
                 let cells = self.layout.cells.iter().filter(|cell| cell.object == *object && cell.left);
                 let places: Vec<Place> = cells.map(named).collect();
                 for place in places {
+                    let place = if self.races { place.plainly() } else { place };
                     let value = int(FREED);
                     out.push(Stmt::new(StmtKind::Assign { place, value }, span));
                 }

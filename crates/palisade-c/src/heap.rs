@@ -243,8 +243,9 @@ pub(crate) fn expand_free(
             push(code, found, StepKind::Freeable(Access { pointer, size: first.size, plain: false }));
         }
         for leaf in &layout.leaves {
-            let store = store(code, register, leaf, FREED);
-            push(code, found, store);
+            let StepKind::Store { to, value } = store(code, register, leaf, FREED) else { continue };
+            // It is plain because another thread may still have a store to it pending, under PSO.
+            push(code, found, StepKind::Store { to: Access { plain: true, ..to }, value });
         }
         let list = code.free_lists.iter().find(|(known, _)| *known == shape).map(|(_, list)| list.clone());
         let mut at = found;

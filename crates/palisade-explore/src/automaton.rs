@@ -337,7 +337,7 @@ impl Policy for Exploring {
         if finished && self.vanishing[role.index()] {
             return Identity::SameAs(LocalId::NONE);
         }
-        let accesses = self.observer.last_accesses(local);
+        let accesses = self.observer.last_accesses(machine.machine.model, local);
         let stuck = self.steps == Steps::Collapsed && !finished && is_stuck(machine, local);
         if stuck {
             let view = self.observer.view(local);

@@ -26,7 +26,8 @@
 //! are independent of w and of the two accesses: if t1 is the thread of the set, it takes at most updates in w, so the
 //! access is already among its [last accesses](Info::racing) in v, or it is the access that it waits at. The set is not
 //! chosen then, because t2 is about to make the other access, or may still make it. So w leads to the same race after
-//! any step of the set.
+//! any step of the set. Under PSO a pending store of t1 may be its part of the race. It is among its last accesses as
+//! well, so while t2 may still access the cell, no set of t1 is chosen, not even that of the update.
 //!
 //! *Numbers of started threads.* Where the number of started threads is capped ([`Crowd::Capped`]), a step
 //! that starts a thread is never in such a set. So the reduction never adds a start to a run, nor moves one

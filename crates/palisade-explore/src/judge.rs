@@ -84,7 +84,8 @@ impl Judge<'_> {
     fn is_race(&self, automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> bool {
         let threads = layout.threads.iter().map(|field| LocalId(field.get(state)));
         let racing = threads.filter(|&local| automaton.note(local).may_race);
-        let next = |local| automaton.policy.observer.last_accesses(automaton.local(local));
+        let model = automaton.machine.machine.model;
+        let next = |local| automaton.policy.observer.last_accesses(model, automaton.local(local));
         let mut seen: SmallVec<[Vec<NextAccess>; 4]> = SmallVec::new();
         for accesses in racing.map(next) {
             let races = |other: &NextAccess| accesses.iter().any(|access| access.races_with(*other));

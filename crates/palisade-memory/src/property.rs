@@ -13,7 +13,8 @@ pub enum Violation {
     Fault(ThreadId, Fault),
     /// The property with this index is violated.
     Property(usize),
-    /// These two threads are about to access this cell, and one of the accesses is plain ([`Machine::race`]).
+    /// These two threads are about to access this cell, or the second one has a pending store to it, and one of the
+    /// accesses is plain ([`Machine::race`]).
     Race(ThreadId, ThreadId, CellId),
     /// The state is stuck ([`Machine::is_stuck`]).
     Deadlock,

@@ -5,7 +5,7 @@
 //! hold.
 
 use crate::{explain_cycle, faults, fit, forever, one_line, progress};
-use palisade_base::{Id, limits};
+use palisade_base::{Id, Span, limits};
 use palisade_memory::{Action, State, Violation};
 use palisade_program::Value;
 use palisade_program::running::{
@@ -73,22 +73,36 @@ pub fn last_fault(evidence: &Evidence<'_>) -> Option<String> {
     Some(faults::fault(evidence, evidence.run.steps.len().checked_sub(1)?, fault))
 }
 
-/// What two threads in a data race are about to do.
+/// What two threads in a data race are about to do, or what the second one has done.
 fn race(evidence: &Evidence<'_>, first: ThreadId, second: ThreadId, cell: CellId) -> String {
-    let about_to = |id: ThreadId| {
-        let span = palisade_trace::next_span(evidence.machine, evidence.last_state(), id);
+    let at = |id: ThreadId, span: Span| {
         let place = match evidence.source.line_in_words(span) {
-            Some(line) => format!(" ({line}: {})", quote(evidence.source.slice(span))),
+            Some(line) => format!(" ({})", quoted(line, evidence.source.slice(span))),
             None => String::new(),
         };
         format!("{}{place}", evidence.name(id))
     };
-    let cell = &evidence.machine.system.cells[cell].name;
-    format!(
-        "data race on {cell}: {} and {} are about to access it at the same time",
-        about_to(first),
-        about_to(second)
-    )
+    let about_to =
+        |id: ThreadId| at(id, palisade_trace::next_span(evidence.machine, evidence.last_state(), id));
+    let name = &evidence.machine.system.cells[cell].name;
+    match palisade_trace::pending_in_race(
+        evidence.machine,
+        evidence.run,
+        evidence.replay,
+        (first, second),
+        cell,
+    ) {
+        Some(stored) => format!(
+            "data race on {name}: {} has stored to it, and before that reaches memory, {} accesses it",
+            at(second, stored),
+            about_to(first)
+        ),
+        None => format!(
+            "data race on {name}: {} and {} are about to access it at the same time",
+            about_to(first),
+            about_to(second)
+        ),
+    }
 }
 
 /// `line 12: assert(x == 0)` for the instruction of a step.
@@ -97,7 +111,15 @@ fn place(evidence: &Evidence<'_>, step: usize) -> Option<String> {
     let thread = &evidence.replay.states[step].threads[evidence.run.steps[step].thread];
     let span = evidence.machine.system.codes[thread.top().code].edges()[edge].span;
     let line = evidence.source.line_in_words(span)?;
-    Some(format!("{line}: {}", quote(evidence.source.slice(span))))
+    Some(quoted(line, evidence.source.slice(span)))
+}
+
+/// `line 12: x = 1`, or only the line if its text is not known.
+fn quoted(line: String, text: &str) -> String {
+    match quote(text) {
+        text if text.is_empty() => line,
+        text => format!("{line}: {text}"),
+    }
 }
 
 pub(crate) fn quote(text: &str) -> String {

@@ -37,7 +37,7 @@ pub use happens::{
     Arrow, Cycle, Event, HappensBefore, NotViolating, Relation, Violating, until_cycle, violating,
 };
 pub use lasso::{replay_lasso, replay_lasso_from};
-pub use names::{next_span, process_name};
+pub use names::{next_span, pending_in_race, process_name};
 pub use reorder::{Links, links};
 pub use replay::{Replay, ReplayError, replay, replay_to_deadlock, take, until_bad};
 pub use settle::{Priority, settle, transfer};

@@ -2,12 +2,18 @@
 //!
 //! All other questions are asked about the program without its plain accesses marked as such, which has the same runs.
 //! So every engine can answer them, and proofs are about that program. If it is safe, explicit search looks for races.
+//!
+//! In C programs, `free` and the end of a local variable are plain stores of a mark. A store of another thread that comes
+//! later finds the mark. Only under PSO can such a store come earlier and still be pending, so that it reaches memory
+//! which belongs to nobody or to something else: that is a race between the store and the mark. Under SC and TSO the
+//! marks need not be plain.
 
 use crate::answer::Answer;
 use crate::check::{CheckOptions, EngineChoice, check, check_states};
 use crate::coverage::CoverageWanted;
 use crate::error::AskError;
 use palisade_engine::{Limits, ONLY_EXPLICIT_FINDS_RACES, Reason, Verdict};
+use palisade_memory::Model;
 use palisade_program::written::Program;
 use std::time::Instant;
 
@@ -21,8 +27,10 @@ pub(crate) fn check_with_races(
     limits: &Limits,
 ) -> Result<Answer, AskError> {
     let start = Instant::now();
+    let unmarked = (options.model != Model::Pso).then(|| program.without_plain_stores_of(palisade_c::FREED));
+    let program = unmarked.as_ref().unwrap_or(program);
     let mut answer = check(&program.without_plain(), options, limits)?;
-    if answer.outcome.verdict != Verdict::Holds {
+    if answer.outcome.verdict != Verdict::Holds || !program.has_plain() {
         return Ok(answer);
     }
     let looks = match &options.engine {

@@ -91,6 +91,28 @@ fn a_write_after_a_store_that_others_wait_for() {
     }
 }
 
+/// Under PSO a store may still be pending while another thread reacts to a later one.
+#[test]
+fn a_pending_store_that_was_overtaken() {
+    let check = |text: &str, expected: [&str; 3]| {
+        let program = program(text, &["data"]);
+        for (model, expected) in Model::ALL.into_iter().zip(expected) {
+            for reduction in [Reduction::Full, Reduction::Local, Reduction::None] {
+                let found = word(&program, model, reduction);
+                assert_eq!(found, expected, "{} {reduction:?}\n{text}", model.name());
+            }
+        }
+    };
+    let reader = "process Q { let r: 0..1; if ready == 1 { r = data; } }";
+    let start = "shared ready: 0..1; shared data: 0..1;";
+    check(&format!("{start} process P {{ data = 1; ready = 1; }} {reader}"), ["safe", "safe", "unsafe"]);
+    check(&format!("{start} process P {{ data = 1; sfence; ready = 1; }} {reader}"), ["safe"; 3]);
+    check(
+        &format!("{start} process P {{ data = 1; ready = 1; }} process Q {{ let r: 0..1; r = ready; }}"),
+        ["safe"; 3],
+    );
+}
+
 /// Short threads that store, load and look at what they have loaded, against brute force.
 #[test]
 fn differential_short_threads() {

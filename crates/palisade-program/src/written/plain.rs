@@ -1,6 +1,6 @@
 //! Programs with plain accesses, and the same programs without the question whether these race.
 
-use super::{Block, Expr, ExprKind, Place, PlaceKind, Program, StmtKind};
+use super::{Block, Expr, ExprKind, Place, PlaceKind, Program, StmtKind, UnaryOp};
 
 impl Program {
     /// Whether some access is plain, so that data races are possible.
@@ -16,6 +16,15 @@ impl Program {
         places(&mut program, &mut |place| place.plain = false);
         program
     }
+
+    /// The same program, in which stores of this constant are not plain.
+    pub fn without_plain_stores_of(&self, value: i64) -> Program {
+        let mut program = self.clone();
+        let procedures = program.procedures.iter_mut().map(|procedure| &mut procedure.body);
+        let templates = program.templates.iter_mut().map(|template| &mut template.body);
+        procedures.chain(templates).for_each(|body| stores_of(body, value));
+        program
+    }
 }
 
 /// Calls `visit` for every place in a body. Nothing outside bodies accesses memory plainly.
@@ -23,6 +32,27 @@ fn places(program: &mut Program, visit: &mut dyn FnMut(&mut Place)) {
     let procedures = program.procedures.iter_mut().map(|procedure| &mut procedure.body);
     let templates = program.templates.iter_mut().map(|template| &mut template.body);
     procedures.chain(templates).for_each(|body| in_block(body, visit));
+}
+
+fn stores_of(block: &mut Block, constant: i64) {
+    for stmt in block {
+        if let StmtKind::Assign { place, value } = &mut stmt.kind
+            && is_constant(value, constant)
+        {
+            place.plain = false;
+        }
+        stmt.kind.blocks_mut().into_iter().for_each(|inner| stores_of(inner, constant));
+    }
+}
+
+fn is_constant(e: &Expr, constant: i64) -> bool {
+    match &e.kind {
+        ExprKind::Int(value) => *value == constant,
+        ExprKind::Unary(UnaryOp::Neg, a) => {
+            matches!(a.kind, ExprKind::Int(value) if value.checked_neg() == Some(constant))
+        }
+        _ => false,
+    }
 }
 
 /// The parsers limit how deep blocks and expressions nest.
