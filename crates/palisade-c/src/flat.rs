@@ -159,6 +159,9 @@ pub(crate) enum StepKind {
     MayWakeAlone(RegId),
     /// The local object exists from here on, with contents that were never written.
     Enter(ObjectId),
+    /// The declaration of the local object is reached again while the object exists: what is in it counts as never
+    /// written.
+    Redeclare(ObjectId),
     /// The function of the local object has returned: what is in it must not be used any more.
     Leave(ObjectId),
     /// The register was assigned before it is read here.
@@ -303,6 +306,7 @@ impl StepKind {
             | StepKind::AnyWaiting(_)
             | StepKind::MayWakeAlone(_)
             | StepKind::Enter(_)
+            | StepKind::Redeclare(_)
             | StepKind::Leave(_)
             | StepKind::Initialised(..)
             | StepKind::Uninitialise(_)
@@ -359,6 +363,7 @@ impl StepKind {
             | StepKind::AnyWaiting(_)
             | StepKind::MayWakeAlone(_)
             | StepKind::Enter(_)
+            | StepKind::Redeclare(_)
             | StepKind::Leave(_)
             | StepKind::Initialised(..)
             | StepKind::Uninitialise(_)
@@ -409,6 +414,7 @@ impl StepKind {
             | StepKind::Assert(..)
             | StepKind::Assume(_)
             | StepKind::Enter(_)
+            | StepKind::Redeclare(_)
             | StepKind::Leave(_)
             | StepKind::Initialised(..)
             | StepKind::Unsupported(_)

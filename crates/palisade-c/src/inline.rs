@@ -76,6 +76,8 @@ pub(crate) struct Features {
     pub(crate) frees: bool,
     /// Mutexes may be recursive, or check for errors.
     pub(crate) unusual_mutexes: bool,
+    /// Semaphores may start with a value that is close to the largest one.
+    pub(crate) large_semaphores: bool,
 }
 
 /// Where the result of a function goes.
@@ -441,14 +443,17 @@ impl<'a, 'c> Generator<'a, 'c> {
         let entry = self.frame().blocks[0];
         self.end(End::Goto(entry));
         let flow = Flow::new(body);
+        let declared_again = scopes::declared_again(module, body, &flow, &self.frame().marked);
         for &block in flow.reachable() {
             let code = self.frame().blocks[block.index()];
             self.go_on(code);
-            for instruction in &body.blocks[block].instructions {
+            for (index, instruction) in body.blocks[block].instructions.iter().enumerate() {
                 if self.steps >= MAX_STEPS {
                     break;
                 }
                 self.span = self.place(instruction.location);
+                let declared = declared_again.get(&(block, index)).into_iter().flatten();
+                declared.for_each(|&local| self.redeclare(local));
                 if self.instruction(block, instruction).is_err() {
                     break;
                 }
@@ -479,6 +484,17 @@ impl<'a, 'c> Generator<'a, 'c> {
     /// Whether this is `main` itself and not a function that it calls.
     pub(crate) fn in_main_itself(&self) -> bool {
         self.frames.len() == 1 && self.is_main()
+    }
+
+    /// The declaration of a local variable is reached again.
+    fn redeclare(&mut self, local: ValueId) {
+        let object = match self.frame().values.get(&local) {
+            Some(Val::Scalar(Expr::Address(object, 0))) => *object,
+            _ => return,
+        };
+        if self.frame().locals.iter().any(|(known, _)| *known == object) {
+            self.step(StepKind::Redeclare(object));
+        }
     }
 
     fn copy_argument(&mut self, ty: Option<TypeId>, argument: Val) -> Result<Val, Refused> {

@@ -32,6 +32,7 @@ mod definite;
 mod emit;
 mod exit;
 mod expr;
+mod features;
 mod finish;
 mod flat;
 mod groups;
@@ -268,7 +269,7 @@ pub fn translate(
         library_taken,
         notes: BTreeSet::new(),
         circumstances: BTreeSet::new(),
-        features: features(&linked),
+        features: features::features(&linked),
         waiting: Vec::new(),
         heap: heap::Heap::default(),
         waits: Vec::new(),
@@ -474,36 +475,4 @@ fn address_taken(linked: &Linked<'_>) -> (Vec<FunctionRef>, Vec<Box<str>>) {
         }
     }
     (found.into_iter().collect(), library.into_iter().collect())
-}
-
-/// What occurs in the program.
-fn features(linked: &Linked<'_>) -> inline::Features {
-    let mentions = |names: &[&str]| {
-        linked.modules.iter().any(|module| names.iter().any(|name| module.find(name).is_some()))
-    };
-    inline::Features {
-        frees: mentions(&["free", "realloc"]),
-        detaches: mentions(&["pthread_detach", "thrd_detach", "pthread_attr_setdetachstate"]),
-        destroys_mutexes: mentions(&["pthread_mutex_destroy", "mtx_destroy", "pthread_spin_destroy"]),
-        destroys_rwlocks: mentions(&["pthread_rwlock_destroy"]),
-        destroys_semaphores: mentions(&["sem_destroy"]),
-        destroys_conditions: mentions(&["pthread_cond_destroy", "cnd_destroy"]),
-        unusual_mutexes: mentions(&["pthread_mutexattr_settype", "mtx_init"])
-            || linked.modules.iter().any(has_unusual_mutex),
-    }
-}
-
-/// Whether a variable that may contain a mutex is not all zero at first, so that the mutex may be recursive.
-fn has_unusual_mutex(module: &Module) -> bool {
-    if module.types.find_named("union.pthread_mutex_t").is_none() {
-        return false;
-    }
-    module.globals.iter().any(|global| {
-        let zero = |constant: ConstantId| matches!(module.constants[constant].kind, ConstantKind::Zero);
-        let scalar = module.types.fields(global.ty).is_none()
-            && !matches!(module.types.get(global.ty), palisade_llvm::types::Type::Array { .. });
-        let text = module.types.display(global.ty).to_string();
-        let bytes = text.contains("x i8]");
-        global.initializer.is_some_and(|constant| !zero(constant)) && !scalar && !bytes
-    })
 }

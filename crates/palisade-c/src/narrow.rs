@@ -85,7 +85,10 @@ impl Ways<'_> {
                         None => return Some(()),
                     }
                 }
-                StepKind::Initialised(..) | StepKind::Enter(_) | StepKind::Leave(_) => {}
+                StepKind::Initialised(..)
+                | StepKind::Enter(_)
+                | StepKind::Redeclare(_)
+                | StepKind::Leave(_) => {}
                 StepKind::Uninitialise(register) if *register != self.value => known.forget(*register),
                 _ => return self.keep(known.range),
             }

@@ -91,7 +91,7 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
                     }
                     None => push(StepKind::Store { to, value }),
                 },
-                StepKind::Enter(object) | StepKind::Leave(object)
+                StepKind::Enter(object) | StepKind::Redeclare(object) | StepKind::Leave(object)
                     if chosen.binary_search(&object).is_ok() =>
                 {
                     for leaf in &memory.object(object).leaves {
@@ -226,7 +226,9 @@ fn inspect(
             kept.extend(constant);
             value.for_each_object(&mut |object| _ = kept.insert(object));
         }
-        StepKind::Enter(object) | StepKind::Leave(object) => _ = mentioned.insert(*object),
+        StepKind::Enter(object) | StepKind::Redeclare(object) | StepKind::Leave(object) => {
+            _ = mentioned.insert(*object)
+        }
         other => other.for_each_expr(&mut |e| e.for_each_object(&mut |object| _ = kept.insert(object))),
     }
 }

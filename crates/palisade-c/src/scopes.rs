@@ -3,6 +3,10 @@
 //! The compiler marks the beginning and the end of the lifetime of a local variable (`llvm.lifetime`). A variable
 //! begins with contents that were never written, in every turn of a loop, and must not be used after its end.
 //!
+//! Where a `goto` leads backwards over a declaration, there are no marks: the variable goes on to exist, and its value
+//! counts as never written each time the declaration is reached (C17 6.2.4, paragraph 6). The compiler says where that
+//! is by the debug information.
+//!
 //! The variables of `main` itself, other than those of its blocks, exist until the program ends.
 
 use crate::Note;
@@ -16,8 +20,9 @@ use crate::propagate;
 use crate::threads::ThreadCode;
 use palisade_llvm::Module;
 use palisade_llvm::calls::{ArgumentValue, Callee};
+use palisade_llvm::flow::Flow;
 use palisade_llvm::instructions::{CastOp, Op};
-use palisade_llvm::module::Body;
+use palisade_llvm::module::{BlockId, Body, RecordKind};
 use palisade_llvm::values::{ConstantKind, Operand, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -63,6 +68,43 @@ pub(crate) fn marked(module: &Module, body: &Body) -> FxHashSet<ValueId> {
         }
     }
     found
+}
+
+/// The declarations of locals without marks that control can reach more than once, by the instruction that follows.
+/// Parameters are not among them: they have their value before.
+pub(crate) fn declared_again(
+    module: &Module,
+    body: &Body,
+    flow: &Flow,
+    marked: &FxHashSet<ValueId>,
+) -> FxHashMap<(BlockId, usize), Vec<ValueId>> {
+    let mut found: FxHashMap<(BlockId, usize), Vec<ValueId>> = FxHashMap::default();
+    for record in &body.records {
+        if let (RecordKind::Declare, Some(Operand::Local(local))) = (record.kind, record.place)
+            && !marked.contains(&local)
+            && module.debug.variable(record.variable).is_some_and(|variable| variable.parameter.is_none())
+            && flow.is_reachable(record.block)
+            && reaches_itself(flow, record.block)
+        {
+            found.entry((record.block, record.before as usize)).or_default().push(local);
+        }
+    }
+    found
+}
+
+/// Whether control can come from a block back to it.
+fn reaches_itself(flow: &Flow, block: BlockId) -> bool {
+    let mut seen: FxHashSet<BlockId> = FxHashSet::default();
+    let mut open: Vec<BlockId> = flow.predecessors(block).to_vec();
+    while let Some(before) = open.pop() {
+        if before == block {
+            return true;
+        }
+        if seen.insert(before) {
+            open.extend(flow.predecessors(before));
+        }
+    }
+    false
 }
 
 impl Generator<'_, '_> {

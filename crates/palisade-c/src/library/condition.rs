@@ -6,6 +6,10 @@
 //! and locks it again. As in glibc, a signal
 //! first loads the word, without a fence, and does nothing if nobody waits. Otherwise it clears the bit of any of the
 //! waiting threads. A condition variable that was destroyed is marked.
+//!
+//! POSIX allows to destroy a condition variable, and to free its memory, once no thread waits any more, although
+//! threads that were woken may not have left yet. As in glibc, these have a second bit until they leave, and destroying
+//! waits for them. They can always leave, and nobody else sees whether they have. So no run is lost.
 
 use crate::expr::Expr;
 use crate::flat::{Access, BlockId, End, RegId, StepKind, Written};
@@ -23,6 +27,14 @@ const DESTROYED: i64 = i64::MIN;
 
 /// How many threads may wait.
 const MAX_WAITING: usize = 62;
+
+/// The same, where condition variables are destroyed.
+const MAX_WAITING_AND_LEAVING: usize = 31;
+
+/// The bits of threads that wait, and by how much the bits of those that have not left are shifted, where condition
+/// variables are destroyed.
+const WAITING: i64 = (1 << MAX_WAITING_AND_LEAVING) - 1;
+const INSIDE: usize = MAX_WAITING_AND_LEAVING;
 
 impl Generator<'_, '_> {
     /// `None` if the name is not known here.
@@ -42,8 +54,14 @@ impl Generator<'_, '_> {
                 let old = self.temporary(64);
                 self.step(StepKind::Load { to: old, from: at.clone(), written: Written::Needed });
                 self.check_condition(old);
-                let unused = self.binary(BinaryOp::Eq, Expr::Reg(old), Expr::Int(0));
+                let waiting = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(WAITING));
+                let unused = self.binary(BinaryOp::Eq, waiting, Expr::Int(0));
                 self.step(StepKind::Assert(unused, Check::NotInUse));
+                let temporary = self.temporary(64);
+                let inside = Expr::Int(WAITING << INSIDE);
+                let inside = self.binary(BinaryOp::BitAnd, Expr::Reg(temporary), inside);
+                let condition = self.binary(BinaryOp::Eq, inside, Expr::Int(0));
+                self.step(StepKind::AwaitLoad { temporary, from: at.clone(), condition });
                 self.step(StepKind::Store { to: at, value: Expr::Int(DESTROYED) });
             }
             "pthread_cond_signal" | "cnd_signal" => {
@@ -81,26 +99,37 @@ impl Generator<'_, '_> {
     fn wait(&mut self, name: &str, operands: &[Operand], late: Option<i64>) -> Result<Expr, Refused> {
         let at = self.word(operands)?;
         let mutex = self.operand(operands, 1)?;
-        let mutex =
-            Access { pointer: mutex, size: if name.starts_with("cnd_") { 3 } else { 2 }, plain: false };
-        let thread = self.thread;
+        let of_c = name.starts_with("cnd_");
+        let mutex = Access { pointer: mutex, size: if of_c { 3 } else { 2 }, plain: false };
+        let (thread, destroyed) = (self.thread, self.context.features.destroys_conditions);
         let waiting = &mut self.context.waiting;
         let bit = waiting.iter().position(|known| *known == thread).unwrap_or_else(|| {
             waiting.push(thread);
             waiting.len() - 1
         });
-        if bit >= MAX_WAITING {
-            return Err(self.refuse(format!("more than {MAX_WAITING} threads that wait for conditions")));
+        let room = if destroyed { MAX_WAITING_AND_LEAVING } else { MAX_WAITING };
+        if bit >= room {
+            return Err(self.refuse(format!("more than {room} threads that wait for conditions")));
         }
+        let inside = if destroyed { 1i64 << (bit + INSIDE) } else { 0 };
         let bit = 1i64 << bit;
         let result = self.temporary(32);
+        let after = self.new_block();
+        if !of_c {
+            self.needs_mutex(&mutex, result, after);
+        }
         let (registered, again) = (self.new_block(), self.new_block());
         self.without_signal(&mutex, late, result, registered, again);
         self.go_on(registered);
         let old = self.temporary(64);
-        self.step(StepKind::Locked { rmw: Rmw::FetchOr, old, at: at.clone(), operand: Expr::Int(bit) });
+        self.step(StepKind::Locked {
+            rmw: Rmw::FetchOr,
+            old,
+            at: at.clone(),
+            operand: Expr::Int(bit | inside),
+        });
         self.check_condition(old);
-        self.unlock(mutex.clone());
+        self.unlock(mutex.clone(), 0);
         let woken = self.new_block();
         self.end(End::Goto(woken));
         self.go_on(woken);
@@ -117,21 +146,27 @@ impl Generator<'_, '_> {
                 self.end(End::Choose(vec![woken, timeout]));
                 self.go_on(timeout);
                 let old = self.temporary(64);
-                let operand = Expr::Int(!bit);
-                self.step(StepKind::Locked { rmw: Rmw::FetchAnd, old, at, operand });
+                let operand = Expr::Int(!(bit | inside));
+                self.step(StepKind::Locked { rmw: Rmw::FetchAnd, old, at: at.clone(), operand });
                 self.step(StepKind::Assign(result, Expr::Int(late)));
                 self.end(End::Goto(again));
                 self.go_on(by_signal);
             }
             _ => {
                 self.waits_for(Wait::Condition);
-                self.step(StepKind::AwaitLoad { temporary: word, from: at, condition: cleared });
+                self.step(StepKind::AwaitLoad { temporary: word, from: at.clone(), condition: cleared });
             }
+        }
+        if inside != 0 {
+            let (old, operand) = (self.temporary(64), Expr::Int(!inside));
+            self.step(StepKind::Locked { rmw: Rmw::FetchAnd, old, at, operand });
         }
         self.step(StepKind::Assign(result, Expr::Int(0)));
         self.end(End::Goto(again));
         self.go_on(again);
         self.lock(mutex);
+        self.end(End::Goto(after));
+        self.go_on(after);
         Ok(Expr::Reg(result))
     }
 
@@ -164,10 +199,19 @@ impl Generator<'_, '_> {
         self.end(if blocks.is_empty() { End::Goto(registered) } else { End::Choose(ways) });
         for (block, value) in blocks.into_iter().zip(values) {
             self.go_on(block);
-            self.unlock(mutex.clone());
+            self.unlock(mutex.clone(), 0);
             self.step(StepKind::Assign(result, Expr::Int(value)));
             self.end(End::Goto(again));
         }
+    }
+
+    /// Whether some thread waits, by the word.
+    fn some_wait(&self, word: RegId) -> Expr {
+        let waiting = match self.context.features.destroys_conditions {
+            true => self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Int(WAITING)),
+            false => Expr::Reg(word),
+        };
+        self.binary(BinaryOp::Ne, waiting, Expr::Int(0))
     }
 
     fn signal(&mut self, at: &Access) {
@@ -177,7 +221,7 @@ impl Generator<'_, '_> {
         let word = self.temporary(64);
         self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
         self.check_condition(word);
-        let some = self.binary(BinaryOp::Ne, Expr::Reg(word), Expr::Int(0));
+        let some = self.some_wait(word);
         self.end(End::Branch(some, choose, after));
         self.go_on(choose);
         let index = self.temporary(64);
@@ -210,11 +254,15 @@ impl Generator<'_, '_> {
         let word = self.temporary(64);
         self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
         self.check_condition(word);
-        let some = self.binary(BinaryOp::Ne, Expr::Reg(word), Expr::Int(0));
+        let some = self.some_wait(word);
         self.end(End::Branch(some, wake, after));
         self.go_on(wake);
         let old = self.temporary(64);
-        self.step(StepKind::Locked { rmw: Rmw::Exchange, old, at: at.clone(), operand: Expr::Int(0) });
+        let (rmw, operand) = match self.context.features.destroys_conditions {
+            true => (Rmw::FetchAnd, !WAITING),
+            false => (Rmw::Exchange, 0),
+        };
+        self.step(StepKind::Locked { rmw, old, at: at.clone(), operand: Expr::Int(operand) });
         self.end(End::Goto(after));
         self.go_on(after);
     }

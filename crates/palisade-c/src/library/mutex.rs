@@ -41,7 +41,8 @@ pub(super) const MAX_OWNER: i64 = crate::threads::MAX_THREADS as i64;
 pub(super) const EBUSY: i64 = 16;
 const THRD_BUSY: i64 = 1;
 
-/// What a mutex that checks for errors returns to a thread that locks it again, or that unlocks it without holding it.
+/// What a mutex that checks for errors returns to a thread that locks it again, and what it returns, like a recursive one
+/// of POSIX, to a thread that unlocks it without holding it.
 const EDEADLK: i64 = 35;
 const EPERM: i64 = 1;
 
@@ -68,7 +69,8 @@ impl Generator<'_, '_> {
             }
             "pthread_mutex_unlock" | "mtx_unlock" | "pthread_spin_unlock" => {
                 let at = self.mutex(name, operands)?;
-                return Ok(Some(self.unlock(at)));
+                let errors = if name.starts_with("pthread_mutex") { FLAGS } else { 0 };
+                return Ok(Some(self.unlock(at, errors)));
             }
             "pthread_mutexattr_init" => {
                 let pointer = self.operand(operands, 0)?;
@@ -222,8 +224,9 @@ impl Generator<'_, '_> {
         Expr::Reg(result)
     }
 
-    /// Gives the mutex back. Returns 0, or an error.
-    pub(super) fn unlock(&mut self, at: Access) -> Expr {
+    /// Gives the mutex back. Returns 0, or an error: if the thread does not hold a mutex that has one of the flags
+    /// `errors`. For other mutexes this is undefined.
+    pub(super) fn unlock(&mut self, at: Access, errors: i64) -> Expr {
         let (old, me) = (self.temporary(8 << at.size), self.owner());
         if !self.context.features.unusual_mutexes {
             self.step(StepKind::Locked { rmw: Rmw::Exchange, old, at, operand: Expr::Int(0) });
@@ -241,9 +244,9 @@ impl Generator<'_, '_> {
         self.go_on(other);
         let usable = self.binary(BinaryOp::Ne, Expr::Reg(old), Expr::Int(DESTROYED));
         self.step(StepKind::Assert(usable, Check::NotDestroyed));
-        let checking = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(CHECKING));
-        let checking = self.binary(BinaryOp::Ne, checking, Expr::Int(0));
-        self.step(StepKind::Assert(checking, Check::Held));
+        let defined = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Int(errors));
+        let defined = self.binary(BinaryOp::Ne, defined, Expr::Int(0));
+        self.step(StepKind::Assert(defined, Check::Held));
         self.step(StepKind::Assign(result, Expr::Int(EPERM)));
         self.end(End::Goto(after));
         self.go_on(mine);
@@ -263,5 +266,28 @@ impl Generator<'_, '_> {
         self.end(End::Goto(after));
         self.go_on(after);
         Expr::Reg(result)
+    }
+
+    /// A thread must hold the mutex that it gives to a wait. For one that checks for errors, the wait returns one: `result`
+    /// is set, and control goes to `after`. For others this is undefined, and found when the mutex is unlocked.
+    pub(super) fn needs_mutex(&mut self, at: &Access, result: RegId, after: BlockId) {
+        if !self.context.features.unusual_mutexes {
+            return;
+        }
+        let (word, me) = (self.temporary(8 << at.size), self.owner());
+        self.step(StepKind::Load { to: word, from: at.clone(), written: Written::Needed });
+        let usable = self.binary(BinaryOp::Ne, Expr::Reg(word), Expr::Int(DESTROYED));
+        self.step(StepKind::Assert(usable, Check::NotDestroyed));
+        let checking = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Int(CHECKING));
+        let checking = self.binary(BinaryOp::Ne, checking, Expr::Int(0));
+        let owner = self.binary(BinaryOp::BitAnd, Expr::Reg(word), Expr::Int(OWNER));
+        let other = self.binary(BinaryOp::Ne, owner, Expr::Int(me));
+        let error = self.binary(BinaryOp::And, checking, other);
+        let (yes, no) = (self.new_block(), self.new_block());
+        self.end(End::Branch(error, yes, no));
+        self.go_on(yes);
+        self.step(StepKind::Assign(result, Expr::Int(EPERM)));
+        self.end(End::Goto(after));
+        self.go_on(no);
     }
 }
