@@ -1,7 +1,7 @@
 //! LLVM IR as text, read without LLVM.
 //!
 //! [`read`] turns the text that `clang -S -emit-llvm` and `rustc --emit=llvm-ir` write into a typed
-//! [`Module`]. It understands LLVM 14 to 19, with pointers that have a pointee (`i32*`) or none (`ptr`), with
+//! [`Module`]. It understands LLVM 14 to 22, with pointers that have a pointee (`i32*`) or none (`ptr`), with
 //! debug information as calls (`llvm.dbg.declare`) or records (`#dbg_declare`), and the text of current
 //! rustc.
 //!

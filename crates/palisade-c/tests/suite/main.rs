@@ -8,3 +8,4 @@ mod finish;
 mod objects;
 mod programs;
 mod values;
+mod versions;

@@ -13,11 +13,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Names to try, in this order. The reader of LLVM IR knows the text of clang 14 to 19 and skips most of what
-/// later versions add.
+/// Names to try, in this order. The reader of LLVM IR knows the text of clang 14 to 22 and skips most of what later
+/// versions add.
 const NAMES: [&str; 10] = [
-    "clang", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15", "clang-14", "clang-20", "clang-21",
-    "clang-22",
+    "clang", "clang-22", "clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang-16", "clang-15",
+    "clang-14",
 ];
 
 /// What makes clang print the program as written, with debug information. It comes after the user's options

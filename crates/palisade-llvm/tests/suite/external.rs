@@ -44,7 +44,16 @@ fn read(text: &str, what: &str) -> Module {
 
 fn clang(source: &str, arguments: &[&str]) -> String {
     let fixed = ["-x", "c", "-S", "-emit-llvm", "-w", "-o", "-", "-"];
-    compile("clang", &[arguments, &fixed].concat(), source)
+    compile(&installed(), &[arguments, &fixed].concat(), source)
+}
+
+/// `$CC` if it is clang, else `clang`.
+fn installed() -> String {
+    let is_clang = |name: &String| {
+        let output = Command::new(name).arg("--version").stdin(Stdio::null()).output();
+        output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("clang"))
+    };
+    std::env::var("CC").ok().filter(is_clang).unwrap_or_else(|| "clang".to_owned())
 }
 
 #[test]
