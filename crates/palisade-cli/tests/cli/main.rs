@@ -35,6 +35,7 @@ mod external {
     mod c;
     mod c_assumptions;
     mod c_corpus;
+    mod c_ends;
     mod c_exit;
     mod c_fences;
     mod c_finish;
