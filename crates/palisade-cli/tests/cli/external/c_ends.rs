@@ -70,7 +70,7 @@ fn what_is_destroyed_while_threads_leave() {
         "#include <semaphore.h>\nstatic sem_t *s;\nstatic void *work(void *none) { sem_post(s); IF(sem_post(s);, ) return none; }\n\
          int main(void) { s = malloc(sizeof *s); sem_init(s, 0, 0); pthread_t t; pthread_create(&t, 0, work, 0);\n    \
          sem_wait(s); sem_destroy(s); free(s); pthread_join(t, 0); return 0; }",
-        "use after free",
+        "use of a synchronisation object that was destroyed in work",
     );
 }
 
