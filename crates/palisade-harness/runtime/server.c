@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,21 +69,33 @@ int pal_is_input(uint64_t address)
     return address == INPUT_PLACE;
 }
 
+/* Fills the input. Returns 0 at its end. The next command often comes after less time than it takes to fall asleep and
+ * to be woken up. */
+static int fill_input(void)
+{
+    enum { TRIES = 30 };
+    for (int tries = 0;; tries++) {
+        long got = pal_own_syscall(SYS_read, command_fd, (long)input->bytes, sizeof input->bytes, 0, 0, 0);
+        if (got == -EAGAIN && tries < TRIES) {
+            pal_own_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        } else if (got == -EAGAIN) {
+            struct pollfd file = {.fd = command_fd, .events = POLLIN};
+            pal_own_syscall(SYS_poll, (long)&file, 1, -1, 0, 0, 0);
+        } else if (got != -EINTR) {
+            input->at = 0;
+            input->end = got > 0 ? (uint32_t)got : 0;
+            return got > 0;
+        }
+    }
+}
+
 /* Reads commands. Returns 0 at their end. */
 int pal_read_command(void *bytes, size_t size)
 {
     char *to = bytes;
     while (size) {
-        if (input->at == input->end) {
-            long got = pal_own_syscall(SYS_read, command_fd, (long)input->bytes, sizeof input->bytes, 0, 0, 0);
-            if (got == -EINTR) {
-                continue;
-            }
-            if (got <= 0) {
-                return 0;
-            }
-            input->at = 0;
-            input->end = (uint32_t)got;
+        if (input->at == input->end && !fill_input()) {
+            return 0;
         }
         size_t left = input->end - input->at, part = size < left ? size : left;
         pal_copy(to, input->bytes + input->at, part);
@@ -382,6 +395,7 @@ static void *shared_memory(uint64_t place, size_t size)
 static void serve(void)
 {
     command_fd = fcntl(0, F_DUPFD_CLOEXEC, FIRST_FD);
+    fcntl(command_fd, F_SETFL, O_NONBLOCK);
     pal.log_fd = fcntl(1, F_DUPFD_CLOEXEC, FIRST_FD);
     /* With a large pipe, the execution can continue while its log is read. If the pipe cannot be that large,
      * it stays as it is. */

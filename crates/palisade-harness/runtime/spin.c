@@ -72,16 +72,30 @@ static uint64_t private_part(const uint64_t *from)
     return value;
 }
 
+static inline uint64_t mixed(uint64_t state, uint64_t value)
+{
+    __uint128_t product = (__uint128_t)(state ^ value) * 0xa0761d6478bd642full;
+    return (uint64_t)(product >> 64) ^ (uint64_t)product;
+}
+
+/* Four states side by side take less time than one: the processor need not wait for a product to begin the next. */
 static uint64_t hash(const uint64_t *from, const uint64_t *to)
 {
-    uint64_t state = 0x9e3779b97f4a7c15ull;
+    enum { SIDE_BY_SIDE = 4 };
+    uint64_t states[SIDE_BY_SIDE] = {0x9e3779b97f4a7c15ull, 0xbf58476d1ce4e5b9ull, 0x94d049bb133111ebull, 0xd6e8feb86659fd93ull};
     int shares = pal.shared->shared_count != 0;
-    for (; from < to; from++) {
-        uint64_t value = unlikely(shares) ? private_part(from) : *from;
-        __uint128_t product = (__uint128_t)(state ^ value) * 0xa0761d6478bd642full;
-        state = (uint64_t)(product >> 64) ^ (uint64_t)product;
+    for (; to - from >= SIDE_BY_SIDE; from += SIDE_BY_SIDE) {
+        for (int i = 0; i < SIDE_BY_SIDE; i++) {
+            states[i] = mixed(states[i], unlikely(shares) ? private_part(from + i) : from[i]);
+        }
     }
-    return state;
+    for (; from < to; from++) {
+        states[0] = mixed(states[0], unlikely(shares) ? private_part(from) : *from);
+    }
+    for (int i = 1; i < SIDE_BY_SIDE; i++) {
+        states[0] = mixed(states[0], states[i]);
+    }
+    return states[0];
 }
 
 static uint64_t value_at(uint64_t address, unsigned size)

@@ -8,11 +8,12 @@
 //! - [`process`]: the program as a process that forks for every execution;
 //! - [`schedule`]: how threads take turns, and the files in which schedules are kept;
 //! - [`execution`], [`races`]: what one execution shows; [`buffers`], [`trace`]: its store buffers, and whether it is
-//!   possible without them;
+//!   possible without them (`graph`);
 //! - [`allowance`]: time and memory;
 //! - [`session`]: many executions; [`findings`], `notes`, `failures`: what they show, with every finding listed once;
 //! - [`suppress`]: findings that are not to be reported;
-//! - [`explore`]: all partial orders, with executions as sequences of steps (`steps`);
+//! - [`explore`]: all partial orders, with executions as sequences of steps (`steps`), each read as far as it differs from
+//!   the one before (`incremental`), or run ahead of time (`ahead`);
 //! - [`shorten`]: schedules with fewer switches;
 //! - [`timeline`]: the steps of one execution, for people to look at;
 //! - [`symbols`]: source lines;

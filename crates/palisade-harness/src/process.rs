@@ -317,6 +317,10 @@ pub fn is_instrumented(path: &Path) -> Option<bool> {
     }
 }
 
+/// How often to look for more of the log before waiting for it. A short execution takes less time than falling asleep
+/// and being woken up. runtime/server.c waits for commands in the same way.
+const TRIES: u32 = 30;
+
 /// The log, and beside it what the program prints. Both are read by one thread: waking up a second one for every
 /// execution would take longer than short executions do.
 #[derive(Debug)]
@@ -329,10 +333,16 @@ impl Read for Pipes {
     /// Reads from the log. While there is nothing in it, what the program prints is read, so that the program
     /// does not have to wait.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut tries = 0;
         loop {
             match self.log.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => return read,
+            }
+            tries += 1;
+            if tries < TRIES {
+                std::thread::yield_now();
+                continue;
             }
             let mut pipes = vec![PollFd::new(&self.log, PollFlags::IN)];
             if self.printed.is_open {

@@ -103,9 +103,8 @@ pub fn session(path: &Path, interlocked: Interlocked, schedules: u64) -> Result<
 }
 
 /// A session of a program with store buffers.
-pub fn session_with(path: &Path, model: Model, scheduling: Scheduling) -> Result<Session> {
+pub fn session_with(path: &Path, model: Model, scheduling: Scheduling, jobs: usize) -> Result<Session> {
     let program = Program { command: vec![path.display().to_string()], scheduling };
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let options = Options { model, jobs, ..Options::default() };
     let folder = path.parent().unwrap_or(Path::new(".")).display().to_string();
     Session::start(&program, &options, &folder, &stop(), None).context("the program cannot be started")

@@ -68,24 +68,45 @@ const TESTS: [Test; 25] = [
 /// With a process for each, no more executions than these are run.
 const FORKED: u64 = 2_000;
 
+/// Whether a second job helps is measured on tests with this many executions, with some of them.
+const LONG: u64 = 10_000;
+const SOME: u64 = 30_000;
+
 pub fn run(folder: &Folder) -> Result<()> {
     say!("All executions under TSO, beside those of GenMC and Nidhugg");
-    let mut table =
-        Table::new(&["test", "GenMC", "Nidhugg", "ours", "", "s", "executions/s", "forked/s", "ratio"]);
+    let mut table = Table::new(&[
+        "test",
+        "GenMC",
+        "Nidhugg",
+        "ours",
+        "",
+        "s",
+        "executions/s",
+        "forked/s",
+        "ratio",
+        "two jobs",
+    ]);
     for test in TESTS {
         measuring(&format!("{}, all executions under TSO", test.name))?;
         let settings = Settings { threads: 2, ops: 4, fenced: false };
         let path = folder.compile_with(test.program, settings, &["-O1"], test.options)?;
-        let measure = |scheduling: Scheduling, most: u64| -> Result<(u64, bool, f64)> {
-            let mut session = session_with(&path, Model::Tso, scheduling)?;
+        let measure = |scheduling: Scheduling, jobs: usize, most: u64| -> Result<(u64, bool, f64)> {
+            let mut session = session_with(&path, Model::Tso, scheduling, jobs)?;
             let start = Instant::now();
             let searched = session.explore(None, most, |_| true);
             let fine = searched.complete && session.findings.failures.is_empty();
             Ok((searched.executions, fine, start.elapsed().as_secs_f64()))
         };
-        let (executions, fine, seconds) = measure(Scheduling::Best, u64::MAX)?;
-        let (few, _, forked) = measure(Scheduling::Forked, FORKED)?;
+        let (executions, fine, seconds) = measure(Scheduling::Best, 1, u64::MAX)?;
+        let (few, _, forked) = measure(Scheduling::Forked, 1, FORKED)?;
         let (rate, forked) = (executions as f64 / seconds, few as f64 / forked);
+        let second = if executions < LONG {
+            String::new()
+        } else {
+            let (executions, _, seconds) = measure(Scheduling::Best, 2, SOME)?;
+            let (before, _, alone) = measure(Scheduling::Best, 1, SOME)?;
+            format!("{:.2}", executions as f64 / seconds / (before as f64 / alone))
+        };
         let least = test.nidhugg.into_iter().chain(test.genmc).min().unwrap_or(u64::MAX);
         table.row(vec![
             test.name.to_owned(),
@@ -97,11 +118,12 @@ pub fn run(folder: &Folder) -> Result<()> {
             thousands(rate as u64),
             thousands(forked as u64),
             format!("{:.1}", rate / forked),
+            second,
         ]);
     }
     table.print();
     say!(
-        "GenMC, Nidhugg: complete executions; forked/s: executions per second with a process for each, of the first {FORKED}; the first executions of a search are always run like that\n"
+        "GenMC, Nidhugg: complete executions; forked/s: executions per second with a process for each, of the first {FORKED}; the first executions of a search are always run like that; two jobs: executions per second with two jobs, compared with one\n"
     );
     Ok(())
 }

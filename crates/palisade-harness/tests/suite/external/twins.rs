@@ -67,7 +67,8 @@ fn programs_without_bugs() {
     for name in
         ["dekker.c", "peterson.c", "bakery.c", "szymanski.c", "chase_lev.c", "jdk_parker.c", "spsc_ring.c"]
             .into_iter()
-            .chain(["seqlock.c", "treiber.c", "mcs.c", "rcu_publish.c"])
+            .chain(["seqlock.c", "treiber.c", "mcs.c", "rcu_publish.c", "burns.c", "lamport_fast.c"])
+            .chain(["biased_lock.c", "kthread_sleep.c", "postgres_latch.c", "musl_unlock.c"])
     {
         let findings = run(name, &[], 300);
         assert_eq!((failures(&findings), findings.races.len()), (vec![], 0), "{name}");
