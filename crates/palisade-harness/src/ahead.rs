@@ -116,6 +116,8 @@ struct State {
     /// How many records they have.
     records: usize,
     workers: usize,
+    /// How many threads wait for something to change.
+    sleepers: usize,
     killers: Vec<Killer>,
     is_closed: bool,
 }
@@ -136,6 +138,21 @@ impl State {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until something has changed.
+    fn wait<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.sleepers += 1;
+        let mut state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.sleepers -= 1;
+        state
+    }
+
+    /// Something has changed. Waking up nobody would take a system call, too.
+    fn notify(&self, state: &State) {
+        if state.sleepers > 0 {
+            self.moved.notify_all();
+        }
     }
 }
 
@@ -160,7 +177,7 @@ impl Ahead {
                     state.waiting.clear();
                     state.results.retain(|_, result| result.is_some());
                 }
-                shared.moved.notify_all();
+                shared.notify(&state);
             })
         });
         Ahead { workers: workers.collect(), shared }
@@ -173,7 +190,7 @@ impl Ahead {
         if state.workers > 0 && !state.results.contains_key(&key) {
             state.results.insert(key.clone(), None);
             state.waiting.push_front((key, command));
-            self.shared.moved.notify_all();
+            self.shared.notify(&state);
         }
     }
 
@@ -191,7 +208,7 @@ impl Ahead {
             if state.results.get(&key)?.is_some() {
                 return state.remove(&key);
             }
-            state = self.shared.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.shared.wait(state);
         }
     }
 
@@ -239,7 +256,7 @@ fn work(worker: &mut Worker, shared: &Shared) {
                 if !begun.is_empty() {
                     break;
                 }
-                state = shared.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = shared.wait(state);
                 continue;
             };
             drop(state);
@@ -262,8 +279,8 @@ fn work(worker: &mut Worker, shared: &Shared) {
         if is_lost {
             begun.iter().for_each(|key| _ = state.results.remove(key));
         }
+        shared.notify(&state);
         drop(state);
-        shared.moved.notify_all();
         if is_lost {
             return;
         }
