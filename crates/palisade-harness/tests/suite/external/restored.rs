@@ -51,7 +51,7 @@ const EXECUTIONS: u64 = 200;
 
 fn options(how: How, model: Model) -> Options {
     let strategy = if how == How::Pct { Strategy::Pct { depth: 3 } } else { Strategy::Random };
-    Options { strategy, model, steps: 50_000, patience: Duration::from_millis(300), ..random(SCHEDULES) }
+    Options { strategy, model, steps: 50_000, ..random(SCHEDULES) }
 }
 
 fn session(
@@ -135,9 +135,10 @@ fn failing_programs() {
 }
 
 /// Runs a few schedules in both ways. Returns how many executions have shared a process.
-fn compare_few(command: &[String]) -> u64 {
+fn compare_few(command: &[String], patience: Duration) -> u64 {
     let run = |scheduling: Scheduling| {
-        let options = Options { schedules: 3, steps: 1_000_000, ..options(How::Random, Model::Tso) };
+        let options =
+            Options { schedules: 3, steps: 1_000_000, patience, ..options(How::Random, Model::Tso) };
         let mut session = start(&Program { command: command.to_vec(), scheduling }, &options);
         session.run(|_| true);
         (text(&session.findings), session.restored())
@@ -151,9 +152,10 @@ fn compare_few(command: &[String]) -> u64 {
 #[test]
 fn a_stalled_execution() {
     let path = compile("fails.c", "fails_stalled_restored", &[]);
-    assert_eq!(compare_few(&command(&path, &["stalled"])), 3);
+    let patience = Duration::from_millis(300);
+    assert_eq!(compare_few(&command(&path, &["stalled"]), patience), 3);
     // It makes a system call before.
-    assert_eq!(compare_few(&command(&path, &["blocked"])), 0);
+    assert_eq!(compare_few(&command(&path, &["blocked"]), patience), 0);
 }
 
 fn corpus(name: &str, flags: &[&str]) -> PathBuf {
@@ -190,7 +192,7 @@ fn memory_is_restored() {
 fn what_is_outside_is_not_restored() {
     let path = compile("restored.c", "restored_outside", &["-Wl,--no-as-needed", "-lm"]);
     for how in ["long", "talks"] {
-        assert_eq!(compare_few(&command(&path, &[how])), 0, "{how}");
+        assert_eq!(compare_few(&command(&path, &[how]), Options::default().patience), 0, "{how}");
     }
     for how in ["file", "mask", "map", "protect", "raise", "read"] {
         let shared = compare(&command(&path, &[how]), &[How::Random, How::Exhaustive], &[Model::Tso]);
