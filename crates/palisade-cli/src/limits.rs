@@ -27,7 +27,7 @@ pub struct UserLimits {
 impl UserLimits {
     /// The limits that the user sets.
     pub fn new(common: &Common) -> UserLimits {
-        let memory = common.memory.unwrap_or_else(default_memory);
+        let memory = memory(common);
         UserLimits {
             timeout: common.timeout,
             memory,
@@ -54,6 +54,11 @@ impl UserLimits {
 pub fn jobs(common: &Common) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     common.jobs.map_or_else(cores, |jobs| jobs as usize)
+}
+
+/// The memory that the user sets, or most of what is free.
+pub fn memory(common: &Common) -> u64 {
+    common.memory.unwrap_or_else(default_memory)
 }
 
 /// Three quarters of the memory that is free now, taking the limits of control groups into account. Without a

@@ -19,6 +19,7 @@ mod fmt;
 mod html;
 mod interrupt;
 mod limits;
+mod lsp;
 mod meter;
 mod minimise;
 mod monitor;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         Command::Translate(args) => translate::run(args, &palisade.common, &output),
         Command::Show(args) => show::run(args, &palisade.common, &output),
         Command::Fmt(args) => fmt::run(args, &palisade.common, &output),
+        Command::Lsp(args) => lsp::run(args, &palisade.common),
         Command::Bench(args) => bench::run(args, &palisade.common, &output),
         Command::Completions(args) => shell::completions(args, &output),
         Command::Man(args) => shell::man(args, &output),

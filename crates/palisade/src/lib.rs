@@ -51,6 +51,7 @@ mod robust;
 mod scout;
 mod shortest;
 mod translate;
+mod values;
 mod without_buffers;
 
 pub use answer::{Answer, Proved};
@@ -71,6 +72,7 @@ pub use question::{Ask, Confirmed, Unconfirmed};
 pub use read::{Input, IntRange, Refused, read};
 pub use robust::{RobustOptions, robust, triangular};
 pub use translate::{translate_age, translate_rounds};
+pub use values::{CellValues, possible_values};
 
 pub use palisade_base::{Diagnostic, Severity, Source, Span};
 pub use palisade_engine::{

@@ -9,6 +9,7 @@ mod certify;
 mod check;
 mod fences;
 mod fmt;
+mod lsp;
 mod monitor;
 mod outcomes;
 mod replay;
@@ -27,6 +28,7 @@ pub use certify::CertifyArgs;
 pub use check::CheckArgs;
 pub use fences::{ChangesArg, FencesArgs, GoalArg, PerArg, PlacementArg};
 pub use fmt::FmtArgs;
+pub use lsp::LspArgs;
 pub use monitor::MonitorArgs;
 pub use outcomes::OutcomesArgs;
 pub use replay::ReplayArgs;
@@ -201,6 +203,8 @@ pub enum Command {
     Show(ShowArgs),
     /// Format .pal files
     Fmt(FmtArgs),
+    /// Serve an editor: errors, verdicts, fences and more while you write
+    Lsp(LspArgs),
     /// Measure Palisade: the tables and figures of the papers next to ours
     Bench(palisade_bench::BenchArgs),
     /// Print completions for a shell
@@ -229,6 +233,7 @@ impl Command {
             Command::Translate(_) => "translate",
             Command::Show(_) => "show",
             Command::Fmt(_) => "fmt",
+            Command::Lsp(_) => "lsp",
             Command::Bench(_) => "bench",
             Command::Completions(_) => "completions",
             Command::Man(_) => "man",

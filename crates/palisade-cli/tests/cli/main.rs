@@ -16,6 +16,7 @@ mod folder;
 mod heavy;
 mod hostile;
 mod limits;
+mod lsp;
 mod machine;
 mod monitor;
 mod names;
@@ -49,6 +50,7 @@ mod external {
     mod cargo_test;
     mod html;
     mod html_run;
+    mod lsp_c;
     mod programs;
     mod run;
     mod run_cc;

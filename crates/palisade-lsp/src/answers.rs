@@ -1,0 +1,168 @@
+//! Answers: the library answers within limits, and what it says becomes diagnostics, edits and pages.
+
+use crate::c;
+use crate::edits::{Fix, edits};
+use crate::problems::{found, problem};
+use crate::questions::{Asked, Found, Question, Stop};
+use crate::run::{self, Files};
+use lsp_types::{DiagnosticSeverity, Range, Uri};
+use palisade::report::html::{self, Subject};
+use palisade::report::{Colour, Report};
+use palisade::{
+    Answer, Ask, CheckOptions, CoverageWanted, FencesOptions, Input, Language, Limits, RobustOptions,
+    Verdict, WriteError, no_property,
+};
+
+/// Answers a question.
+pub(crate) fn answer(question: &Question, stop: &Stop, limits: &Limits) -> Result<Found, String> {
+    let Some(language) = question.language.text() else { return c::answer(question, stop) };
+    // What was found in time is still turned into an answer.
+    let found = limits.clone().with_grace().within(|| find(question, language, limits));
+    found.unwrap_or_else(|what| Ok(unknown(question, &what.to_string())))
+}
+
+fn find(question: &Question, language: Language, limits: &Limits) -> Result<Found, String> {
+    let input = palisade::read(question.source.clone(), language, None)
+        .map_err(|_| format!("{} has errors, which are listed among its problems", question.source.name()))?;
+    match question.asked {
+        Asked::Check => check(question, &input, limits),
+        Asked::Robust => robust(question, &input, limits),
+        Asked::Fences => fences(question, &input, limits),
+        Asked::Html => page(question, &input, limits),
+        Asked::Values => {
+            let values =
+                palisade::possible_values(&input.program, limits).map_err(|reason| reason.to_string());
+            Ok(Found { values: Some(values), ..Found::default() })
+        }
+    }
+}
+
+fn check(question: &Question, input: &Input, limits: &Limits) -> Result<Found, String> {
+    let answer = checked(question, input, limits)?;
+    let mut shown = shown(question, input, &answer, "unsafe", DiagnosticSeverity::ERROR);
+    if answer.outcome.verdict == Verdict::Holds {
+        let text = input.source.text();
+        let warnings = answer.vacuity(input).into_iter().chain(no_property(input));
+        let warnings = warnings
+            .map(|warning| (question.uri.clone(), problem(&question.uri, text, &question.lines, &warning)));
+        shown.findings.extend(warnings);
+    }
+    Ok(shown)
+}
+
+fn checked(question: &Question, input: &Input, limits: &Limits) -> Result<Answer, String> {
+    let options =
+        CheckOptions { model: question.model, coverage: CoverageWanted::IfCheap, ..CheckOptions::default() };
+    palisade::check(&input.program, &options, limits).map_err(|error| error.to_string())
+}
+
+fn robust(question: &Question, input: &Input, limits: &Limits) -> Result<Found, String> {
+    let options = RobustOptions { model: question.model, ..RobustOptions::default() };
+    let answer = palisade::robust(&input.program, &options, limits).map_err(|error| error.to_string())?;
+    Ok(shown(question, input, &answer, "not-robust", DiagnosticSeverity::WARNING))
+}
+
+/// An answer as the editor shows it.
+fn shown<Q: Ask>(
+    question: &Question,
+    input: &Input,
+    answer: &Answer<Q>,
+    id: &str,
+    severity: DiagnosticSeverity,
+) -> Found {
+    let finding = answer.finding(input, None, None);
+    let why = finding.why().unwrap_or_default();
+    let word = finding.word().to_owned();
+    let findings = match answer.witness_file(input) {
+        Some(witness) => {
+            let files = Files {
+                uri: &question.uri,
+                text: input.source.text(),
+                lines: &question.lines,
+                other: &|_| None,
+            };
+            run::diagnostics(&files, &witness, id, severity, &why)
+        }
+        None if matches!(answer.outcome.verdict, Verdict::Unknown(_)) => not_known(&question.uri, &why),
+        None => Vec::new(),
+    };
+    let brief = format!("{word} under {}", question.model.name().to_uppercase());
+    Found { headline: finding.headline(Colour::Never), word, brief, findings, ..Found::default() }
+}
+
+/// An answer that is not known, as a remark at the first line.
+fn not_known(uri: &Uri, why: &str) -> Vec<(Uri, lsp_types::Diagnostic)> {
+    let message = format!("unknown: {why}");
+    vec![(uri.clone(), found(Range::default(), DiagnosticSeverity::INFORMATION, "unknown", message))]
+}
+
+/// The answer if time or memory ran out.
+pub(crate) fn unknown(question: &Question, why: &str) -> Found {
+    Found {
+        word: "unknown".to_owned(),
+        headline: format!("unknown  {}: {why}", question.source.name()),
+        brief: "unknown".to_owned(),
+        findings: not_known(&question.uri, why),
+        values: Some(Err(why.to_owned())),
+        ..Found::default()
+    }
+}
+
+fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<Found, String> {
+    let check = CheckOptions { model: question.model, ..CheckOptions::default() };
+    let options = FencesOptions { check, ..FencesOptions::default() };
+    let answer = palisade::fences(input, &options, limits).map_err(|error| error.to_string())?;
+    let finding = answer.finding(input, None);
+    let (word, why) = (finding.word().to_owned(), finding.why().unwrap_or_default());
+    let headline = finding.headline(Colour::Never);
+    let written = match answer.written(input, 0, limits) {
+        Ok(text) => Some(text),
+        Err(WriteError::NoSet) => None,
+        Err(error) => {
+            return Err(format!("{headline}, but the fences could not be written: {}", unwritten(&error)));
+        }
+    };
+    let before = input.source.text();
+    let fix = written.filter(|text| text != before).map(|text| Fix {
+        title: format!("Insert fences: {word} {why}"),
+        changes: vec![(question.uri.clone(), edits(before, &text))],
+    });
+    let findings = fix.as_ref().map_or_else(Vec::new, places);
+    let brief = if why.is_empty() { word.clone() } else { format!("{word} {why}") };
+    Ok(Found { word, headline, brief, findings, fix, ..Found::default() })
+}
+
+/// Why fences were not written.
+fn unwritten(error: &WriteError) -> String {
+    match error {
+        WriteError::SomeInstances(process) => format!("only some instances of `{process}` need one"),
+        WriteError::Unknown(reason) => reason.to_string(),
+        WriteError::NoRoom(problems) => {
+            problems.first().map_or_else(String::new, |problem| problem.message.clone())
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// A remark at each place where a fence goes.
+pub(crate) fn places(fix: &Fix) -> Vec<(Uri, lsp_types::Diagnostic)> {
+    let mut all = Vec::new();
+    for (uri, edits) in &fix.changes {
+        for edit in edits {
+            let message = format!("{}: {}", fix.title, edit.new_text.trim());
+            let remark = found(edit.range, DiagnosticSeverity::HINT, "fences", message);
+            all.push((uri.clone(), remark));
+        }
+    }
+    all
+}
+
+fn page(question: &Question, input: &Input, limits: &Limits) -> Result<Found, String> {
+    let answer = checked(question, input, limits)?;
+    let finding = answer.finding(input, None, None);
+    let subject = Subject { source: &input.source, language: input.language.name() };
+    let entry = html::answer(subject, &finding, &[], 0);
+    let title = format!("palisade check {}", input.source.name());
+    let page = html::page(&title, &[entry], &question.maker);
+    Ok(Found { word: finding.word().to_owned(), html: Some(page), ..Found::default() })
+}
