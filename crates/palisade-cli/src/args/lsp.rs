@@ -4,7 +4,7 @@ use super::*;
 
 const LSP_EXAMPLES: &str = "\
 Examples:
-  palisade lsp                 for editors: the language server protocol over standard input and output
+  palisade lsp                 for editors, over standard input and output
   palisade lsp --timeout 30    thirty seconds for each question, instead of ten
 
 The editor starts it: see docs/editor.md. It ends when its input ends.
