@@ -143,7 +143,9 @@ fn question(certificate: &Certificate, program: &Program) -> String {
     let mut question = format!("under {}", certificate.model.name().to_uppercase());
     let any = |count: Count, start: Start| count == Count::Any && start == Start::Initially;
     question.push_str(&match certificate.threads {
-        Threads::Declared if program.templates.iter().any(|t| any(t.count, t.start)) => {
+        Threads::Declared
+            if certificate.build.is_none() && program.templates.iter().any(|t| any(t.count, t.start)) =>
+        {
             " with any number of threads where it declares `[*]`".to_owned()
         }
         Threads::Declared if certificate.build.is_some() => {
@@ -172,6 +174,9 @@ fn question(certificate: &Certificate, program: &Program) -> String {
 fn threads_of(certificate: &Certificate) -> String {
     let Some(build) = &certificate.build else { return "the threads it starts".to_owned() };
     let mut text = match &build.functions {
+        _ if build.any_threads => {
+            "any number of the threads that run the same function, until they are joined".to_owned()
+        }
         None => "the threads it starts".to_owned(),
         Some(functions) => {
             let init = functions.init.iter().map(|name| format!("first `{name}`"));

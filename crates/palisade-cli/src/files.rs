@@ -4,7 +4,7 @@ use crate::args::{CArgs, MachineArgs, ReadingArgs};
 use crate::c;
 use crate::waiting::Waiting;
 use palisade::trace::BuildRecord;
-use palisade::{Diagnostic, Input, InputLanguage, IntRange, Refused, Source};
+use palisade::{Diagnostic, Input, InputLanguage, IntRange, Refused, Source, Threads};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -162,6 +162,16 @@ pub fn read_for(found: &InputFile, reading: &ReadingArgs, machine: &MachineArgs)
         },
         other => other,
     }
+}
+
+/// Reads a program that is to be checked. A C program can have any number of threads.
+pub fn read_for_check(found: &InputFile, reading: &ReadingArgs, machine: &MachineArgs) -> Reading {
+    if machine.threads != Some(Threads::Any) {
+        return read_for(found, reading, machine);
+    }
+    let mut reading = reading.clone();
+    reading.c.any_threads = true;
+    read(found, &reading)
 }
 
 /// Reads the only program of a command.

@@ -30,6 +30,9 @@ pub struct BuildRecord {
     /// signals and timeouts only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub finish: bool,
+    /// Whether there is any number of the threads that run the same function.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub any_threads: bool,
     /// [`text_hash`](crate::text_hash) of the program that was made, as `.pal`.
     pub digest: String,
 }

@@ -33,6 +33,9 @@ pub struct CArgs {
     /// Whether the last values of all globals are wanted. Not an option: the command decides.
     #[arg(skip)]
     pub keep_globals: bool,
+    /// Whether there is any number of the threads that run the same function. Not an option: `--threads any` says so.
+    #[arg(skip)]
+    pub any_threads: bool,
     /// What follows -- goes to the C compiler: options, and further .c files
     #[arg(last = true, value_name = "COMPILER ARGUMENT", help_heading = "C programs")]
     pub compiler: Vec<String>,

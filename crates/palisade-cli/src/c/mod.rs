@@ -54,10 +54,11 @@ pub fn read_patched(
         slots: args.slots.map(|slots| Slots { main: slots, nested: slots }),
         heap: args.heap,
         races: !args.no_races,
-        finish: !args.no_deadlock,
-        exit: !args.no_leaks,
+        finish: !args.no_deadlock && !args.any_threads,
+        exit: !args.no_leaks && !args.any_threads,
         keep_globals: args.keep_globals,
         within_limits: false,
+        any_threads: args.any_threads,
         aim: Aim::Safety,
     };
     match compile(&found.path, language, &args.compiler, options, patches).and_then(read_c) {
@@ -82,10 +83,11 @@ pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecor
         slots: Some(Slots { main, nested }),
         heap: Some(build.heap),
         races: build.races,
-        finish: true,
-        exit: true,
+        finish: !build.any_threads,
+        exit: !build.any_threads,
         keep_globals: false,
         within_limits: build.within_limits,
+        any_threads: build.any_threads,
         aim: if build.finish { Aim::Progress } else { Aim::Safety },
     };
     if let Err(error) = arguments::refuse_harmful(&build.arguments) {
@@ -100,8 +102,19 @@ pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecor
 
 /// What is wrong if options for C programs are given for another program.
 pub fn unused(args: &CArgs) -> Option<Diagnostic> {
-    let CArgs { init, thread, last, slots, heap, no_races, no_deadlock, no_leaks, keep_globals: _, compiler } =
-        args;
+    let CArgs {
+        init,
+        thread,
+        last,
+        slots,
+        heap,
+        no_races,
+        no_deadlock,
+        no_leaks,
+        keep_globals: _,
+        any_threads: _,
+        compiler,
+    } = args;
     let given = [
         ("--init", init.is_some()),
         ("--thread", !thread.is_empty()),
@@ -124,7 +137,8 @@ pub fn refuse_threads(input: Box<Input>, machine: &MachineArgs) -> Result<Box<In
     }
     let error =
         Diagnostic::error("c-option", "--threads is not for C programs: they start their own threads").help(
-            "name functions that run as threads with --thread, or pass a number on with `-- -DNTHREADS=3`",
+            "use `check --threads any`, name functions that run as threads with --thread, or pass a number on with \
+             `-- -DNTHREADS=3`",
         );
     Err(Refused { source: input.source, diagnostics: vec![error] })
 }

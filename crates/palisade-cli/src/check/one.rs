@@ -13,7 +13,7 @@ use palisade::engine::Exhausted;
 use palisade::report::html::{self, Entry};
 use palisade::report::{self, Colour, Finding, LocalSteps, Report};
 use palisade::trace::WitnessFile;
-use palisade::{Answer, AskError, Diagnostic, Input, Limits, Note, Refused, Verdict};
+use palisade::{Answer, AskError, CheckOptions, Diagnostic, Input, Limits, Note, Refused, Threads, Verdict};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
@@ -88,7 +88,7 @@ fn within(
 
 /// Reads a file, or says why there is nothing to check.
 fn read(found: &InputFile, request: &Request<'_>) -> Result<Input, Checked> {
-    match files::read_for(found, &request.args.reading, &request.args.machine) {
+    match files::read_for_check(found, &request.args.reading, &request.args.machine) {
         Reading::Program(input) => Ok(*input),
         Reading::Refused(refused) => Err(Checked::Refused(refused)),
         Reading::Skipped => Err(Checked::Skipped),
@@ -96,16 +96,21 @@ fn read(found: &InputFile, request: &Request<'_>) -> Result<Input, Checked> {
 }
 
 fn answer(mut input: Input, request: &Request<'_>, limits: &Limits) -> Checked {
-    let answer = match palisade::c::check_input(&mut input, &request.options, limits) {
+    // A C program says itself how many threads it has.
+    let options = match &input.c {
+        Some(_) => CheckOptions { threads: Threads::Declared, ..request.options.clone() },
+        None => request.options.clone(),
+    };
+    let answer = match palisade::c::check_input(&mut input, &options, limits) {
         Ok(answer) => answer,
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
     };
-    let answer = match answer.compared_with_sc(&input, &request.options, limits) {
+    let answer = match answer.compared_with_sc(&input, &options, limits) {
         Ok(answer) => answer,
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
     };
     let answer = match request.args.shortest {
-        true => match answer.with_shortest_run(&mut input, &request.options, limits) {
+        true => match answer.with_shortest_run(&mut input, &options, limits) {
             Ok(answer) => answer,
             Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
         },

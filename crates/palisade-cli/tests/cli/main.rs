@@ -34,6 +34,7 @@ mod written;
 /// Tests that start other programs: `./test quick` skips them.
 mod external {
     mod c;
+    mod c_any;
     mod c_assumptions;
     mod c_corpus;
     mod c_ends;

@@ -25,6 +25,11 @@ use std::time::Instant;
 /// otherwise. If it is safe, it is asked whether it can always finish.
 pub fn check_input(input: &mut Input, options: &CheckOptions, limits: &Limits) -> Result<Answer, AskError> {
     let start = Instant::now();
+    // A C program says itself how many threads it has.
+    let options = &match &input.c {
+        Some(_) => CheckOptions { threads: Threads::Declared, ..options.clone() },
+        None => options.clone(),
+    };
     // About C programs, questions about their end are asked in another way.
     let about_states = match &input.c {
         Some(_) => CheckOptions { deadlocks: Deadlocks::Elsewhere, ..options.clone() },

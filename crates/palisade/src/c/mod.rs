@@ -6,6 +6,7 @@
 //!   translated again with more, up to a maximum.
 //! - `words.rs` and `places.rs` put runs into the words and lines of C.
 
+mod any;
 mod check;
 mod exit;
 mod finish;
@@ -84,6 +85,8 @@ pub struct COptions {
     pub keep_globals: bool,
     /// Whether runs that exceed the room are left out. Only for replaying such runs.
     pub within_limits: bool,
+    /// Whether there is any number of the threads that run the same function.
+    pub any_threads: bool,
     /// What is asked about the program. [`Aim::Progress`] is only for replaying runs: other questions need the
     /// program with all its runs.
     pub aim: Aim,
@@ -100,6 +103,7 @@ impl Default for COptions {
             exit: true,
             keep_globals: false,
             within_limits: false,
+            any_threads: false,
             aim: Aim::Safety,
         }
     }
@@ -216,7 +220,10 @@ impl Recipe {
     /// Translates the program with this much room, for a kind of question.
     fn translate(self: &Arc<Recipe>, room: Room, aim: Aim) -> Result<(Program, CProgram), Refused> {
         let refused = |diagnostics: Vec<Diagnostic>| Refused { source: self.source.clone(), diagnostics };
-        let translation = (self.translator)(room, aim).map_err(refused)?;
+        let mut translation = (self.translator)(room, aim).map_err(refused)?;
+        if self.options.any_threads {
+            any::any_number(&mut translation).map_err(refused)?;
+        }
         let found = palisade_program::validate(&translation.program);
         if found.iter().any(Diagnostic::is_error) {
             let of_palisade = |error: Diagnostic| {
@@ -239,6 +246,7 @@ impl Recipe {
             races: self.options.races && aim == Aim::Safety,
             within_limits: false,
             finish: matches!(aim, Aim::Progress | Aim::Both),
+            any_threads: self.options.any_threads,
             digest: digest(&translation.program),
         };
         let c = CProgram {
