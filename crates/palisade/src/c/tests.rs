@@ -100,7 +100,7 @@ fn without_enough_room_the_answer_is_unknown() {
     check(
         ENDLESS,
         COptions::default(),
-        "unknown: a thread can allocate more than 64 objects at line 1: ; allow more with --heap N \
+        "unknown: a thread can allocate more than 64 objects at line 1; allow more with --heap N \
          (no run within this limit breaks the program)",
         64,
     );
@@ -108,7 +108,7 @@ fn without_enough_room_the_answer_is_unknown() {
     check(
         THREE,
         fixed,
-        "unknown: a thread can allocate more than 2 objects at line 1: ; allow more with --heap N \
+        "unknown: a thread can allocate more than 2 objects at line 1; allow more with --heap N \
          (no run within this limit breaks the program)",
         2,
     );
@@ -117,11 +117,11 @@ fn without_enough_room_the_answer_is_unknown() {
 #[test]
 fn a_bug_within_the_room_is_found() {
     // The bug shows only where there is more room than the first guess, so the room grows.
-    let input = check(FAILS, COptions::default(), "unsafe: assertion failed in P at line 1: ", 2);
+    let input = check(FAILS, COptions::default(), "unsafe: assertion failed in P at line 1", 2);
     assert!(!input.c.as_ref().expect("it is a C program").build.within_limits);
     // With less room that cannot grow, the bug is out of reach.
     let fixed = COptions { heap: Some(1), ..COptions::default() };
-    let unknown = "unknown: a thread can allocate more than 1 object at line 1: ; allow more with --heap N \
+    let unknown = "unknown: a thread can allocate more than 1 object at line 1; allow more with --heap N \
                    (no run within this limit breaks the program)";
     check(FAILS, fixed, unknown, 1);
 }
@@ -150,7 +150,7 @@ fn threads_get_room_by_their_creator() {
     check(
         CREATES,
         fixed,
-        "unknown: `main` can start more than 2 threads at line 1: ; allow more with --slots N \
+        "unknown: `main` can start more than 2 threads at line 1; allow more with --slots N \
          (no run within this limit breaks the program)",
         1,
     );
