@@ -35,7 +35,7 @@ pub const MAX_STATES: usize = 1 << 18;
 /// Why there are no explicit automata for a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
-    /// Threads are started at run time.
+    /// Threads are started in atomic sections.
     Spawn,
     /// A thread may call deeper than this.
     CallDepth(usize),
@@ -76,6 +76,7 @@ impl Automata {
             work: VecDeque::new(),
             put_off: BTreeSet::new(),
             coverage: Coverage::new(system),
+            spawned: Vec::new(),
             machine,
         };
         builder.initial_values(system)?;
@@ -102,12 +103,13 @@ impl Automata {
         }
         let values = builder.values.into_iter().map(|known| known.list.clone()).collect();
         let automata: Vec<Automaton> = builder.roles.into_iter().map(|role| role.automaton).collect();
+        let spawned = builder.spawned;
         let mut coverage = builder.coverage;
         coverage.ends = automata.iter().all(|automaton| {
             automaton.population == Population::Any
                 || automaton.states.iter().any(|local| local.thread.has_ended(system))
         });
-        Ok(Automata { values, initial, automata, coverage })
+        Ok(Automata { values, initial, automata, spawned, coverage })
     }
 }
 
@@ -137,6 +139,8 @@ struct Builder<'a> {
     /// Values that may be read only from the next round on, and the thread states that write them.
     put_off: BTreeSet<(CellId, Value, usize, StateId)>,
     coverage: Coverage,
+    /// The roles that are started at run time.
+    spawned: Vec<RoleId>,
 }
 
 /// A locked instruction or atomic section in progress: what it has read and written so far.
@@ -246,6 +250,20 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// Any number of threads may run a role that is started at run time.
+    fn spawned(&mut self, role: RoleId) -> Result<(), Trouble> {
+        if !self.spawned.contains(&role) {
+            self.spawned.push(role);
+        }
+        match self.roles.iter_mut().find(|growing| growing.automaton.role == role) {
+            Some(growing) => {
+                growing.automaton.population = Population::Any;
+                Ok(())
+            }
+            None => self.start(role, Population::Any),
+        }
+    }
+
     /// Notes a step.
     fn takes(&mut self, source: &Local, action: Action, after: &After) {
         let system = self.machine.machine.system;
@@ -279,7 +297,14 @@ impl Builder<'_> {
             let kind = self.machine.kind(&local, edge);
             for action in self.machine.actions(&local, edge) {
                 match kind {
-                    StepKind::Spawns => return Err(Trouble::Spawn),
+                    StepKind::Spawns if local.hold != Hold::Outside => return Err(Trouble::Spawn),
+                    StepKind::Spawns => {
+                        let after = self.machine.step(&local, action, None);
+                        if let Some(child) = after.as_ref().and_then(|after| after.child.as_ref()) {
+                            self.spawned(child.thread.role)?;
+                        }
+                        self.finish(role, state, after, action, |_| Letter::Silent)?;
+                    }
                     StepKind::BufferFull | StepKind::ReadsOwn(_) => {
                         unreachable!("under SC there are no buffers")
                     }

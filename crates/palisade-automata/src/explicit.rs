@@ -6,6 +6,10 @@
 //! buffer, is among the cell's [values](Automata::values). Local steps are collapsed as described in
 //! [`crate::run_on`]. A locked instruction or an atomic section is one edge.
 //!
+//! Threads that are started at run time are treated as if any number of them were there from the start. That is an
+//! over-approximation, too: in a run, let all threads exist from the start, and let those that are started later do
+//! nothing until then. A thread starts with an empty buffer and knows nothing, so each step stays possible.
+//!
 //! Nothing here depends on the memory model. The users of the automata define what reads see and what fences
 //! wait for.
 
@@ -32,8 +36,11 @@ pub struct Automata {
     pub values: IdVec<CellId, IdVec<ValueId, Value>>,
     /// How many of a cell's values are initial ones.
     pub initial: IdVec<CellId, usize>,
-    /// One automaton per role that has instances at the start.
+    /// One automaton per role that has instances at the start or is started at run time.
     pub automata: Vec<Automaton>,
+    /// The roles that are started at run time. Where there are any, the automata have runs that the program
+    /// does not have.
+    pub spawned: Vec<RoleId>,
     /// What threads do if they may read any value that a cell may hold. Runs do no more than this, under any
     /// memory model.
     pub coverage: Coverage,

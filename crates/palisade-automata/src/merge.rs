@@ -33,11 +33,12 @@ pub struct Merged {
 impl Automata {
     /// Merges bisimilar states.
     pub fn merged(&self, system: &System) -> Merged {
-        let Automata { values, initial, automata: _, coverage } = self;
+        let Automata { values, initial, automata: _, spawned, coverage } = self;
         let automata = Automata {
             values: values.clone(),
             initial: initial.clone(),
             automata: Vec::new(),
+            spawned: spawned.clone(),
             coverage: coverage.clone(),
         };
         let mut merged = Merged { automata, classes: Vec::new(), looks: Vec::new() };

@@ -225,7 +225,7 @@ pub const ONLY_EXPLICIT_FINDS_RACES: &str = "only explicit search looks for data
 /// Why a program has no explicit automata.
 fn explain(system: &System, trouble: Trouble) -> Reason {
     match trouble {
-        Trouble::Spawn => Reason::Unsupported("threads are started at run time".into()),
+        Trouble::Spawn => Reason::Unsupported("threads are started in atomic sections".into()),
         Trouble::CallDepth(depth) => {
             Reason::Unsupported(format!("there may be more than {depth} nested calls"))
         }

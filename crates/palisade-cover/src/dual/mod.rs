@@ -16,7 +16,8 @@
 //! A state (local states, memory) is reachable with empty store buffers under TSO iff it is reachable in this
 //! semantics (their Theorem 3.4).
 //!
-//! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite. It
+//! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite, except
+//! that programs which start threads at run time are only proved safe: their automata have more runs. It
 //! terminates: the order below is a well-quasi-order by Higman's lemma. `unsafe` comes with a run of the
 //! store-buffer machine.
 //!
@@ -271,6 +272,7 @@ impl Attempted<'_> {
                     return Ok(Verdict::Holds);
                 }
                 (Some(SearchEnd::Initial(node)), _) => {
+                    start::only_proves(&automata)?;
                     let program = Program {
                         automata: &automata,
                         merged: &merged,

@@ -6,7 +6,8 @@
 //! "Counter-example guided fence insertion under weak memory models" (TACAS 2012), sections 4, 5 and 9, with
 //! the improvements of appendix B.
 //!
-//! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite. It
+//! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite, except
+//! that programs which start threads at run time are only proved safe: their automata have more runs. It
 //! terminates: the order of [`order`] is a well-quasi-order. `unsafe` comes with a run of the store-buffer
 //! machine.
 //!
@@ -230,6 +231,7 @@ fn check(
             Ok(Verdict::Holds)
         }
         Some(SearchEnd::Initial(node)) => {
+            start::only_proves(&automata)?;
             let witness = unfold(analysis, &system, &automata, &setup, &search, &bad, node);
             witness
                 .map(Verdict::Violated)

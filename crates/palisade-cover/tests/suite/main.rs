@@ -9,3 +9,4 @@ mod parameterized;
 mod pso;
 mod sections;
 mod single;
+mod spawning;

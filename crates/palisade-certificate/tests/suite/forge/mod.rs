@@ -228,13 +228,14 @@ fn attack(
     moves as u64
 }
 
-/// Unsafe programs whose threads start no threads, and the numbers of threads to try.
+/// Programs, and the numbers of threads to try.
 fn unsafe_programs(seed: u64) -> Vec<(Program, Vec<Threads>)> {
     vec![
         (generate(Profile::Simple, 60_000 + seed), vec![Threads::Declared, Threads::Each(2), Threads::Any]),
         (generate(Profile::Cyclic, 60_000 + seed), vec![Threads::Declared]),
         (generate_parameterized(60_000 + seed), vec![Threads::Declared, Threads::Each(2)]),
         (generate(Profile::Choices, 60_000 + seed), vec![Threads::Declared, Threads::Any]),
+        (generate_spawning(60_000 + seed), vec![Threads::Declared]),
     ]
 }
 
