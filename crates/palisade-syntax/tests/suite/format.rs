@@ -35,7 +35,8 @@ fn comments(text: &str) -> Vec<String> {
             at
         } else {
             // A name between backquotes, or a division.
-            let end = if rest.starts_with('`') { rest[1..].find('`').map_or(1, |end| end + 2) } else { 1 };
+            let name = rest.strip_prefix('`').and_then(|name| name.find('`'));
+            let end = name.map_or(1, |end| end + 2);
             rest = &rest[end..];
             continue;
         };
