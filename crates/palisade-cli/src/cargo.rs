@@ -5,10 +5,10 @@
 //! `palisade run` leaves a note that it was started. With `cargo test`, the note has the exit code of each test, and
 //! the worst of them counts.
 
-use crate::args::CargoArgs;
+use crate::args::{CargoArgs, Common, run_options};
 use crate::cc;
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, print_instead};
 use crate::rust_tests;
 use palisade::Diagnostic;
 use palisade::harness::cache::{Cache, temporary_folder};
@@ -18,12 +18,22 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 /// Runs the command.
-pub fn run(args: &CargoArgs, output: &Output) -> Exit {
+pub fn run(args: &CargoArgs, common: &Common, output: &Output) -> Exit {
+    let (mut options, given) = run_options::split(&args.arguments);
     let cache = match cc::user_cache(output) {
         Ok(cache) => cache,
         Err(exit) => return exit,
     };
-    match cargo(args, &cache) {
+    let (arguments, runs) = match arguments(&given) {
+        Ok(arguments) => arguments,
+        Err(problem) => return cannot_build(problem, output),
+    };
+    if let Err(error) = run_options::check(&options, runs == Runs::Tests) {
+        print_instead(&error);
+        return Exit::Error;
+    }
+    options.splice(0..0, run_options::common(common));
+    match cargo(arguments, runs, &options, &cache) {
         Ok(Ended { code, note: None, .. }) => exit(code, false),
         Ok(Ended { code, note: Some(_), runs: Runs::Programs }) => exit(code, true),
         Ok(Ended { code, note: Some(note), runs: Runs::Tests }) => {
@@ -33,13 +43,15 @@ pub fn run(args: &CargoArgs, output: &Output) -> Exit {
             // If all tests are fine, something else went wrong.
             if worst == Exit::Fine && code != Some(0) { Exit::Error } else { worst }
         }
-        Err(problem) => {
-            let diagnostic = Diagnostic::error("cannot-build", problem)
-                .help("run `palisade doctor` to see what this machine lacks");
-            output.complain_about("cargo", diagnostic);
-            Exit::Error
-        }
+        Err(problem) => cannot_build(problem, output),
     }
+}
+
+fn cannot_build(problem: String, output: &Output) -> Exit {
+    let diagnostic = Diagnostic::error("cannot-build", problem)
+        .help("run `palisade doctor` to see what this machine lacks");
+    output.complain_about("cargo", diagnostic);
+    Exit::Error
 }
 
 /// The arguments, if rustc has started this program as its linker.
@@ -142,8 +154,7 @@ fn arguments(given: &[String]) -> Result<(Vec<String>, Runs), String> {
     Ok((arguments, runs))
 }
 
-fn cargo(args: &CargoArgs, cache: &Cache) -> Result<Ended, String> {
-    let (arguments, runs) = arguments(&args.arguments)?;
+fn cargo(arguments: Vec<String>, runs: Runs, options: &[String], cache: &Cache) -> Result<Ended, String> {
     let palisade = std::env::current_exe().map_err(|error| error.to_string())?;
     // As in cargo, the encoded flags take precedence over the plain ones.
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").ok().or_else(|| {
@@ -163,6 +174,7 @@ fn cargo(args: &CargoArgs, cache: &Cache) -> Result<Ended, String> {
         .envs(environment)
         .env("CARGO_TARGET_DIR", target.join("palisade"))
         .env(NOTE, &note)
+        .envs([run_options::variable(options)])
         .status()
         .map_err(|error| format!("cargo cannot be started: {error}"))?;
     let note = std::fs::read_to_string(note).ok();

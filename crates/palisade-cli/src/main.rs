@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args, &palisade.common, &output),
         Command::Cc(args) => cc::run(args, cc::Compiles::C, &output),
         Command::Cxx(args) => cc::run(args, cc::Compiles::Cxx, &output),
-        Command::Cargo(args) => cargo::run(args, &output),
+        Command::Cargo(args) => cargo::run(args, &palisade.common, &output),
         Command::Doctor => doctor::run(&output),
         Command::Translate(args) => translate::run(args, &palisade.common, &output),
         Command::Show(args) => show::run(args, &palisade.common, &output),

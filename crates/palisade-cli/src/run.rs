@@ -13,8 +13,8 @@ use crate::{cargo, execution_page, files, interrupt, limits, suppress};
 use palisade::harness::execution::Leaks;
 use palisade::harness::explore::Searched;
 use palisade::harness::process::{Program, Scheduling, StartError};
-use palisade::harness::schedule::{Command, Schedule, Strategy};
-use palisade::harness::session::{Findings, First, NamedFailure, Occurrences, Options, Session};
+use palisade::harness::schedule::{Schedule, Strategy};
+use palisade::harness::session::{Findings, First, NamedFailure, Occurrences, Options, Session, Unrepeated};
 use palisade::harness::shorten::shorten;
 use palisade::harness::timeline::Timeline;
 use palisade::memory::Interlocked;
@@ -116,6 +116,11 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
             report_progress(&meter, findings);
             is_worth_continuing(findings)
         }),
+    }
+    session.confirm();
+    if !session.findings.unrepeated.is_empty() {
+        // What a search does not see as it is, it cannot have seen completely.
+        exhaustive = exhaustive.map(|searched| Searched { complete: false, ..searched });
     }
     if exhaustive.is_some_and(|searched: Searched| searched.complete) && args.preemptions.is_none() {
         job.search_without_buffers(&mut session.findings, &meter);
@@ -272,13 +277,8 @@ impl Job<'_> {
 
     /// Replays the turns of a schedule. If there were too many turns to store, replays its seed.
     fn replay(&self, session: &mut Session, schedule: &Schedule) {
-        let command = self.command_of(session, schedule);
+        let command = session.repetition(schedule);
         session.execute(&command);
-    }
-
-    fn command_of(&self, session: &Session, schedule: &Schedule) -> Command {
-        let strategy = if schedule.turns.turns.is_empty() { schedule.strategy } else { Strategy::Stay };
-        session.command(strategy, schedule.seed, 0, schedule.turns.clone())
     }
 
     /// Runs all partial orders. Returns whether these were all, and how many.
@@ -336,6 +336,9 @@ impl Job<'_> {
         }
         if let Some(lost) = &findings.lost {
             return Some(format!("{lost}; this report covers {schedules}."));
+        }
+        if let Some(unrepeated) = findings.unrepeated.first() {
+            return Some(not_repeated(unrepeated, findings.unrepeated.len()));
         }
         if findings.diverged > 0 && self.args.replay.is_some() {
             let first =
@@ -434,10 +437,8 @@ impl Job<'_> {
     ) -> Result<Option<String>, (String, Diagnostic)> {
         let Some(path) = path else { return Ok(None) };
         let Some((mut first, shows)) = self.most_important(&session.findings) else { return Ok(None) };
-        if self.args.shorten
-            && let Some(turns) = &first.turns
-        {
-            let shortened = self.shortened(session, turns);
+        if self.args.shorten && first.turns.is_some() {
+            let shortened = self.shortened(session, &first);
             first.turns = shortened.or(first.turns);
         }
         let name = path.display().to_string();
@@ -486,17 +487,14 @@ impl Job<'_> {
         let saved = saved.and_then(|path| schedule_of(Path::new(path)).ok());
         let schedule = saved.unwrap_or_else(|| session.schedule(first, String::new(), self.robust));
         let mut fresh = self.start().map_err(|error| error.to_string())?;
-        let command = self.command_of(&fresh, &schedule);
+        let command = fresh.repetition(&schedule);
         execution_page::steps(session, &mut fresh, &command)
     }
 
     /// A sequence of turns with fewer switches that shows the same, searched for in a separate session.
-    fn shortened(
-        &self,
-        session: &Session,
-        turns: &palisade::harness::schedule::Turns,
-    ) -> Option<palisade::harness::schedule::Turns> {
+    fn shortened(&self, session: &Session, first: &First) -> Option<palisade::harness::schedule::Turns> {
         let mut fresh = self.start().ok()?;
+        let command = fresh.repetition(&session.schedule(first, String::new(), self.robust));
         let failure = session
             .findings
             .failures
@@ -514,7 +512,7 @@ impl Job<'_> {
                 let name = |instruction| session.findings.instructions.name(instruction).to_owned();
                 (found.what.model, [found.what.store, found.what.previous, found.what.access].map(name))
             });
-        Some(shorten(&mut fresh, turns, |fresh, execution| match (&failure, &violation) {
+        Some(shorten(&mut fresh, &command, |fresh, execution| match (&failure, &violation) {
             (Some(failure), _) => fresh.fails(execution, failure),
             (None, Some((model, names))) => fresh.shows(execution, *model, names),
             (None, None) => !execution.races.is_empty(),
@@ -525,6 +523,23 @@ impl Job<'_> {
 const MADE_WITH: &str = "Either the program was rebuilt since the schedule was recorded, or it depends on something that the scheduler does not decide, such as its process id or a file.";
 const NOT_THE_SAME: &str = "The program did not behave the same when its threads took the same turns again.";
 const WHAT_TO_DO: &str = "It depends on something that the scheduler does not decide or see: the process id, a file, the network, or code that was compiled without Palisade and changes memory that threads share. Make it the same in every run, or use random schedules.";
+
+/// Something was seen once, and its schedule does not show it again.
+fn not_repeated(seen: &Unrepeated, count: usize) -> String {
+    let Unrepeated { what, first, instead } = seen;
+    let others = match count - 1 {
+        0 => String::new(),
+        1 => " The same holds for 1 other observation.".to_owned(),
+        others => format!(" The same holds for {others} other observations."),
+    };
+    let instead = instead.trim_end_matches('.');
+    format!(
+        "Schedule {} showed: {what}. A new process that took the same turns did not: {instead}. So this is not reported as a finding.{others} {NOT_REPEATED}",
+        first.number
+    )
+}
+
+const NOT_REPEATED: &str = "Either the program depends on something that the scheduler does not decide (the process id, a file, the network, the real time), or this is an error in Palisade: please report it.";
 
 /// The failure that no execution has met the program's assumptions. Others may.
 const NO_EXECUTION: &str = "no-execution";

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 
 /* The same numbers as in src/audit.rs. */
-enum { A_SIZE = 0xff, A_READ = 0x100, A_WRITE = 0x200, A_LOCKED = 0x400, A_UNCLEAR = 0x800, A_MOVE = 0x1000, A_FRAME = 0x2000, A_THREAD_LOCAL = 0x4000 };
+enum { A_SIZE = 0xff, A_READ = 0x100, A_WRITE = 0x200, A_LOCKED = 0x400, A_UNCLEAR = 0x800, A_MOVE = 0x1000, A_FRAME = 0x2000, A_THREAD_LOCAL = 0x4000, A_LEAVE = 0x8000 };
 
 enum verdict { V_FINE, V_EVENT, V_REPORT, V_MARKS };
 
@@ -145,10 +145,19 @@ GENERAL static uint64_t thread_pointer(void)
 /* Whether there is more to do than can be done without saving all registers. */
 GENERAL __attribute__((used)) int pal_audit(uint64_t address, uint64_t code, uint64_t count, uint64_t place, uint64_t source)
 {
-    if (pal.quiet || pal_is_alone()) {
+    if (pal.quiet) {
         return 0;
     }
     struct thread *self = pal.self;
+    if (code & A_LEAVE) {
+        return pal_leaves_frame(self, address, count);
+    }
+    if (code & A_FRAME) {
+        pal_enter_frame(self, address, count);
+    }
+    if (pal_is_alone()) {
+        return 0;
+    }
     if (code & A_FRAME) {
         begin_frame(self, address);
         return 0;
@@ -320,6 +329,10 @@ __attribute__((used)) void pal_audit_follow(uint64_t address, uint64_t code, uin
     (void)nothing;
     struct thread *self = pal.self;
     uint64_t size = (code & A_SIZE) * count;
+    if (code & A_LEAVE) {
+        pal_leave_frame(self, address, place);
+        return;
+    }
     if (code & A_THREAD_LOCAL) {
         address += thread_pointer();
     }
@@ -361,6 +374,22 @@ void pal_accesses(const void *at, size_t size, int writes, uint64_t place)
     }
 }
 
+/* The part of a stack, within a frame, that other threads have touched. Returns 0 if there is none. */
+int pal_touched_part(const struct thread *owner, uint64_t low, uint64_t high, uint64_t *from, uint64_t *to)
+{
+    if (!owner->is_touched) {
+        return 0;
+    }
+    *from = *to = 0;
+    for (uint64_t at = low > owner->lowest_mark ? low : owner->lowest_mark; at < high; at++) {
+        if (*(volatile unsigned char *)MARK_OF(at) & BY_OTHERS) {
+            *from = *from ? *from : at;
+            *to = at + 1;
+        }
+    }
+    return *to != 0;
+}
+
 /* A thread is about to touch a stack, by an event. */
 void pal_touches_stack(uint64_t first, uint64_t second)
 {
@@ -375,6 +404,7 @@ void pal_touches_stack(uint64_t first, uint64_t second)
             continue;
         }
         make_marks(owner);
+        owner->is_touched = 1;
         if (address < owner->lowest_mark) {
             owner->lowest_mark = address;
         }

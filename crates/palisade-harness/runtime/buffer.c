@@ -271,7 +271,7 @@ static void update(struct thread *owner, uint32_t index, uint64_t flags)
     struct pending *store = &pool[index];
     uint64_t first = store->first, second = store->second;
     int wakes = store->wakes;
-    pal_check_update(owner, (first & ~HEAD(31, 0, 0)) | HEAD(K_UPDATE, 0, 0), second);
+    pal_check_update(owner, (first & ~HEAD(31, 0, 0)) | HEAD(K_UPDATE, 0, 0), (second & ~F_CHOSEN) | flags);
     write_out(owner, store);
     drop(owner, index);
     first = (first & ~HEAD(31, 0, 0)) | HEAD(K_UPDATE, 0, 0);

@@ -81,7 +81,9 @@ enum misuse {
     M_OVERFLOW = 4,
     M_AFTER_RETURN = 5,
     M_AFTER_END = 6,
-    M_ACCESS = 16, /* the size of the access; whether it writes; whether it is a store that reaches memory only now */
+    /* The size of the access; whether it writes; whether it is a store that reaches memory only now; whether a step of
+     * its own was chosen for it, which is not in the log. */
+    M_ACCESS = 16,
     M_SIZE = 17,   /* of the block */
     M_START = 18,
     M_MADE = 19, /* where the block was allocated and freed, and by which threads */

@@ -4,7 +4,7 @@
  *   - on the heap, by the shadow of its bytes (heap.c);
  *   - on stacks, by comparing its address with the end of the frames that the owner of the stack has not left.
  *     Memory below that belongs to no function. The owner may have entered other functions since; what is in
- *     their frames looks valid.
+ *     their frames looks valid, unless no function has taken an address since (leave.c).
  *
  * The execution ends with the error, as with a failed assertion.
  *
@@ -74,7 +74,8 @@ static __attribute__((noreturn)) void misused(enum misuse what, const struct blo
         enum kind kind = KIND_OF(first);
         int writes = kind == K_STORE || kind == K_LOCKED || kind == K_UPDATE;
         if (kind != K_FREE) {
-            say(M_ACCESS, (first >> 48 & 0xff) | (uint64_t)writes << 8 | (uint64_t)(kind == K_UPDATE) << 9, second);
+            uint64_t is_chosen = (second & F_CHOSEN) != 0;
+            say(M_ACCESS, (first >> 48 & 0xff) | (uint64_t)writes << 8 | (uint64_t)(kind == K_UPDATE) << 9 | is_chosen << 10, second);
         }
         say(what, address, second);
         if (block) {
@@ -127,6 +128,13 @@ static const struct thread *near(uint64_t address)
     return NULL;
 }
 
+/* Whether an address of a stack is in a frame that its owner has left. */
+static int is_left(const struct thread *owner, uint64_t address)
+{
+    int is_leaving = address < owner->left_high && address >= owner->left_low;
+    return owner->finished || is_leaving || address < owner->live_from || address < frames_of(owner);
+}
+
 static const struct thread *owner_of(uint64_t address)
 {
     const struct thread *thread = near(address);
@@ -153,9 +161,8 @@ void pal_check_stack(uint64_t first, uint64_t second, const void *frame)
         check_locals(first, second);
         return;
     }
-    int is_own = owner == pal.self;
-    uint64_t live = is_own ? (pal_is_on_stack(owner, (uint64_t)frame) ? (uint64_t)frame : 0) : frames_of(owner);
-    if (owner->finished || address < live) {
+    uint64_t own = pal_is_on_stack(owner, (uint64_t)frame) ? (uint64_t)frame : 0;
+    if (owner == pal.self ? address < own : is_left(owner, address)) {
         say(M_OWNER, owner->finished, owner->tag);
         misused(M_AFTER_RETURN, NULL, address, first, second);
     }
@@ -173,7 +180,7 @@ void pal_check_update(const struct thread *owner, uint64_t first, uint64_t secon
         }
     } else if (address - STACKS < STACK_RANGE * MAX_THREADS) {
         const struct thread *of = owner_of(address);
-        if (of && of != owner && (of->finished || address < frames_of(of))) {
+        if (of && of != owner && is_left(of, address)) {
             say(M_OWNER, of->finished, of->tag);
             misused(M_AFTER_RETURN, NULL, address, first, second);
         }

@@ -12,7 +12,7 @@
  * - switch.c: switching to another thread, either by coroutines on one kernel thread or by a token that
  *   kernel threads pass on;
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
- * - misuse.c: accesses to memory that was freed or left;
+ * - misuse.c: accesses to memory that was freed or left; leave.c: leaving a frame that others touch;
  * - site.c: which part of the program has called a library's code;
  * - verifier.c: assumptions and values that are not determined;
  * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend only on the
@@ -64,7 +64,7 @@ struct announced {
     uint64_t address, size, left;
     enum kind kind;
 };
-enum { MAX_ANNOUNCED = 4, MAX_ONCE = 4 };
+enum { MAX_ANNOUNCED = 4, MAX_ONCE = 4, MAX_FRAMES = 64 };
 
 /* A function of a library that a thread is in: where its return address is on the stack, that address, and the code
  * of the function. */
@@ -131,8 +131,13 @@ struct thread {
     unsigned announced_count;
     int announced_used;
     unsigned char audit_load, audit_store;
-    int has_marks;
+    int has_marks, is_touched; /* by other threads, in this execution */
     uint64_t lowest_mark;
+    /* For leave.c: frames whose addresses may be known elsewhere, how many there were, and how many of these are not
+     * known any more; the frame that is being left. */
+    uint64_t frames[MAX_FRAMES];
+    uint32_t frame_count, frames_lost;
+    uint64_t leaves, live_from, left_low, left_high;
     uint64_t random_numbers; /* how many it has used */
     /* For asm.c: objects of Rust's `Once` whose functions it is in. */
     uint64_t once[MAX_ONCE];
@@ -197,7 +202,7 @@ struct command {
     uint64_t steps;   /* the maximum number of steps */
     uint64_t stall;   /* the maximum number of milliseconds without any event */
     uint64_t time;    /* the maximum number of milliseconds in total */
-    uint64_t flags;   /* EXPLORE or nothing */
+    uint64_t flags;   /* EXPLORE, REPEAT, or nothing */
     uint64_t model;   /* whose store buffers threads have */
     uint64_t choices; /* how many pairs of actor and count follow; count 0: the actor is asleep */
     uint64_t addresses; /* how many addresses follow, by which a search under PSO names stores */
@@ -206,8 +211,9 @@ struct command {
 };
 #define COMMAND_MAGIC 0x31444e414d4d4f43ull
 /* For a search through all executions: footprints are logged, turns are followed strictly, threads whose
- * loops change nothing are ended, and time stands still. */
-enum { EXPLORE = 1 };
+ * loops change nothing are ended, and time stands still. With REPEAT, the turns are those that such an execution has
+ * taken. They are followed as far as possible, and stores are named by their positions. */
+enum { EXPLORE = 1, REPEAT = 2 };
 
 /* M_SC: none. */
 enum model { M_SC, M_TSO, M_PSO };
@@ -350,6 +356,7 @@ int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack);
 int pal_spins_forever(struct thread *thread);
 int pal_is_on_stack(const struct thread *thread, uint64_t address);
 void pal_note_writes(struct thread *self);
+int pal_shared_part(uint64_t low, uint64_t high, uint64_t *from, uint64_t *to);
 void pal_know_sharing(const uint64_t *words, uint64_t count);
 
 /* server.c */
@@ -533,6 +540,14 @@ void pal_check_free(uint64_t address, uint64_t place);
 void pal_accesses(const void *at, size_t size, int writes, uint64_t place);
 void pal_touches_stack(uint64_t first, uint64_t second);
 void pal_drop_marks(struct thread *thread);
+int pal_touched_part(const struct thread *owner, uint64_t low, uint64_t high, uint64_t *from, uint64_t *to);
+
+/* leave.c */
+void pal_enter_frame(struct thread *self, uint64_t top, uint64_t function);
+int pal_leaves_frame(struct thread *self, uint64_t low, uint64_t function);
+void pal_leave_frame(struct thread *self, uint64_t low, uint64_t place);
+/* In the size field of a K_FREE record: a frame is left. */
+enum { LEAVES = 1 };
 
 /* Stacks are in one range of addresses (memory.c). */
 #define STACKS 0x080000000000ull
@@ -642,6 +657,7 @@ static inline __attribute__((always_inline)) void pal_decide(uint64_t first, uin
         pal_check();
     }
     if (unlikely(pal.careful)) {
+        pal.self->frame = __builtin_frame_address(0);
         pal_choose(first, second);
     } else if (pal.ready_count > 1) {
         uint64_t index = (pal_next_random() >> 32) * (uint64_t)pal.ready_count >> 32;

@@ -427,7 +427,7 @@ static void log_stray(uint32_t number)
 /* A store as a schedule names it. */
 static uint32_t pending_of(const struct thread *thread, uint32_t position)
 {
-    if (pal.command.model == M_PSO && pal.command.flags & EXPLORE) {
+    if (pal.command.model == M_PSO && pal.command.flags == EXPLORE) {
         return position < pal.command.addresses ? pal_pending_to(thread, pal.addresses[position]) : 0;
     }
     return pal_pending_at(thread, position);
@@ -476,7 +476,7 @@ static struct actor given(void)
                 pal.choice_used++;
                 return actor;
             }
-            if (pal.command.flags & EXPLORE) {
+            if (pal.command.flags == EXPLORE) {
                 pal_stop(R_TURNS, "");
             }
             /* It cannot run at this point. The rest of its turn is skipped. */
@@ -675,8 +675,6 @@ __attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, cons
         pal_ready(self, 0);
         pal_log(HEAD(K_ENDED, O_PLAIN, 0), self->tag | F_PENDING);
     }
-    /* Above are the registers that the caller has saved, and its return address. */
-    self->frame = stack + 7;
     if (pal.buffers) {
         self->drains = pal_drains(first);
         if (self->drains && self->pending && pal.command.flags & EXPLORE) {
@@ -689,7 +687,7 @@ __attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, cons
     pal_announce_step(self);
     enum kind kind = KIND_OF(first);
     int looks = kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE;
-    self->idle = looks || (kind == K_STORE && pal_is_on_stack(self, first & ADDRESS_BITS)) ? self->idle + 1 : 0;
+    self->idle = looks || ((kind == K_STORE || kind == K_FREE) && pal_is_on_stack(self, first & ADDRESS_BITS)) ? self->idle + 1 : 0;
     struct thread *last = pal.last.pending ? NULL : pal.last.thread, *next = next_thread();
     pal.streak = next == last ? pal.streak + 1 : 0;
     if (pal.buffers) {
@@ -757,6 +755,7 @@ void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t pla
             pal_check();
         }
     }
+    self->frame = __builtin_frame_address(0);
     pal_choose(first, second);
     self->object = NULL;
     self->ready = NULL;

@@ -137,6 +137,27 @@ static void note_sharing(const struct thread *self, uint64_t first)
     }
 }
 
+/* The part of a stack, within a frame, that is known to be shared. Returns 0 if there is none. */
+int pal_shared_part(uint64_t low, uint64_t high, uint64_t *from, uint64_t *to)
+{
+    *from = *to = 0;
+    if (pal.shared->shared_count) {
+        /* Large frames have more words than the set. */
+        int by_set = (high - low) / WORD > MAX_SHARED;
+        uint64_t first = by_set ? 0 : low / WORD, last = by_set ? MAX_SHARED : (high + WORD - 1) / WORD;
+        for (uint64_t at = first; at < last; at++) {
+            uint64_t entry = by_set ? pal.shared->shared_words[at] : *slot_of(at), word = (entry >> WORD) * WORD;
+            if (entry && word + WORD > low && word < high) {
+                *from = *from && *from < word ? *from : word;
+                *to = *to > word + WORD ? *to : word + WORD;
+            }
+        }
+    }
+    *from = *from < low ? low : *from;
+    *to = *to > high ? high : *to;
+    return *to != 0;
+}
+
 /* An execution begins, and this is what is known. */
 void pal_know_sharing(const uint64_t *words, uint64_t count)
 {
@@ -179,6 +200,10 @@ void pal_note_writes(struct thread *self)
         const uint64_t *record = (const uint64_t *)(pal.log + from);
         enum kind kind = KIND_OF(record[0]);
         if (record[1] & F_PENDING || kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE || kind == K_FENCE || kind == K_SITE) {
+            continue;
+        }
+        /* A frame that is entered and left is as it was. */
+        if (kind == K_FREE && pal_is_on_stack(self, record[0] & ADDRESS_BITS)) {
             continue;
         }
         if ((kind == K_STORE || kind == K_LOCKED) && pal_is_on_stack(self, record[0] & ADDRESS_BITS) && is_private(record[0])) {

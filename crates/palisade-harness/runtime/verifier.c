@@ -6,9 +6,13 @@
  * got so far.
  *
  * Getting a value that is not determined is a step. In random schedules, values depend on the seed of the schedule, on
- * the thread, and on how many values it has asked for, but not on the order of threads. Half of them are small. A search
- * through all executions tries every value of `_Bool`, of `char` and of a range that the program gives
- * (`__VERIFIER_nondet_range`). Of wider types it tries a few, and that is reported. A schedule may give the value.
+ * the thread, and on how many values it has asked for, but not on the order of threads. Half of them are small, and a
+ * quarter are values at which programs often change what they do: the smallest and the largest ones, and constants that
+ * the program compares something with. A search through all executions tries every value of `_Bool`, of `char` and of a
+ * range that the program gives (`__VERIFIER_nondet_range`). Of wider types it tries those values, and reports that these
+ * are not all. A schedule may give the value.
+ *
+ * src/constants.rs puts the constants into the program.
  *
  * A program may define these functions itself. */
 
@@ -16,7 +20,25 @@
 
 #define WEAK EXPORT __attribute__((weak))
 
-enum { MAX_RANGE = 1 << 16 };
+enum { MAX_RANGE = 1 << 16, MAX_CONSTANTS = 16, FEW = 8 };
+
+/* Constants of the program, each once. */
+extern const int64_t __start_palisade_constants[] __attribute__((weak, visibility("hidden")));
+extern const int64_t __stop_palisade_constants[] __attribute__((weak, visibility("hidden")));
+static int64_t constants[MAX_CONSTANTS];
+static int constant_count;
+
+__attribute__((constructor)) static void find_constants(void)
+{
+    for (const int64_t *at = __start_palisade_constants; at && at < __stop_palisade_constants && constant_count < MAX_CONSTANTS; at++) {
+        int is_known = 0;
+        for (int i = 0; i < constant_count; i++) {
+            is_known |= constants[i] == *at;
+        }
+        constants[constant_count] = *at;
+        constant_count += !is_known;
+    }
+}
 
 WEAK void __VERIFIER_assume(int condition)
 {
@@ -56,10 +78,15 @@ static int64_t choice(uint64_t count, uint64_t place)
     return which;
 }
 
-static uint64_t any(void)
+static uint64_t draw(void)
 {
     struct thread *self = pal.self;
-    uint64_t random = mix(mix(pal.command.seed + 0x9e3779b97f4a7c15ull) + ((uint64_t)self->number << 32) + ++self->values);
+    return mix(mix(pal.command.seed + 0x9e3779b97f4a7c15ull) + ((uint64_t)self->number << 32) + ++self->values);
+}
+
+static uint64_t any(void)
+{
+    uint64_t random = draw();
     return random & 1 ? (random >> 1) % 4 : mix(random);
 }
 
@@ -69,20 +96,42 @@ static uint64_t below(uint64_t count, uint64_t place)
     return which >= 0 ? (uint64_t)which : any() % count;
 }
 
-/* A few values, and the smallest and the largest one. */
+/* Values of a type at which programs often change what they do: small ones, the smallest and the largest one, and
+ * constants. Returns how many there are. */
+static uint64_t telling(int is_signed, unsigned bits, uint64_t *values)
+{
+    uint64_t top = 1ull << (bits - 1), all = top | (top - 1), count = FEW;
+    const uint64_t signed_values[FEW] = {0, 1, 2, 3, 4, all, top, top - 1};
+    const uint64_t unsigned_values[FEW] = {0, 1, 2, 3, 4, 5, top, all};
+    for (int i = 0; i < FEW; i++) {
+        values[i] = (is_signed ? signed_values : unsigned_values)[i];
+    }
+    for (int i = 0; i < constant_count; i++) {
+        uint64_t value = (uint64_t)constants[i] & all;
+        int64_t low = is_signed ? -(int64_t)(top - 1) - 1 : 0, high = is_signed ? (int64_t)(top - 1) : bits < 64 ? (int64_t)all : INT64_MAX;
+        int is_new = constants[i] >= low && constants[i] <= high;
+        for (uint64_t j = 0; j < count; j++) {
+            is_new &= values[j] != value;
+        }
+        if (is_new) {
+            values[count++] = value;
+        }
+    }
+    return count;
+}
+
 static uint64_t wide(int is_signed, unsigned bits, uint64_t place)
 {
-    uint64_t top = 1ull << (bits - 1), all = top | (top - 1);
-    const uint64_t signed_values[] = {0, 1, 2, 3, 4, all, top, top - 1};
-    const uint64_t unsigned_values[] = {0, 1, 2, 3, 4, 5, top, all};
-    int64_t which = choice(8, place);
+    uint64_t values[FEW + MAX_CONSTANTS], count = telling(is_signed, bits, values);
+    int64_t which = choice(count, place);
     if (which < 0) {
-        return any();
+        uint64_t random = draw(), rest = random >> 2;
+        return random & 1 ? rest % 4 : random & 2 ? values[rest % count] : mix(random);
     }
     if (pal.command.flags & EXPLORE) {
         pal_note(N_VALUE, place);
     }
-    return (is_signed ? signed_values : unsigned_values)[which];
+    return values[which];
 }
 
 #define NONDET(type, name)                                                                         \

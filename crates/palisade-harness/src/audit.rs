@@ -51,10 +51,13 @@ mod code {
     pub const UNCLEAR: u32 = 0x800;
     /// The source of the move is where `%rsi` points.
     pub const MOVE: u32 = 0x1000;
-    /// Not an access: a function begins, and nothing below its stack pointer belongs to a frame.
+    /// Not an access: a function begins, and nothing below its stack pointer belongs to a frame. In place of the
+    /// number of accesses there is the number of the function.
     pub const FRAME: u32 = 0x2000;
     /// The address is relative to the thread's own storage.
     pub const THREAD_LOCAL: u32 = 0x4000;
+    /// Not an access: a function is about to leave its frame.
+    pub const LEAVE: u32 = 0x8000;
 }
 
 /// Symbols before instructions. The number of the instruction follows.
@@ -278,6 +281,10 @@ impl<'a> Audit<'a> {
                 line.function.filter(|_| keeps_frame(line)).and_then(|function| functions.get(function));
             all.push(judge(instruction, &mut factory, code, function));
         }
+        let leaving: FxHashSet<usize> = (0..self.lines.len())
+            .filter(|&number| !keeps_frame(&self.lines[number]))
+            .filter_map(|number| self.leaves_before(number))
+            .collect();
         let mut text = String::new();
         // Calls that announce the load of a struct that is copied.
         let mut copies: FxHashSet<usize> = FxHashSet::default();
@@ -303,7 +310,10 @@ impl<'a> Audit<'a> {
                 }
             }
             if line.begins && !keeps_frame(line) {
-                call(&mut text, "(%rsp)", "$1", code::FRAME);
+                call(&mut text, "(%rsp)", &frame_number(line), code::FRAME);
+            }
+            if leaving.contains(&number) {
+                call(&mut text, "(%rsp)", &frame_number(line), code::LEAVE);
             }
             for access in &all[number].accesses {
                 call(&mut text, &access.operand, access.count, access.code);
@@ -327,6 +337,31 @@ impl<'a> Audit<'a> {
             }
         }
         Ok(text)
+    }
+
+    /// If this returns from a function, the instruction before which the function still has its whole frame.
+    fn leaves_before(&self, number: usize) -> Option<usize> {
+        let returns = |code: &str| {
+            code.split_whitespace().next_back().is_some_and(|word| matches!(word, "ret" | "retq"))
+        };
+        self.lines[number].code.filter(|code| returns(code))?;
+        let mut before = number;
+        for (index, line) in self.lines[..number].iter().enumerate().rev() {
+            let is_boundary = line.text.trim() == "#APP" || is_target(line.text) || line.begins;
+            if let Some(code) = line.code {
+                let (word, _) = asm::split(code);
+                if word.starts_with('j') || word.starts_with("call") || word.starts_with("ret") {
+                    break;
+                }
+                if pops(code) {
+                    before = index;
+                }
+            }
+            if is_boundary {
+                break;
+            }
+        }
+        Some(before)
     }
 
     /// If this is a call that announces the store of a struct that is copied, the call that announces the load. gcc
@@ -380,6 +415,22 @@ impl<'a> Audit<'a> {
             }
         }
         false
+    }
+}
+
+/// A number by which the start and the end of a function are matched (`runtime/leave.c`). It has 16 bits.
+fn frame_number(line: &Line<'_>) -> String {
+    format!("${}", line.function.map_or(0, |function| function % 0xffff + 1))
+}
+
+/// Whether this moves the stack pointer up, as at the end of a function.
+fn pops(code: &str) -> bool {
+    let (word, rest) = asm::split(code);
+    let moves_stack = || asm::operands(rest).last().is_some_and(|target| target == "%rsp");
+    match word {
+        "pop" | "popq" | "leave" | "leaveq" => true,
+        "add" | "addq" | "lea" | "leaq" | "mov" | "movq" => moves_stack(),
+        _ => false,
     }
 }
 
@@ -743,6 +794,24 @@ mod tests {
         check("subq $24, %rsp;movq %rsp, %rdi;call f;addq $24, %rsp", false, false);
         check("pushq %rbp;movq %rsp, %rbp;leaq -16(%rbp), %rsp;popq %rbx;popq %rbp", true, true);
         check("movq %rsp, %rbp;movq %rbp, %rdi", false, true);
+    }
+
+    #[test]
+    fn ends_of_functions() {
+        let check = |text: &str, expected: &[usize]| {
+            let text = format!("\t.type f, @function\nf:\n{}", text.replace("; ", "\n"));
+            let audit = Audit::of(&text);
+            let found: Vec<usize> =
+                (0..audit.lines.len()).filter_map(|line| audit.leaves_before(line)).collect();
+            // The first two lines are not instructions.
+            assert_eq!(found.iter().map(|line| line - 2).collect::<Vec<_>>(), expected, "{text}");
+        };
+        check("pushq %rbp; call g; movl $1, %eax; leave; ret", &[3]);
+        check("subq $8, %rsp; call g; .L2:; addq $8, %rsp; popq %rbx; .cfi_def_cfa_offset 8; retq", &[3]);
+        check("call g; popq %rbx; movl %ebx, %eax; popq %rbp; ret", &[1]);
+        check("nop; leaq -8(%rsp), %rax; ret", &[2]);
+        check("call g; leave; jne .L2; leave; ret; .L2:; popq %rbp; ret", &[3, 6]);
+        check("call g; jmp h", &[]);
     }
 
     #[test]

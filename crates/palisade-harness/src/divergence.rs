@@ -114,6 +114,7 @@ fn describe(record: &Record) -> String {
         RecordKind::Fence | RecordKind::StoreFence => "execute a fence".to_owned(),
         RecordKind::Start => "start a thread".to_owned(),
         RecordKind::Join => format!("join thread {}", record.address),
+        RecordKind::Free if record.size > 0 => "leave a function".to_owned(),
         RecordKind::Free => format!("free the memory at {:#x}", record.address),
         RecordKind::Choice => "get a value that is not determined".to_owned(),
         RecordKind::Ended => "end".to_owned(),

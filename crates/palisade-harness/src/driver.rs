@@ -4,6 +4,7 @@ use crate::asm;
 use crate::audit::{Audit, AuditError};
 use crate::cache::{Cache, temporary_folder};
 use crate::compile::{Family, PlanError, Step, Tools, plan};
+use crate::constants;
 use crate::link::{self, LinkError};
 use crate::mark::mark;
 use crate::runtime::{self, RuntimeError};
@@ -124,10 +125,11 @@ pub(crate) fn follow(
 ) -> Result<Option<Vec<String>>, DriverError> {
     let io = |error| DriverError::Io { file: file.display().to_string(), error };
     let text = fs::read_to_string(file).map_err(io)?;
+    let constants = constants::section(&text);
     let Some(text) = audit(&text, source, compiler, work)? else { return Ok(None) };
     let rewritten = asm::rewrite(&text);
     let io = |error| DriverError::Io { file: file.display().to_string(), error };
-    fs::write(file, mark(&rewritten.text)).map_err(io)?;
+    fs::write(file, mark(&rewritten.text) + &constants).map_err(io)?;
     Ok(Some(rewritten.unfollowed))
 }
 

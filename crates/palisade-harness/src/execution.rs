@@ -3,10 +3,10 @@
 use crate::buffers::Buffers;
 use crate::divergence::{Stray, StrayReason};
 use crate::log::{Order, Record, RecordKind};
-use crate::misuse::Misuse;
+use crate::misuse::{self, MISUSE_ACCESS, Misuse};
 use crate::process::Output;
 use crate::races::{Race, Races};
-use crate::schedule::{Actor, Turns};
+use crate::schedule::{Actor, Command, Turns};
 use crate::stream::{End, Reason};
 use crate::trace::{Judgement, Trace};
 use palisade_memory::{Interlocked, Model};
@@ -254,6 +254,8 @@ pub struct Recorder<'a> {
     /// With store buffers, what counts as an event.
     events: u64,
     exit: Option<u16>,
+    /// Whether the access that is an error is a store that was pending, and whether a step was chosen for it.
+    last_step: (bool, bool),
     /// Where each thread was last.
     last: Vec<u64>,
     sites: Vec<(u64, Vec<u64>)>,
@@ -353,6 +355,7 @@ impl<'a> Recorder<'a> {
             accesses: 0,
             events: 0,
             exit: None,
+            last_step: (false, false),
             last: Vec::new(),
             sites: Vec::new(),
             most_turns,
@@ -399,6 +402,37 @@ impl<'a> Recorder<'a> {
         // There is room for two more.
         if self.batch.len() >= self.batch_size - 2 {
             self.flush();
+        }
+    }
+
+    /// The step that is an error is not in the log, and is the last turn.
+    fn take_last_turn(&mut self, record: &Record) {
+        if record.size == MISUSE_ACCESS {
+            self.last_step = (misuse::is_update(record), misuse::is_chosen(record));
+            return;
+        }
+        if misuse::kind(record).is_none() {
+            return;
+        }
+        let (is_update, is_chosen) = std::mem::take(&mut self.last_step);
+        let thread = Actor::thread(record.thread);
+        let actor = match (is_update, is_chosen) {
+            (false, true) => thread,
+            // A store that had to reach memory first.
+            (true, false) => thread,
+            (true, true) => {
+                let Some((buffers, _)) = &self.buffered else { return };
+                let pending = buffers.of(record.thread);
+                let position = pending.iter().position(|store| store.overlaps(record.address, 1));
+                let Some(position) = position.and_then(|position| u16::try_from(position).ok()) else {
+                    return;
+                };
+                Actor::buffer(record.thread, position)
+            }
+            (false, false) => return,
+        };
+        if self.turns.turns.len() <= self.most_turns {
+            self.turns.push(actor);
         }
     }
 
@@ -522,7 +556,10 @@ impl<'a> Recorder<'a> {
                 };
                 self.left.push(LeftThread { thread: record.thread, how, place: record.place });
             }
-            RecordKind::Misuse => self.misuse.take(record),
+            RecordKind::Misuse => {
+                self.misuse.take(record);
+                self.take_last_turn(record);
+            }
             RecordKind::Exit => self.exit = Some(record.thread),
             _ => {}
         }
@@ -616,6 +653,12 @@ impl Execution {
             }
         }
         Some(turns)
+    }
+
+    /// The turns by which another session can repeat an execution of this command. In a search, threads keep the
+    /// numbers that the search has given them.
+    pub fn turns_for(&self, command: &Command) -> Option<Turns> {
+        if command.explores { self.turns.clone() } else { self.portable_turns() }
     }
 
     /// What went wrong with the program itself, if something did.

@@ -4,7 +4,7 @@
 use crate::divergence::Diverged;
 use crate::execution::Unfollowed;
 use crate::process::Lost;
-use crate::schedule::{Strategy, Turns};
+use crate::schedule::{Known, Strategy, Turns};
 use crate::suppress::SilencedBy;
 use palisade_memory::Model;
 use palisade_monitor::{Instructions, Violation};
@@ -19,8 +19,13 @@ pub struct First {
     pub seed: u64,
     /// How its threads were scheduled.
     pub strategy: Strategy,
-    /// Its turns, if they were kept. Threads are numbered as another session will number them.
+    /// The expected length of executions, for [`Strategy::Pct`].
+    pub length: u64,
+    /// Its turns, if they were kept. Threads are numbered as `search` says, and otherwise as another session will
+    /// number them.
     pub turns: Option<Turns>,
+    /// If it is an execution of a search: what the search knew.
+    pub search: Option<Known>,
     /// The number of the event that showed it.
     pub event: u64,
     /// Why it was not sequentially consistent, if it was not.
@@ -42,6 +47,8 @@ pub struct Occurrences<T> {
     pub first: First,
     /// What has silenced it, if something has.
     pub silenced: Option<SilencedBy>,
+    /// Whether it was shown again, from its schedule, by a new process of the program.
+    pub is_repeated: bool,
     /// The number of the last execution that showed it.
     pub(crate) last: u64,
 }
@@ -99,6 +106,17 @@ impl NamedFailure {
     }
 }
 
+/// Something that an execution has shown, but not when it was repeated from its schedule. It is not a finding.
+#[derive(Clone, Debug)]
+pub struct Unrepeated {
+    /// What it was, in words.
+    pub what: String,
+    /// The execution that showed it.
+    pub first: First,
+    /// What the repetition has shown instead.
+    pub instead: String,
+}
+
 /// Findings that were silenced.
 #[derive(Debug, Default)]
 pub struct Silenced {
@@ -137,6 +155,8 @@ pub struct Findings {
     pub failures: Vec<Occurrences<NamedFailure>>,
     /// Findings that the user does not want to be reported.
     pub silenced: Silenced,
+    /// What was seen and did not repeat.
+    pub unrepeated: Vec<Unrepeated>,
     /// Reorderings by which executions were not sequentially consistent, and how many executions were not.
     pub reorderings: Vec<Occurrences<NamedReordering>>,
     /// Executions that were not sequentially consistent.

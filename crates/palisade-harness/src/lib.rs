@@ -6,11 +6,12 @@
 //! - [`rust`]: instrumented builds by cargo; [`standard`]: the precompiled part of Rust's standard library;
 //! - [`log`], [`stream`]: what the runtime reports;
 //! - [`process`]: the program as a process that forks for every execution;
-//! - [`schedule`]: how threads take turns, and the files in which schedules are kept;
+//! - [`schedule`]: how threads take turns; [`schedule_file`]: the files in which schedules are kept;
 //! - [`execution`], [`races`]: what one execution shows; [`buffers`], [`trace`]: its store buffers, and whether it is
 //!   possible without them (`graph`);
 //! - [`allowance`]: time and memory;
 //! - [`session`]: many executions; [`findings`], `notes`, `failures`: what they show, with every finding listed once;
+//! - [`confirm`]: every finding once more, from its schedule, before it is reported;
 //! - [`suppress`]: findings that are not to be reported;
 //! - [`explore`]: all partial orders, with executions as sequences of steps (`steps`), each read as far as it differs from
 //!   the one before (`incremental`), or run ahead of time (`ahead`);
@@ -29,6 +30,8 @@ pub mod audit;
 pub mod buffers;
 pub mod cache;
 pub mod compile;
+pub mod confirm;
+mod constants;
 pub mod divergence;
 pub mod doctor;
 pub mod driver;
@@ -49,6 +52,7 @@ pub mod races;
 pub mod runtime;
 pub mod rust;
 pub mod schedule;
+pub mod schedule_file;
 pub mod session;
 pub mod shorten;
 pub mod standard;

@@ -70,6 +70,9 @@ pub struct Misuse {
     pub owner: Option<(u16, bool)>,
 }
 
+/// The record that describes the access.
+pub(crate) const MISUSE_ACCESS: u8 = 16;
+
 /// What is wrong, if a record says so. The numbers are those of `enum misuse` in `runtime/log.h`.
 pub(crate) fn kind(record: &Record) -> Option<MisuseKind> {
     match record.size {
@@ -86,7 +89,13 @@ pub(crate) fn kind(record: &Record) -> Option<MisuseKind> {
 /// Whether a record says that the access is a store that was executed before. It comes before the record with the
 /// kind.
 pub(crate) fn is_update(record: &Record) -> bool {
-    record.size == 16 && record.address >> 9 != 0
+    record.size == MISUSE_ACCESS && record.address >> 9 & 1 != 0
+}
+
+/// Whether a record says that a step was chosen for the access. That step is not in the log. The record comes before the
+/// one with the kind.
+pub(crate) fn is_chosen(record: &Record) -> bool {
+    record.size == MISUSE_ACCESS && record.address >> 10 & 1 != 0
 }
 
 /// The thread to whose stack the memory belongs, if a record says so. It comes before the record with the kind.
@@ -107,8 +116,8 @@ impl Misuse {
             self.owner = Some((owner, record.address != 0));
         }
         match record.size {
-            16 => {
-                let kind = match record.address >> 8 {
+            MISUSE_ACCESS => {
+                let kind = match record.address >> 8 & 3 {
                     0 => AccessKind::Read,
                     1 => AccessKind::Write,
                     _ => AccessKind::Update,

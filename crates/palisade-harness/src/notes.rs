@@ -1,9 +1,10 @@
 //! What one execution adds to the findings.
 
+use crate::confirm::name_race;
 use crate::execution::{Execution, Leaks, PlacedViolation, Unfollowed};
 use crate::failures::name_failure;
-use crate::findings::{Findings, First, NamedFailure, NamedRace, NamedReordering, Occurrences, VACUOUS};
-use crate::schedule::Command;
+use crate::findings::{Findings, First, NamedFailure, NamedReordering, Occurrences, VACUOUS};
+use crate::schedule::{Command, Known};
 use crate::session::Threads;
 use crate::stream::{Hello, Reason};
 use crate::suppress::{SilencedBy, Silencer};
@@ -69,7 +70,11 @@ impl Notes<'_> {
             number,
             seed: command.seed,
             strategy: command.strategy,
-            turns: execution.portable_turns(),
+            length: command.length,
+            turns: execution.turns_for(command),
+            search: command
+                .explores
+                .then(|| Known { threads: execution.end.threads.clone(), ..command.known.clone() }),
             event,
             reorderings: reorderings.clone(),
         };
@@ -89,12 +94,8 @@ impl Notes<'_> {
             if [race.first, race.second].into_iter().all(|place| self.symbols.is_libtest(place)) {
                 continue;
             }
-            let named = NamedRace {
-                first: (self.symbols.name(race.first), race.first_writes),
-                second: (self.symbols.name(race.second), race.second_writes),
-            };
-            // The same two accesses in the opposite order are the same race.
-            let turned = NamedRace { first: named.second.clone(), second: named.first.clone() };
+            let named = name_race(self.symbols, race);
+            let turned = named.turned();
             let by = self.silencer.race(&named, |name| self.symbols.frames(name));
             let list = match by {
                 Some(_) => &mut self.findings.silenced.races,
@@ -195,6 +196,7 @@ fn note<T>(
             possible,
             first: first(),
             silenced: by,
+            is_repeated: false,
             last: number,
         }),
     }

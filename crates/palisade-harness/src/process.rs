@@ -29,6 +29,9 @@ const MARKER: &[u8] = b"palisade-runtime-interface-2";
 /// An environment variable of ours that programs must not see.
 pub const CARGO_NOTE: &str = "PALISADE_CARGO_NOTE";
 
+/// Another one: options that `palisade cargo` passes on to `palisade run`.
+pub const CARGO_OPTIONS: &str = "PALISADE_CARGO_OPTIONS";
+
 /// Makes the dynamic linker resolve all functions at the start, so that no thread does it later. The runtime
 /// removes it from the program's environment.
 const BIND_NOW: &str = "LD_BIND_NOW";
@@ -186,6 +189,7 @@ impl Server {
         command
             .args(arguments)
             .env_remove(CARGO_NOTE)
+            .env_remove(CARGO_OPTIONS)
             .env("PALISADE_RUN", "1")
             .env("PALISADE_END_OF_OUTPUT", &mark)
             .stdin(Stdio::piped())

@@ -4,7 +4,9 @@ use crate::allowance::{Allowance, LimitReached};
 use crate::divergence::Diverged;
 use crate::execution::{Execution, Leaks};
 use crate::failures::name_failure;
-pub use crate::findings::{Findings, First, NamedFailure, NamedRace, NamedReordering, Occurrences, Silenced};
+pub use crate::findings::{
+    Findings, First, NamedFailure, NamedRace, NamedReordering, Occurrences, Silenced, Unrepeated,
+};
 use crate::log::Record;
 use crate::notes::Notes;
 use crate::process::{Lost, Program, StartError};
@@ -58,7 +60,7 @@ pub struct Options {
 
 impl Options {
     /// How many bytes the monitors of one execution may use.
-    fn room(&self) -> u64 {
+    pub(crate) fn room(&self) -> u64 {
         self.memory.map_or(u64::MAX, |memory| memory / self.jobs.max(1) as u64)
     }
 
@@ -74,6 +76,7 @@ impl Options {
             stall: milliseconds(self.patience),
             time: self.time.map_or(0, milliseconds),
             explores: false,
+            repeats: false,
             model: self.model,
             addresses: Vec::new(),
             known: Known::default(),
@@ -106,13 +109,13 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Session {
     worker: Worker,
-    program: Program,
-    options: Options,
+    pub(crate) program: Program,
+    pub(crate) options: Options,
     allowance: Allowance,
     /// What the runtime reported about the program.
-    hello: Hello,
-    symbols: Symbols,
-    threads: Threads,
+    pub(crate) hello: Hello,
+    pub(crate) symbols: Symbols,
+    pub(crate) threads: Threads,
     silencer: Silencer,
     /// Everything found so far.
     pub findings: Findings,
@@ -290,6 +293,10 @@ impl Session {
         self.findings.stopped || self.findings.out_of_memory
     }
 
+    pub(crate) fn allowance(&self) -> &Allowance {
+        &self.allowance
+    }
+
     /// The options the session was started with.
     pub(crate) fn options(&self) -> &Options {
         &self.options
@@ -311,8 +318,21 @@ impl Session {
             shows,
             strategy: first.strategy,
             seed: first.seed,
+            length: first.length,
             model: (!is_robustness).then_some(self.options.model),
             turns: first.turns.clone().unwrap_or_default(),
+            search: first.search.clone(),
+        }
+    }
+
+    /// The command that runs a schedule: its turns, or its seed if there were too many turns to keep.
+    pub fn repetition(&self, schedule: &Schedule) -> Command {
+        let strategy = if schedule.turns.turns.is_empty() { schedule.strategy } else { Strategy::Stay };
+        Command {
+            explores: schedule.search.is_some(),
+            repeats: schedule.search.is_some(),
+            known: schedule.search.clone().unwrap_or_default(),
+            ..self.command(strategy, schedule.seed, schedule.length, schedule.turns.clone())
         }
     }
 

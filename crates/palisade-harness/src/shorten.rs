@@ -6,23 +6,24 @@
 //! can be repeated exactly.
 
 use crate::execution::Execution;
-use crate::schedule::{Strategy, Turns};
+use crate::schedule::{Command, Turns};
 use crate::session::Session;
 
 /// The maximum number of executions to try.
 const MAX_TRIES: usize = 400;
 
-/// Shortens a schedule of a fresh session. `shows` returns whether an execution has the finding.
+/// Shortens a schedule of a fresh session. `command` is the one that repeats it. `shows` returns whether an execution
+/// has the finding.
 pub fn shorten(
     session: &mut Session,
-    turns: &Turns,
+    command: &Command,
     mut shows: impl FnMut(&mut Session, &Execution) -> bool,
 ) -> Turns {
-    let mut best = turns.clone();
+    let mut best = command.turns.clone();
     let mut attempt = |session: &mut Session, best: &mut Turns, candidate: Turns| -> bool {
-        let command = session.command(Strategy::Stay, 0, 0, candidate);
+        let command = Command { turns: candidate, ..command.clone() };
         let Some(execution) = session.execute(&command) else { return false };
-        let Some(run) = execution.portable_turns() else { return false };
+        let Some(run) = execution.turns_for(&command) else { return false };
         if run.switches() < best.switches() && shows(session, &execution) {
             *best = run;
             return true;

@@ -39,6 +39,11 @@ impl Symbols {
         }
     }
 
+    /// Names in the same program, loaded elsewhere.
+    pub(crate) fn elsewhere(&self, modules: Vec<Module>) -> Symbols {
+        Symbols::new(modules, &self.folder)
+    }
+
     /// Learns what call sites stand for.
     pub fn learn(&mut self, sites: &[(u64, Vec<u64>)]) {
         for (site, calls) in sites {

@@ -185,6 +185,8 @@ impl Trace {
                 }
             }
             RecordKind::Free if !record.is_chosen() => self.free(record),
+            // A frame is left.
+            RecordKind::Free if record.size > 0 => _ = self.event(record, EventKind::Load),
             RecordKind::Misuse => self.misuse(record),
             _ => {}
         }

@@ -11,7 +11,7 @@ use palisade_base::Source;
 use palisade_harness::divergence::Doing;
 use palisade_harness::execution::Unfollowed;
 use palisade_harness::schedule::Strategy;
-use palisade_harness::session::{Findings, First, NamedReordering, Occurrences};
+use palisade_harness::session::{Findings, First, NamedReordering, Occurrences, Unrepeated};
 use palisade_harness::suppress::Unused;
 use palisade_harness::symbols::Frames;
 use palisade_memory::Model;
@@ -195,7 +195,10 @@ fn counts(finding: &RunFinding<'_>) -> Vec<String> {
         silenced => counts.push(format!("{silenced} silenced")),
     }
     let executions = finding.findings.executions;
-    counts.push(match finding.exhaustive {
+    // Of some values, not all were tried.
+    let has_all_values = !finding.findings.unfollowed.keys().any(|(what, _)| *what == Unfollowed::Value);
+    let exhaustive = finding.exhaustive.map(|(all, seen, within)| (all && has_all_values, seen, within));
+    counts.push(match exhaustive {
         Some((true, 1, None)) => "the only partial order".to_owned(),
         Some((false, 1, None)) => "1 partial order, not all".to_owned(),
         Some((true, orders, None)) => format!("all {orders} partial orders"),
@@ -257,6 +260,13 @@ pub(crate) fn times<T>(found: &Occurrences<T>) -> String {
     format!("{schedules}, {}", again(&found.first))
 }
 
+/// Says so if a finding was seen only once.
+fn once<T>(text: &mut String, found: &Occurrences<T>) {
+    if !found.is_repeated {
+        writeln!(text, "  there was no time to repeat it from its schedule").expect("writing to a string");
+    }
+}
+
 /// All findings, with source lines.
 fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
     let mut text = String::new();
@@ -272,6 +282,7 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
         let violation = group[0].what;
         let names = [violation.store, violation.previous, violation.access]
             .map(|instruction| finding.findings.instructions.name(instruction).to_owned());
+        once(&mut text, group[0]);
         let lines = names.into_iter().zip(ROLES).map(|(name, (_, says))| (name, says.to_owned()));
         places(&mut text, finding, lines.collect(), width);
     }
@@ -283,6 +294,9 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
             machines(finding, found.possible, only).filter(|_| !found.what.is_inconclusive)
         {
             writeln!(text, "  {machines}").expect("writing to a string");
+        }
+        if !found.what.is_inconclusive {
+            once(&mut text, found);
         }
         places(&mut text, finding, found.what.places.clone(), width);
         for reordering in &found.first.reorderings {
@@ -296,6 +310,7 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
         if let Some(machines) = machines(finding, found.possible, false) {
             writeln!(text, "  {machines}").expect("writing to a string");
         }
+        once(&mut text, found);
         let access = |(name, writes): &(String, bool), other: &str| {
             (name.clone(), format!("{}{other}", if *writes { "writes" } else { "reads" }))
         };
@@ -505,7 +520,9 @@ fn run_json(finding: &RunFinding<'_>) -> String {
                 record[role] = name(findings.instructions.name(instruction));
             }
             for found in group {
-                record[found.what.model.name()] = found_json(found);
+                let mut by_model = found_json(found);
+                by_model["repeated"] = found.is_repeated.into();
+                record[found.what.model.name()] = by_model;
             }
             record
         })
@@ -518,6 +535,7 @@ fn run_json(finding: &RunFinding<'_>) -> String {
             let mut record = found_json(found);
             record["first"] = access(&found.what.first);
             record["second"] = access(&found.what.second);
+            record["repeated"] = found.is_repeated.into();
             record["possible_under"] = found.possible.map(Model::name).into();
             record
         })
@@ -546,6 +564,7 @@ fn run_json(finding: &RunFinding<'_>) -> String {
         .map(|found| {
             let mut record = found_json(found);
             record["kind"] = found.what.name.into();
+            record["repeated"] = found.is_repeated.into();
             record["message"] = found.what.message.as_str().into();
             let place = |(at, says): &(String, String)| json!({ "place": name(at), "says": says });
             record["places"] = found.what.places.iter().map(place).collect();
@@ -599,6 +618,10 @@ fn run_json(finding: &RunFinding<'_>) -> String {
         "peak_memory_bytes": finding.peak_memory_bytes,
     });
     silenced_json(&mut record, finding);
+    if !findings.unrepeated.is_empty() {
+        let seen = |seen: &Unrepeated| json!({ "what": seen.what, "instead": seen.instead, "first_schedule": seen.first.number, "seed": seen.first.seed });
+        record["not_repeated"] = findings.unrepeated.iter().map(seen).collect();
+    }
     if let Some((complete, seen, preemptions)) = finding.exhaustive {
         record["exhaustive"] = json!({ "seen": seen, "complete": complete, "preemptions": preemptions });
     }

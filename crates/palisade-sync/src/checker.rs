@@ -161,6 +161,7 @@ impl Checker {
         let (mut tally, session, coverage) = self.run_all(&code, self.buffered(), None);
         self.classify(&code, &mut tally);
         self.shorten(&code, &mut tally);
+        self.confirm(&code, &mut tally, &session);
         tally.outcome(session, coverage)
     }
 
@@ -176,11 +177,11 @@ impl Checker {
     }
 
     /// The model whose store buffers the test runs with. Robustness is decided on executions without any.
-    fn buffered(&self) -> Model {
+    pub(crate) fn buffered(&self) -> Model {
         if self.robust { Model::Sc } else { self.model }
     }
 
-    fn setting(&self, model: Model) -> Setting {
+    pub(crate) fn setting(&self, model: Model) -> Setting {
         let buffers = Buffers::new(model, self.interlocked);
         Setting { records: false, buffers, max_steps: self.steps, watch: self.watch }
     }

@@ -40,6 +40,7 @@
 //! Threads do not run in parallel during a run. What they do without the types of this crate is not seen.
 
 mod checker;
+mod confirm;
 pub mod hint;
 mod object;
 mod outcome;
@@ -50,7 +51,7 @@ pub mod thread;
 
 pub use checker::Schedules::{Exhaustive, Pct, Random};
 pub use checker::{Checker, Schedules};
-pub use outcome::{Coverage, Failed, Failure, Machines, Outcome, Reordering, ViolationReport};
+pub use outcome::{Coverage, Failed, Failure, Machines, Outcome, Reordering, Unrepeated, ViolationReport};
 pub use palisade_memory::{Interlocked, Model};
 pub use runtime::schedule::{Schedule, Turn};
 pub use runtime::session::CallSite;

@@ -39,6 +39,9 @@ pub struct Outcome {
     pub relaxed: Option<Reordering>,
     /// A failure. The check ends there.
     pub failed: Option<Failed>,
+    /// What an execution has shown, but not when its schedule was repeated. The test depends on something other than
+    /// its schedule.
+    pub unrepeated: Vec<Unrepeated>,
     /// Loops treated as waiting for another thread, each by the access that it repeats.
     pub waits: Vec<CallSite>,
 }
@@ -87,6 +90,17 @@ pub struct Reordering {
     pub seed: Option<u64>,
 }
 
+/// Something that did not repeat.
+#[derive(Clone, Debug)]
+pub struct Unrepeated {
+    /// What it was.
+    pub what: String,
+    /// What the repetition has shown instead.
+    pub instead: String,
+    /// The schedule.
+    pub schedule: Schedule,
+}
+
 /// On which machines a failure is possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Machines {
@@ -119,7 +133,7 @@ pub struct Failed {
 impl Outcome {
     /// Whether there is nothing to report.
     pub fn is_fine(&self) -> bool {
-        self.violations.is_empty() && self.failed.is_none()
+        self.violations.is_empty() && self.failed.is_none() && self.unrepeated.is_empty()
     }
 }
 
@@ -237,6 +251,9 @@ impl Display for Outcome {
                 let what = if self.coverage == Coverage::Sampled { "schedule" } else { "execution" };
                 writeln!(f, "palisade: a failure after {}", counted(self.executions, what))?;
             }
+            0 if !self.unrepeated.is_empty() => {
+                writeln!(f, "palisade: the test does not depend on its schedule alone ({runs})")?;
+            }
             0 => writeln!(f, "palisade: nothing to report under {model} ({runs})")?,
             1 => writeln!(f, "palisade: 1 violation of sequential consistency under {model} ({runs})")?,
             n => writeln!(f, "palisade: {n} violations of sequential consistency under {model} ({runs})")?,
@@ -271,6 +288,15 @@ impl Display for Outcome {
             }
             writeln!(f, "  in {} of {} executions", violation.executions, self.executions)?;
             write_schedule(f, &violation.schedule, violation.seed)?;
+        }
+        for Unrepeated { what, instead, schedule } in &self.unrepeated {
+            writeln!(f, "\nseen once: {what}")?;
+            writeln!(f, "  when the same schedule was run again: {instead}")?;
+            writeln!(
+                f,
+                "  So this is not reported as a failure. Either the test depends on something else (a static, a hash map with a random seed, the time), or this is an error in Palisade: please report it."
+            )?;
+            write_schedule(f, schedule, None)?;
         }
         if let Some(relaxed) = &self.relaxed {
             let verb = if relaxed.executions == 1 { "is" } else { "are" };

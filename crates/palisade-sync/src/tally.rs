@@ -1,7 +1,7 @@
 //! What the executions of a check have shown so far.
 
 use crate::checker::{Checker, Exhaustive};
-use crate::outcome::{Coverage, Failed, Machines, Outcome, Reordering, ViolationReport};
+use crate::outcome::{Coverage, Failed, Machines, Outcome, Reordering, Unrepeated, ViolationReport};
 use crate::runtime::Finished;
 use crate::runtime::schedule::Schedule;
 use crate::runtime::session::Session;
@@ -22,10 +22,12 @@ pub struct Tally<'a> {
     pub cut: u64,
     violating: u64,
     pub partial_orders: u64,
-    violations: FxHashMap<Violation, (u64, u64, Schedule, Option<u64>)>,
+    pub violations: FxHashMap<Violation, (u64, u64, Schedule, Option<u64>)>,
     /// Executions that are not sequentially consistent: how many, and the first one.
     relaxed: Option<(u64, Late, Schedule, Option<u64>)>,
     pub failed: Option<Failed>,
+    /// What was seen and did not repeat.
+    pub unrepeated: Vec<Unrepeated>,
 }
 
 impl Tally<'_> {
@@ -42,6 +44,7 @@ impl Tally<'_> {
             violations: FxHashMap::default(),
             relaxed: None,
             failed: None,
+            unrepeated: Vec::new(),
         }
     }
 
@@ -132,6 +135,7 @@ impl Tally<'_> {
             coverage,
             violations: violations.into_iter().map(report).collect(),
             failed: self.failed,
+            unrepeated: self.unrepeated,
             waits: session.waits.iter().map(|&instruction| session.place(instruction)).collect(),
         }
     }

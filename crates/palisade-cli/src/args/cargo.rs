@@ -7,9 +7,10 @@ Examples:
   palisade cargo build                          build the programs of a package for `palisade run`
   palisade cargo run --bin queue_test           build one and run it under `palisade run`
   palisade cargo test                           run each #[test] under `palisade run`
+  palisade cargo --suppress known.txt test      with options of `palisade run`
   palisade run --strategy exhaustive -- target/palisade/HOST/debug/queue_test
 
-All arguments go to cargo. `test` leaves out documentation tests, which cannot be instrumented.
+Options of `palisade run` come first; all other arguments go to cargo. `test` leaves out documentation tests, which cannot be instrumented.
 The results are kept apart, in target/palisade (or $CARGO_TARGET_DIR/palisade).
 `palisade doctor` shows whether this rustc can do it. Tests can use the crate palisade-sync
 instead, which needs no instrumentation: docs/rust-tests.md.
@@ -19,7 +20,7 @@ Exit codes: 0 built, 2 not built; if cargo runs a program, those of `palisade ru
 #[derive(Debug, Args)]
 #[command(after_long_help = CARGO_EXAMPLES)]
 pub struct CargoArgs {
-    /// Arguments of cargo
+    /// Options of `palisade run`, and then the arguments of cargo
     #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     pub arguments: Vec<String>,
 }

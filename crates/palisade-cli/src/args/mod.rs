@@ -15,6 +15,7 @@ mod outcomes;
 mod replay;
 mod robust;
 mod run;
+pub mod run_options;
 mod serve;
 mod shell;
 mod show;
@@ -153,7 +154,8 @@ pub fn parse() -> Result<Palisade, clap::Error> {
         return Ok(palisade);
     }
     let mut command = command();
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let words = run_options::with_passed_on(std::env::args_os().collect());
+    let mut matches = command.try_get_matches_from_mut(words)?;
     Palisade::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 

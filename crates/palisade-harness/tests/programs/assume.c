@@ -77,6 +77,10 @@ int main(int count, char **arguments)
         int value = __VERIFIER_nondet_int();
         __VERIFIER_assume(value >= 0 && value < 4);
         __VERIFIER_assert(value != 3 || __VERIFIER_nondet_bool());
+    } else if (!strcmp(how, "wide")) {
+        /* Each exit code needs a value that is unlikely by chance. */
+        int value = __VERIFIER_nondet_int();
+        return value == 77123 ? 1 : value < -2147483647 ? 2 : value == 2147483647 ? 3 : value == -1 ? 4 : 0;
     } else if (!strcmp(how, "range")) {
         return 1 + (int)__VERIFIER_nondet_range(-1, 3) + 1 + 5 * __VERIFIER_nondet_bool();
     } else if (!strcmp(how, "byte")) {

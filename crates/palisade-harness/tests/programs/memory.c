@@ -165,6 +165,48 @@ static void *leaves(void *nothing)
     return NULL;
 }
 
+/* After the frame, another one is in the same place. */
+static __attribute__((noinline)) int covers(int depth)
+{
+    volatile int numbers[8] = {depth};
+    atomic_fetch_add(&stage, numbers[0]);
+    return depth ? covers(depth - 1) : numbers[0];
+}
+
+static void *leaves_and_goes_on(void *nothing)
+{
+    publish(0);
+    covers(3);
+    return NULL;
+}
+
+/* The frame from which a thread was started. */
+static pthread_t started;
+
+static void *uses_argument(void *number)
+{
+    *(int *)number += 1;
+    return NULL;
+}
+
+static __attribute__((noinline)) void starts(int joins)
+{
+    int number = 5;
+    pthread_create(&started, NULL, uses_argument, &number);
+    if (joins) {
+        pthread_join(started, NULL);
+    }
+}
+
+/* The frame is left twice, by a thread that others do not wait for, and the accesses are over. */
+static void *stays_often(void *nothing)
+{
+    for (int i = 0; i < 2; i++) {
+        publish(1);
+    }
+    return NULL;
+}
+
 static void *stays(void *nothing)
 {
     publish(1);
@@ -233,6 +275,15 @@ int main(int count, char **arguments)
         together(writes_before, sets_stage);
     } else if (!strcmp(how, "leaves")) {
         together(leaves, uses_local);
+    } else if (!strcmp(how, "goes-on")) {
+        together(leaves_and_goes_on, uses_local);
+    } else if (!strcmp(how, "starts")) {
+        starts(0);
+        pthread_join(started, NULL);
+    } else if (!strcmp(how, "right-starts")) {
+        starts(1);
+    } else if (!strcmp(how, "right-stays-often")) {
+        together(stays_often, uses_local);
     } else if (!strcmp(how, "thread-local")) {
         together(publishes_own, uses_local);
     } else if (!strcmp(how, "ended")) {

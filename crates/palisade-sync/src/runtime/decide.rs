@@ -3,7 +3,7 @@
 use super::schedule::Turn;
 use super::session::Actor;
 use super::state::{End, Failure, Object, State, Wait};
-use super::strategy::{Candidate, Position};
+use super::strategy::{Candidate, Position, Strategy};
 use palisade_dpor::{Choice, Mode};
 
 /// How often threads in waiting loops may continue when no other thread can.
@@ -35,7 +35,7 @@ impl State {
 
     /// Chooses the next turn, with the number of outcomes that it has. `None` if the execution has ended.
     fn choose(&mut self) -> Option<(Turn, usize)> {
-        let threads = self.sort_threads();
+        let mut threads = self.sort_threads();
         let writes: Vec<(usize, usize, bool)> =
             self.buffers.oldest().map(|(thread, buffer, _, ready)| (thread, buffer, ready)).collect();
         for &(thread, buffer, is_ready) in &writes {
@@ -45,6 +45,10 @@ impl State {
             }
         }
         self.idling = threads.ready.is_empty() && writes.is_empty();
+        if let Some(thread) = self.wanted_in_loop(&threads).filter(|_| !self.idling) {
+            let at = threads.ready.partition_point(|&other| other < thread);
+            threads.ready.insert(at, thread);
+        }
         if self.idling
             && let Some(end) = self.idle(&threads)
         {
@@ -96,6 +100,17 @@ impl State {
             self.finish(End::Stopped);
         }
         chosen.map(|(candidate, turn)| (turn, candidates[candidate].outcomes))
+    }
+
+    /// The thread whose turn it is in a given schedule, if it can run and is in a loop that is treated as a wait. The
+    /// search that made the schedule may have known better.
+    fn wanted_in_loop(&self, threads: &Threads) -> Option<usize> {
+        let wanted = self.strategy.as_ref().and_then(Strategy::wanted_thread)?;
+        let pending =
+            self.thread(*threads.in_loops.iter().find(|&&number| number == wanted)?).pending.as_ref()?;
+        let drained = self.buffers.undrained(wanted, pending.drain);
+        let is_ready = self.is_ready(wanted, pending.wait) && self.buffers.have_written(wanted, &drained);
+        is_ready.then_some(wanted)
     }
 
     /// The threads that have not ended, by what they do.

@@ -172,6 +172,15 @@ impl Strategy {
         Strategy::Pct(Pct { random, priorities: FxHashMap::default(), changes })
     }
 
+    /// The thread whose turn is next in a given schedule.
+    pub fn wanted_thread(&self) -> Option<usize> {
+        let Strategy::Follow(Follow { wanted: Wanted::Turns(turns), at, .. }) = self else { return None };
+        match turns.get(*at) {
+            Some(&Turn::Step { thread, .. }) => Some(thread),
+            _ => None,
+        }
+    }
+
     /// The next step, as the index of a candidate and its turn. Threads come before buffers. `None` if the
     /// execution should end here.
     pub fn choose(&mut self, candidates: &[Candidate], position: Position<'_>) -> Option<(usize, Turn)> {

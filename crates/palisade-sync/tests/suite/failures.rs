@@ -339,3 +339,48 @@ fn outside_a_run_it_is_the_standard_library() {
     });
     assert_eq!((x.load(Relaxed), *lock.lock().unwrap()), (6, 6));
 }
+
+/// A test that depends on more than its schedule: the failure does not repeat, and is not reported as one.
+#[test]
+fn what_does_not_repeat_is_not_a_failure() {
+    for strategy in ALL {
+        let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let outcome = Checker::new().strategy(strategy).check(move || {
+            let flag = Arc::new(AtomicBool::new(false));
+            let other = flag.clone();
+            let setter = thread::spawn(move || other.store(true, SeqCst));
+            flag.load(SeqCst);
+            setter.join().expect("it does not panic");
+            assert!(count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0, "only once");
+        });
+        assert!(outcome.failed.is_none() && !outcome.is_fine(), "{strategy:?}: {outcome}");
+        assert_eq!(outcome.unrepeated.len(), 1, "{strategy:?}: {outcome}");
+        let text = outcome.to_string();
+        assert!(text.contains("does not depend on its schedule alone"), "{text}");
+        assert!(text.contains("only once") && text.contains("ended without a failure"), "{text}");
+    }
+}
+
+/// The same place reads the same value three times, as a loop that waits would. The schedule repeats all the same.
+#[test]
+fn schedules_through_loops_that_are_not_waits_repeat() {
+    let code = || {
+        let (x, y) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (a, b) = (x.clone(), y.clone());
+        let first = thread::spawn(move || {
+            a.store(1, Relaxed);
+            b.load(Relaxed)
+        });
+        let second = thread::spawn(move || {
+            y.store(1, Relaxed);
+            (0..4).map(|_| x.load(Relaxed)).sum::<usize>()
+        });
+        let (seen, sum) = (first.join().expect("no panic"), second.join().expect("no panic"));
+        assert!(seen + sum > 0, "nobody is seen");
+    };
+    let checker = Checker::new().strategy(Exhaustive);
+    let outcome = checker.check(code);
+    let failed = outcome.failed.unwrap_or_else(|| panic!("{:?}", outcome.unrepeated));
+    let again = checker.replay(&failed.schedule, code).failed.expect("it fails again");
+    assert_eq!(again.failure, failed.failure);
+}

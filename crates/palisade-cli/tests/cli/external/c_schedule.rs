@@ -150,6 +150,7 @@ impl Compiled {
             stall: 5000,
             time: 20_000,
             explores: true,
+            repeats: false,
             model: palisade::Model::Sc,
             addresses: Vec::new(),
             known: Default::default(),

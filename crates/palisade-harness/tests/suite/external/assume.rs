@@ -66,6 +66,19 @@ fn exit_codes(findings: &Findings) -> BTreeSet<u32> {
     codes.map(|code| code.parse().expect("a number")).collect()
 }
 
+/// Values at which the program changes what it does: the ends of the type, and constants of the program.
+#[test]
+fn values_of_wide_types() {
+    for compiler in ["gcc", "clang"] {
+        let program = program(compiler, "wide");
+        let mut session = start(&program, &Options { model: Model::Tso, ..random(300) });
+        session.run(|_| true);
+        assert_eq!(exit_codes(&session.findings), (1..=4).collect(), "{compiler}");
+        let (findings, _) = all(&program, Model::Tso);
+        assert_eq!(exit_codes(&findings), (1..=4).collect(), "{compiler}");
+    }
+}
+
 /// All values of `_Bool`, of a byte and of a range.
 #[test]
 fn a_search_tries_all_values() {

@@ -15,7 +15,7 @@ use std::time::Duration;
 fn text(findings: &Findings) -> String {
     fn list<T: Debug>(text: &mut String, found: &[Occurrences<T>]) {
         for Occurrences { what, executions, count, possible, first, .. } in found {
-            let First { number, seed, strategy, turns, event, reorderings } = first;
+            let First { number, seed, strategy, turns, event, reorderings, .. } = first;
             let turns = turns.as_ref().map(|turns| &turns.turns);
             let _ = writeln!(text, "{what:?} in {executions}, {count} times, {possible:?}");
             let _ =

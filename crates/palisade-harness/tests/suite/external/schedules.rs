@@ -46,6 +46,31 @@ fn what_is_found_does_not_depend_on_the_number_of_processes() {
     }
 }
 
+/// A search shows the same with any number of jobs: executions, runs, and findings with their schedules. The programs
+/// have more executions than are run before there are workers.
+#[test]
+fn searches_do_not_depend_on_jobs() {
+    let memory = compile("memory.c", "jobs_memory", &[]).display().to_string();
+    let dekker = compile("dekker.c", "jobs_dekker", &["-DROUNDS=2"]).display().to_string();
+    let races = compile("races.c", "jobs_races", &[]).display().to_string();
+    for command in [vec![dekker], vec![races], vec![memory, "right-stays-often".into()]] {
+        let program = Program { command, scheduling: Scheduling::Best };
+        for (model, preemptions) in
+            [(Model::Sc, None), (Model::Tso, None), (Model::Pso, None), (Model::Tso, Some(2))]
+        {
+            let found = |jobs: usize| {
+                let mut session = start(&program, &Options { model, jobs, steps: 10_000, ..random(0) });
+                let searched = session.explore(preemptions, 300, |_| true);
+                assert_eq!(session.findings.lost, None);
+                (format!("{searched:?}"), format!("{:?}", session.findings))
+            };
+            let alone = found(1);
+            assert_eq!(alone, found(2), "{program:?} {model:?}");
+            assert_eq!(alone, found(4), "{program:?} {model:?}");
+        }
+    }
+}
+
 #[test]
 fn files_are_replayed_and_shortened() {
     let dekker = compile("dekker.c", "dekker_replay", &[]);
@@ -59,8 +84,10 @@ fn files_are_replayed_and_shortened() {
         shows: "a violation".into(),
         strategy: found.first.strategy,
         seed: found.first.seed,
+        length: 0,
         model: None,
         turns: found.first.turns.clone().expect("a short execution"),
+        search: None,
     };
     let read = Schedule::parse(&schedule.to_string()).expect("what was written can be read");
     let mut session = start(&program, &random(1));
@@ -73,7 +100,8 @@ fn files_are_replayed_and_shortened() {
     };
     assert!(replay(&read.turns), "the violation is seen again");
     let mut fresh = start(&program, &random(1));
-    let short = shorten(&mut fresh, &read.turns, |session, execution| {
+    let command = fresh.repetition(&read);
+    let short = shorten(&mut fresh, &command, |session, execution| {
         session.shows(execution, found.what.model, &names)
     });
     assert!(short.switches() < read.turns.switches(), "{} {}", short.switches(), read.turns.switches());
