@@ -156,10 +156,10 @@ mod tests {
     #[test]
     fn what_run_refuses_is_refused_at_once() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        assert!(super::check(&words("--model pso"), true).is_ok());
-        assert!(super::check(&words("--html /x.html"), false).is_ok());
-        assert!(super::check(&words("--html /x.html"), true).is_err());
-        assert!(super::check(&words("--model arm"), true).is_err());
+        assert!(check(&words("--model pso"), true).is_ok());
+        assert!(check(&words("--html /x.html"), false).is_ok());
+        assert!(check(&words("--html /x.html"), true).is_err());
+        assert!(check(&words("--model arm"), true).is_err());
     }
 
     #[test]

@@ -76,6 +76,7 @@ fn every_test_has_a_verdict_of_its_own() {
     let scratch = Scratch::new("cargo_test")
         .file("Cargo.toml", MANIFEST)
         .file("src/lib.rs", LIBRARY)
+        .file("known.txt", "race nowhere.rs:1\n")
         .file("tests/outside.rs", INTEGRATION);
     let ran = cargo(&scratch, &["cargo", "test", "--offline", "--quiet"]).exits(4);
     let expected =
@@ -92,9 +93,13 @@ fn every_test_has_a_verdict_of_its_own() {
     scratch.run(&["run", "-q", "--tests", "--", program, "release"]).exits(4);
     scratch.run(&["run", "--replay", "tests.release.schedule", "-q"]).exits(4);
 
-    // Names and libtest's own options choose tests.
-    let ran = cargo(&scratch, &["cargo", "test", "--offline", "--quiet", "--lib", "alone"]).exits(0);
+    // Names and libtest's own options choose tests. Options of `palisade run` come first, with paths from here.
+    let options = ["--schedules", "7", "--suppress", "known.txt"];
+    let words = [&["cargo"], &options[..], &["test", "--offline", "--quiet", "--lib", "alone"]].concat();
+    let ran = cargo(&scratch, &words).exits(0);
     assert_eq!(verdicts(&ran), ["clean  tests::alone"], "{}", ran.stdout);
+    assert!(ran.stdout.contains(": 7 schedules, "), "{}", ran.stdout);
+    cargo(&scratch, &["cargo", "--html", "x.html", "test", "--offline"]).exits(2);
     let ran =
         cargo(&scratch, &["cargo", "test", "--offline", "--quiet", "--lib", "--", "--ignored"]).exits(4);
     assert_eq!(verdicts(&ran), ["failed  tests::slow"], "{}", ran.stdout);
