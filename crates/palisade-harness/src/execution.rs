@@ -421,8 +421,7 @@ impl<'a> Recorder<'a> {
             // A store that had to reach memory first.
             (true, false) => thread,
             (true, true) => {
-                let Some((buffers, _)) = &self.buffered else { return };
-                let pending = buffers.of(record.thread);
+                let pending = self.analyses.buffers.of(record.thread);
                 let position = pending.iter().position(|store| store.overlaps(record.address, 1));
                 let Some(position) = position.and_then(|position| u16::try_from(position).ok()) else {
                     return;

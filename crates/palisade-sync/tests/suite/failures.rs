@@ -344,14 +344,14 @@ fn outside_a_run_it_is_the_standard_library() {
 #[test]
 fn what_does_not_repeat_is_not_a_failure() {
     for strategy in ALL {
-        let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let outcome = Checker::new().strategy(strategy).check(move || {
             let flag = Arc::new(AtomicBool::new(false));
             let other = flag.clone();
             let setter = thread::spawn(move || other.store(true, SeqCst));
             flag.load(SeqCst);
             setter.join().expect("it does not panic");
-            assert!(count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0, "only once");
+            assert!(count.fetch_add(1, SeqCst) > 0, "only once");
         });
         assert!(outcome.failed.is_none() && !outcome.is_fine(), "{strategy:?}: {outcome}");
         assert_eq!(outcome.unrepeated.len(), 1, "{strategy:?}: {outcome}");
