@@ -34,7 +34,7 @@ pub(super) fn any_number(translation: &mut Translation) -> Result<(), Vec<Diagno
         if functions.iter().skip(index + 1).any(|other| other.iter().any(|function| own.contains(function))) {
             let names = own.join("` or `");
             return Err(refused(format!(
-                "the threads that run `{names}` differ, so there is no any number of them"
+                "the threads that run `{names}` differ, so their number cannot be left open"
             )));
         }
     }
