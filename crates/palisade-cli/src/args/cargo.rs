@@ -10,7 +10,8 @@ Examples:
   palisade cargo --suppress known.txt test      with options of `palisade run`
   palisade run --strategy exhaustive -- target/palisade/HOST/debug/queue_test
 
-Options of `palisade run` come first; all other arguments go to cargo. `test` leaves out documentation tests, which cannot be instrumented.
+Options of `palisade run` come first; all other arguments go to cargo.
+`test` leaves out documentation tests, which cannot be instrumented.
 The results are kept apart, in target/palisade (or $CARGO_TARGET_DIR/palisade).
 `palisade doctor` shows whether this rustc can do it. Tests can use the crate palisade-sync
 instead, which needs no instrumentation: docs/rust-tests.md.
