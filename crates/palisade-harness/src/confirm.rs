@@ -26,6 +26,7 @@ use crate::symbols::Symbols;
 use crate::worker::{Cut, Worker};
 use palisade_monitor::Violation;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long repetitions may take if the time is up otherwise.
@@ -86,12 +87,15 @@ impl Session {
         }
     }
 
-    /// There is some time for repetitions even if a session was stopped.
+    /// There is some time for repetitions even if a session was stopped, but never more than that: an execution that was
+    /// cut off may not end by itself.
     fn repetition_allowance(&self) -> Allowance {
         let at_least = Instant::now() + GRACE;
         let own = self.allowance();
-        let stop = if own.check_time().is_err() { Default::default() } else { own.stop.clone() };
-        Allowance { stop, deadline: own.deadline.map(|deadline| deadline.max(at_least)), ..own.clone() }
+        if self.findings.stopped || own.check_time().is_err() {
+            return Allowance { stop: Arc::default(), deadline: Some(at_least), ..own.clone() };
+        }
+        Allowance { deadline: own.deadline.map(|deadline| deadline.max(at_least)), ..own.clone() }
     }
 
     /// Runs the schedule of an execution in a new process.
