@@ -252,6 +252,7 @@ impl Builder<'_> {
 
     /// Any number of threads may run a role that is started at run time.
     fn spawned(&mut self, role: RoleId) -> Result<(), Trouble> {
+        self.coverage.start(role);
         if !self.spawned.contains(&role) {
             self.spawned.push(role);
         }
