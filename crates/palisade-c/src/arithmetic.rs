@@ -2,6 +2,7 @@
 //!
 //! Arithmetic on signed integers (`nsw`) that leaves the range is an error of the program. Everything else wraps.
 
+use crate::Language;
 use crate::expr::{self, Expr, width_bounds};
 use crate::flat::{Access, BlockId, End, RegId, Register, StepKind, Written};
 use crate::inline::{Generator, Refused};
@@ -76,7 +77,7 @@ impl Generator<'_, '_> {
             Op::Binary { op, .. } if op.is_float() => return Err(self.refuse("floating-point numbers")),
             Op::Binary { op, flags, left, right } => {
                 let width = self.operand_width(*left)?;
-                let (a, b) = (self.scalar(*left)?, self.scalar(*right)?);
+                let (a, b) = (self.bits(*left)?, self.bits(*right)?);
                 Val::Scalar(self.arithmetic(*op, flags.no_signed_wrap(), width, a, b)?)
             }
             Op::Cast { op, value, .. } => {
@@ -176,6 +177,15 @@ impl Generator<'_, '_> {
                 }
                 _ => false,
             })
+    }
+
+    /// The value of an operand of arithmetic. rustc puts the bytes of a struct together in a word, some of which may
+    /// never have been written; they are taken for 0.
+    fn bits(&mut self, operand: Operand) -> Result<Expr, Refused> {
+        if self.context.language == Language::Rust && self.value(operand)? == Val::Undefined {
+            return Ok(Expr::Int(0));
+        }
+        self.scalar(operand)
     }
 
     /// Loads a value of a type, part by part.

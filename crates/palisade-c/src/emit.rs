@@ -632,6 +632,8 @@ impl<'a> Emitter<'a> {
             | StepKind::Allocate { .. }
             | StepKind::Free { .. }
             | StepKind::Move { .. }
+            | StepKind::Copy { .. }
+            | StepKind::Fill { .. }
             | StepKind::Start { .. }
             | StepKind::AwaitThreads
             | StepKind::ProgramEnds { .. }

@@ -15,8 +15,13 @@ pub(crate) fn features(linked: &Linked<'_>) -> Features {
     let mentions = |names: &[&str]| {
         linked.modules.iter().any(|module| names.iter().any(|name| module.find(name).is_some()))
     };
+    let frees_in_rust = linked
+        .modules
+        .iter()
+        .flat_map(|module| &module.symbols)
+        .any(|symbol| symbol.name.ends_with("__rust_dealloc") || symbol.name.ends_with("__rust_realloc"));
     Features {
-        frees: mentions(&["free", "realloc"]),
+        frees: mentions(&["free", "realloc"]) || frees_in_rust,
         detaches: mentions(&["pthread_detach", "thrd_detach", "pthread_attr_setdetachstate"]),
         destroys_mutexes: mentions(&["pthread_mutex_destroy", "mtx_destroy", "pthread_spin_destroy"]),
         destroys_rwlocks: mentions(&["pthread_rwlock_destroy"]),

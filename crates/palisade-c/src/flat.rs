@@ -190,6 +190,18 @@ pub(crate) enum StepKind {
         to: Expr,
         size: Expr,
     },
+    /// Copies bytes of objects whose scalars are not known yet.
+    Copy {
+        from: Expr,
+        to: Expr,
+        size: Expr,
+    },
+    /// Sets bytes of objects whose scalars are not known yet: all to one value, or as if they were never written.
+    Fill {
+        to: Expr,
+        size: Expr,
+        byte: Option<u8>,
+    },
     /// The object whose first scalar this is has not been freed.
     Freeable(Access),
     /// Starts a thread.
@@ -292,8 +304,12 @@ impl StepKind {
             StepKind::Join { thread, .. } | StepKind::Detach { thread } => visit(thread),
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
-            StepKind::Move { from, to, size } => {
+            StepKind::Move { from, to, size } | StepKind::Copy { from, to, size } => {
                 visit(from);
+                visit(to);
+                visit(size);
+            }
+            StepKind::Fill { to, size, .. } => {
                 visit(to);
                 visit(size);
             }
@@ -349,8 +365,12 @@ impl StepKind {
             StepKind::Join { thread, .. } | StepKind::Detach { thread } => visit(thread),
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
-            StepKind::Move { from, to, size } => {
+            StepKind::Move { from, to, size } | StepKind::Copy { from, to, size } => {
                 visit(from);
+                visit(to);
+                visit(size);
+            }
+            StepKind::Fill { to, size, .. } => {
                 visit(to);
                 visit(size);
             }
@@ -420,6 +440,8 @@ impl StepKind {
             | StepKind::Unsupported(_)
             | StepKind::Freeable(_)
             | StepKind::Move { .. }
+            | StepKind::Copy { .. }
+            | StepKind::Fill { .. }
             | StepKind::AwaitThreads
             | StepKind::ProgramEnds { .. }
             | StepKind::Detach { .. }

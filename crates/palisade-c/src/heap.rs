@@ -16,7 +16,7 @@ use crate::flat::{Access, Block, BlockId, Code, End, ObjectId, RegId, Step, Step
 use crate::inline::Context;
 use crate::memory::{Leaf, Memory, MemoryObject, Refusal, element_offset, leaves};
 use crate::objects::ObjectKind;
-use crate::{Aim, FREED, Note, UNINITIALISED};
+use crate::{Aim, FREED, Language, Note, UNINITIALISED};
 use palisade_base::{Id, Span};
 use palisade_llvm::Module;
 use palisade_llvm::debug::{Node, NodeId};
@@ -31,6 +31,9 @@ pub(crate) const REUSE: &str =
 /// `malloc` returns multiples of this.
 const HEAP_ALIGNMENT: i64 = 16;
 
+/// The most bytes of a heap object of Rust that are looked at.
+const MAX_BYTES: i64 = 1 << 12;
+
 /// The layout of heap objects.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
@@ -38,6 +41,14 @@ pub(crate) struct Shape {
     pub(crate) size: i64,
     pub(crate) leaves: Vec<Leaf>,
     debug: Option<(usize, NodeId)>,
+}
+
+impl Shape {
+    /// Bytes, which become scalars once it is known how they are accessed.
+    fn bytes(size: i64) -> Shape {
+        let leaves = (0..size.min(MAX_BYTES)).map(|offset| Leaf { offset, size: 0, init: None }).collect();
+        Shape { name: "heap".to_owned(), size, leaves, debug: None }
+    }
 }
 
 /// The heap of all threads.
@@ -99,7 +110,11 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
         let kind = context.unsupported(what, span);
         code.block_mut(id).steps.push(Step { kind, span });
     };
-    let shape = match shape(&context.memory, hint, size) {
+    let found = match context.language {
+        Language::C => shape(&context.memory, hint, size),
+        Language::Rust => Ok(Shape::bytes(size)),
+    };
+    let shape = match found {
         Ok(shape) => shape,
         Err(what) => return refuse(code, context, &what),
     };
@@ -125,6 +140,7 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
     let fresh = code.new_block();
     // Something that the thread has freed. There is a choice only if there is something: no run gets stuck.
     let layout = context.heap.shapes[shape].leaves.clone();
+    let open = context.language == Language::Rust;
     let mut here = id;
     for &register in &freed {
         let (choice, block, next) = (code.new_block(), code.new_block(), code.new_block());
@@ -134,9 +150,13 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
         here = next;
         push(code, block, StepKind::Assign(to, Expr::Reg(register)));
         push(code, block, StepKind::Assign(register, Expr::Int(0)));
-        for leaf in &layout {
-            let store = store(code, to, leaf, UNINITIALISED);
-            push(code, block, store);
+        if open {
+            push(code, block, StepKind::Fill { to: Expr::Reg(to), size: Expr::Int(size), byte: None });
+        } else {
+            for leaf in &layout {
+                let store = store(code, to, leaf, UNINITIALISED);
+                push(code, block, store);
+            }
         }
         end(code, block, End::Goto(ready));
     }
@@ -154,7 +174,9 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
         here = no;
     }
     push(code, here, StepKind::Assert(Expr::Int(0), Check::Heap));
-    if zero {
+    if zero && open {
+        push(code, ready, StepKind::Fill { to: Expr::Reg(to), size: Expr::Int(size), byte: Some(0) });
+    } else if zero {
         for leaf in &layout {
             let store = store(code, to, leaf, 0);
             push(code, ready, store);
@@ -320,6 +342,13 @@ pub(crate) fn expand_move(
 }
 
 impl Heap {
+    /// Objects of one shape have the same scalars, which are known now.
+    pub(crate) fn take_leaves(&mut self, memory: &Memory<'_>) {
+        for (object, shape) in &self.objects {
+            self.shapes[*shape].leaves.clone_from(&memory.object(*object).leaves);
+        }
+    }
+
     /// The index of a shape.
     fn add(&mut self, shape: Shape) -> usize {
         let same = |known: &Shape| known.size == shape.size && known.leaves == shape.leaves;
@@ -337,7 +366,8 @@ impl Heap {
 
     /// A new object of a shape.
     fn object(&mut self, memory: &mut Memory<'_>, shape: usize, span: Span) -> ObjectId {
-        let number = 1 + self.objects.iter().filter(|(_, of)| *of == shape).count();
+        let named = |of: usize| self.shapes[of].name == self.shapes[shape].name;
+        let number = 1 + self.objects.iter().filter(|(_, of)| named(*of)).count();
         let Shape { name, size, leaves, debug } = &self.shapes[shape];
         let object = memory.add(MemoryObject {
             name: format!("{name}#{number}"),

@@ -12,7 +12,7 @@ use crate::link::FunctionRef;
 use crate::memory::{Leaf, Memory, MemoryObject, Refusal, ThreadNumber, Val, alignment, leaves, width};
 use crate::objects::ObjectKind;
 use crate::unsupported::Unsupported;
-use crate::{Places, scopes};
+use crate::{Language, Places, scopes};
 use palisade_base::{Id, Span};
 use palisade_llvm::Module;
 use palisade_llvm::flow::Flow;
@@ -39,6 +39,7 @@ pub(crate) const RESULT: RegId = RegId(1);
 pub(crate) struct Context<'a> {
     pub(crate) memory: Memory<'a>,
     pub(crate) places: &'a dyn Places,
+    pub(crate) language: Language,
     pub(crate) options: &'a crate::Options,
     /// What cannot be translated, by the index in [`StepKind::Unsupported`].
     pub(crate) unsupported: Vec<Unsupported>,

@@ -49,6 +49,7 @@ mod promote;
 mod propagate;
 mod returns;
 mod scopes;
+mod shapes;
 mod statement_of_end;
 mod statements;
 mod threads;
@@ -105,6 +106,27 @@ impl Default for Options {
             races: true,
             keep_globals: false,
             roots: Roots::Main,
+        }
+    }
+}
+
+/// What a program is written in. The conventions of compilers differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    /// C, by clang.
+    C,
+    /// Rust, by rustc: objects are bytes, and functions have mangled names.
+    Rust,
+}
+
+impl Language {
+    /// What modules are written in: Rust, if one of them has names as rustc makes them.
+    fn of(modules: &[Module]) -> Language {
+        let mut symbols = modules.iter().flat_map(|module| &module.symbols);
+        if symbols.any(|symbol| library::rust::path(&symbol.name).is_some()) {
+            Language::Rust
+        } else {
+            Language::C
         }
     }
 }
@@ -260,8 +282,10 @@ pub fn translate(
     };
     let linked = Linked::new(modules)?;
     let (address_taken, library_taken) = address_taken(&linked);
+    let language = Language::of(modules);
     let mut context = Context {
-        memory: Memory::new(&linked),
+        language,
+        memory: Memory::new(&linked, language),
         places,
         options,
         unsupported: Vec::new(),

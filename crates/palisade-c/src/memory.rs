@@ -3,6 +3,7 @@
 //!
 //! Globals become objects when something first mentions them.
 
+use crate::Language;
 use crate::expr::{Expr, wrap_int};
 use crate::flat::ObjectId;
 use crate::link::{FunctionRef, GlobalRef, Linked, Target};
@@ -14,7 +15,7 @@ use palisade_llvm::instructions::{BinaryOp as IrBinary, CastOp};
 use palisade_llvm::types::{Type, TypeId};
 use palisade_llvm::values::{ConstantId, ConstantKind, Expression};
 use palisade_program::written::BinaryOp;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The most scalars that one object may have.
 const MAX_LEAVES: usize = 1 << 16;
@@ -71,6 +72,9 @@ pub(crate) struct Memory<'a> {
     functions: Vec<Target>,
     /// Whether the program allocates memory with an alignment.
     pub(crate) aligned_heap: bool,
+    /// The objects whose scalars are not known yet: the leaves are bytes and pointers.
+    pub(crate) open: FxHashSet<ObjectId>,
+    language: Language,
     /// The variables of the C library that hold streams.
     streams: Vec<(Box<str>, ObjectId)>,
 }
@@ -83,9 +87,11 @@ pub(crate) const FUNCTION_BASE: i64 = 1 << 46;
 pub(crate) const FUNCTION_STEP: i64 = 16;
 
 impl<'a> Memory<'a> {
-    pub(crate) fn new(linked: &'a Linked<'a>) -> Memory<'a> {
+    pub(crate) fn new(linked: &'a Linked<'a>, language: Language) -> Memory<'a> {
         Memory {
             linked,
+            open: FxHashSet::default(),
+            language,
             objects: Vec::new(),
             globals: FxHashMap::default(),
             functions: Vec::new(),
@@ -102,7 +108,16 @@ impl<'a> Memory<'a> {
 
     pub(crate) fn add(&mut self, object: MemoryObject) -> ObjectId {
         self.objects.push(object);
-        ObjectId(u32::try_from(self.objects.len() - 1).expect("fewer than 2^32 objects"))
+        let id = ObjectId(u32::try_from(self.objects.len() - 1).expect("fewer than 2^32 objects"));
+        self.open_bytes(id);
+        id
+    }
+
+    /// Types of Rust are bytes in LLVM IR, so the scalars of an object follow from how it is accessed.
+    fn open_bytes(&mut self, id: ObjectId) {
+        if self.language == Language::Rust && self.object(id).leaves.iter().any(|leaf| leaf.size == 0) {
+            self.open.insert(id);
+        }
     }
 
     /// A cell of the translation itself.
@@ -224,6 +239,7 @@ impl<'a> Memory<'a> {
                 .for_each(|leaf| leaf.init = None);
         }
         self.objects[id.0 as usize].leaves = leaves;
+        self.open_bytes(id);
         Ok(id)
     }
 

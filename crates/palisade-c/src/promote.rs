@@ -23,8 +23,9 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
         }
     }
     let constants = load_constants(code, memory);
-    let mut chosen: Vec<ObjectId> =
-        mentioned.into_iter().filter(|object| !kept.contains(object) && candidate(*object)).collect();
+    let can_be =
+        |object: &ObjectId| !kept.contains(object) && !memory.open.contains(object) && candidate(*object);
+    let mut chosen: Vec<ObjectId> = mentioned.into_iter().filter(can_be).collect();
     chosen.sort_unstable();
     if chosen.is_empty() {
         return constants;
@@ -114,15 +115,22 @@ fn load_constants(code: &mut Code, memory: &Memory<'_>) -> bool {
             to, from: Access { pointer: Expr::Address(object, offset), size, .. }, ..
         } = &step.kind
             && memory.object(*object).constant
-            && let leaves = &memory.object(*object).leaves
-            && let Some(leaf) = leaves.iter().find(|leaf| leaf.offset == *offset && leaf.size == *size)
-            && let Some(value) = &leaf.init
+            && let Some(value) = constant(memory, *object, *offset, *size)
         {
-            step.kind = StepKind::Assign(*to, value.clone());
+            step.kind = StepKind::Assign(*to, value);
             changed = true;
         }
     }
     changed
+}
+
+/// What a load of a constant returns.
+fn constant(memory: &Memory<'_>, object: ObjectId, offset: i64, size: u32) -> Option<Expr> {
+    let leaves = &memory.object(object).leaves;
+    if memory.open.contains(&object) {
+        return crate::shapes::constant(leaves, offset, size);
+    }
+    leaves.iter().find(|leaf| leaf.offset == offset && leaf.size == size)?.init.clone()
 }
 
 /// The scalars that an access covers: whole ones, or part of a single one.

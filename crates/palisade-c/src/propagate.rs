@@ -85,7 +85,7 @@ pub(crate) fn fold(code: &mut Code) -> bool {
 /// Whether an assertion of the program is not needed any more once a block has these steps and this end.
 fn drops_assertion(code: &Code, block: &Block, steps: &[Step], end: &End) -> bool {
     let is_assertion = |step: &Step| match step.kind {
-        StepKind::Assert(_, check) => matches!(check, Check::Assertion | Check::NoAbort),
+        StepKind::Assert(_, check) => matches!(check, Check::Assertion | Check::NoAbort | Check::NoPanic),
         _ => false,
     };
     let count = |steps: &[Step]| steps.iter().filter(|step| is_assertion(step)).count();

@@ -10,13 +10,15 @@ use crate::expr::{self, Expr};
 use crate::flat::{Access, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
 use crate::groups::{self, Groups};
 use crate::inline::{Context, Generator, RESULT};
-use crate::library::first_child;
+use crate::library::{self, first_child};
 use crate::link::{FunctionRef, Target};
 use crate::memory::{ThreadNumber, Val, as_function};
 use crate::objects::ObjectKind;
 use crate::promote::promote;
+use crate::shapes::Calls;
 use crate::{
-    Aim, Finish, Roots, ThreadCell, arguments, definite, finish, heap, narrow, propagate, scopes, tidy,
+    Aim, Finish, Roots, ThreadCell, arguments, definite, finish, heap, narrow, propagate, scopes, shapes,
+    tidy,
 };
 use palisade_base::{Diagnostic, Span};
 use palisade_program::written::{BinaryOp, Check, Rmw};
@@ -76,6 +78,7 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Generated, Vec<Diagn
             program.library(init.as_deref(), &threads, finally.as_deref())?;
         }
     }
+    program.settle();
     // Before it turns out that nobody changes a variable that a thread waits for.
     let codes: Vec<(ThreadNumber, &Code)> =
         program.threads.iter().map(|thread| (thread.number, &thread.code)).collect();
@@ -204,7 +207,8 @@ impl Threads<'_, '_> {
     /// A name for a thread that runs one of these functions.
     fn name(&self, functions: &[FunctionRef]) -> String {
         let linked = self.context.memory.linked;
-        let names: Vec<&str> = functions.iter().map(|function| linked.name(*function)).collect();
+        let names: Vec<String> =
+            functions.iter().map(|function| library::rust::thread_name(linked.name(*function))).collect();
         let base = if names.is_empty() { "thread".to_owned() } else { names.join("|") };
         let taken = |name: &str| self.threads.iter().any(|thread| thread.name == name);
         let mut name = base.clone();
@@ -365,6 +369,23 @@ impl Threads<'_, '_> {
         self.add(number, name, slot.entries, code, depth);
         let index = self.threads.len() - 1;
         self.children(index);
+    }
+
+    /// Cuts objects that are only bytes so far into scalars.
+    fn settle(&mut self) {
+        if self.context.memory.open.is_empty() {
+            return;
+        }
+        let cells: Vec<Cells> = self.slots.values().filter_map(|slot| slot.cells).collect();
+        let calls = Calls {
+            arguments: cells.iter().map(|cells| cells.argument).collect(),
+            results: cells.iter().map(|cells| cells.result).collect(),
+        };
+        let mut codes: Vec<&mut Code> = self.threads.iter_mut().map(|thread| &mut thread.code).collect();
+        shapes::settle_all(&mut codes, &calls, self.context);
+        for thread in &mut self.threads {
+            simplify(&mut thread.code, self.context);
+        }
     }
 
     /// Globals that only one thread accesses become registers of that thread.
@@ -594,7 +615,7 @@ impl Threads<'_, '_> {
         numbers.sort_unstable();
         if matches!(step.kind, StepKind::Start { .. }) {
             let first = first_child(creator);
-            numbers.retain(|number| (first..first + crate::library::MAX_CHILDREN).contains(number));
+            numbers.retain(|number| (first..first + library::MAX_CHILDREN).contains(number));
         }
         let mut here = id;
         for number in numbers {
@@ -732,6 +753,7 @@ fn simplify(code: &mut Code, context: &mut Context<'_>) {
     loop {
         let mut changed = true;
         while changed {
+            shapes::settle_locals(code, &mut context.memory);
             let memory = &context.memory;
             // What a thread-local variable leads to at the end is not leaked.
             let kept = context.options.aim == Aim::Exit;

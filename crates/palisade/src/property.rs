@@ -14,7 +14,7 @@ use palisade_syntax::Language;
 pub fn no_property(input: &Input) -> Option<Diagnostic> {
     let is_c = input.c.is_some();
     // The translation of C asserts much that the program does not.
-    let is_property = |check| !is_c || matches!(check, Check::Assertion | Check::NoAbort);
+    let is_property = |check| !is_c || matches!(check, Check::Assertion | Check::NoAbort | Check::NoPanic);
     if states_property(&input.program, &is_property) || input.c.as_ref().is_some_and(|c| c.asserted()) {
         return None;
     }

@@ -58,7 +58,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    fn allocate(&mut self, instruction: &Instruction, size: Expr, zero: bool) -> Expr {
+    pub(super) fn allocate(&mut self, instruction: &Instruction, size: Expr, zero: bool) -> Expr {
         let hint = instruction.result.and_then(|result| self.use_as(result));
         let hint = hint.map(|ty| (self.module_index(), ty));
         let to = self.temporary(64);

@@ -2,6 +2,7 @@
 //!
 //! The bytes are those of scalars. Which ones is known from the object, or from the type of the pointer.
 
+use crate::Language;
 use crate::expr::Expr;
 use crate::flat::{Access, StepKind, Written};
 use crate::inline::{Generator, Refused};
@@ -44,6 +45,9 @@ impl Generator<'_, '_> {
         }
         let to = self.operand(operands, 0)?;
         let second = self.operand(operands, 1)?;
+        if self.context.language == Language::Rust {
+            return self.bytes_function(&to, &second, operands, set).map(|()| Some(Some(to)));
+        }
         let Some(size) = self.operand(operands, 2)?.as_int().filter(|size| (0..=MAX_BYTES).contains(size))
         else {
             return Err(self.refuse("a copy whose size is not a small constant"));
@@ -88,6 +92,30 @@ impl Generator<'_, '_> {
             }
         }
         Ok(Some(Some(to)))
+    }
+
+    /// The same in Rust, where the scalars are not known yet.
+    fn bytes_function(
+        &mut self,
+        to: &Expr,
+        second: &Expr,
+        operands: &[Operand],
+        set: bool,
+    ) -> Result<(), Refused> {
+        let size = self.operand(operands, 2)?;
+        if size.as_int() == Some(0) {
+            return Ok(());
+        }
+        let (to, second) = (to.clone(), second.clone());
+        if !set {
+            self.step(StepKind::Copy { from: second, to, size });
+            return Ok(());
+        }
+        match second.as_int().and_then(|byte| u8::try_from(byte & 0xff).ok()) {
+            Some(byte) => self.step(StepKind::Fill { to, size, byte: Some(byte) }),
+            None => return Err(self.refuse("memory that is filled with a value that is not a constant")),
+        }
+        Ok(())
     }
 
     /// Checks that what is copied does not overlap its copy. A struct may be assigned to itself, which the compiler

@@ -5,10 +5,12 @@
 mod condition;
 mod format;
 mod heap;
+mod intrinsics;
 mod kernel;
 mod memory;
 mod mutex;
 mod print;
+pub(crate) mod rust;
 mod rwlock;
 mod semaphore;
 pub(crate) mod strings;
@@ -17,6 +19,7 @@ pub(crate) use mutex::{CHECKING, OWNER, RECURSIVE};
 pub(crate) use threads::{MAX_CHILDREN, first_child};
 mod verifier;
 
+use crate::Language;
 use crate::expr::Expr;
 use crate::flat::{End, StepKind};
 use crate::inline::{Generator, Refused};
@@ -59,6 +62,7 @@ const NOTHING: &[&str] = &[
     "llvm.stackrestore",
     "llvm.stackrestore.p0",
     "llvm.donothing",
+    "llvm.experimental.noalias.scope.decl",
     "llvm.sideeffect",
 ];
 
@@ -70,6 +74,10 @@ impl<'a> Generator<'a, '_> {
         name: &str,
         operands: &[Operand],
     ) -> Result<(), Refused> {
+        if let Some(value) = self.intrinsic(name, operands)? {
+            instruction.result.into_iter().for_each(|result| self.set(result, value.clone()));
+            return Ok(());
+        }
         let value = if NOTHING.contains(&name) {
             Some(Expr::Int(0))
         } else if self.lifetime(name, operands)?.is_some() {
@@ -144,6 +152,11 @@ impl<'a> Generator<'a, '_> {
                 Ok(None)
             }
             _ => {
+                if self.context.language == Language::Rust
+                    && let Some(value) = self.rust_function(instruction, name, operands)?
+                {
+                    return Ok(value);
+                }
                 if let Some(value) = self.verifier(instruction, name, operands)? {
                     return Ok(value);
                 }

@@ -29,6 +29,8 @@ pub enum Check {
     Unreachable,
     /// The program does not give up.
     NoAbort,
+    /// The program does not panic.
+    NoPanic,
     /// A lock that is released is held by the thread.
     Held,
     /// A synchronisation object that is used has not been destroyed.
@@ -53,7 +55,7 @@ pub enum Check {
 
 impl Check {
     /// All checks, with their names in `.pal` and what went wrong if they fail.
-    const ALL: [(Check, &'static str, &'static str); 22] = [
+    const ALL: [(Check, &'static str, &'static str); 23] = [
         (Check::Assertion, "assertion", "assertion failed"),
         (Check::Overflow, "overflow", "signed integer overflow"),
         (Check::Shift, "shift", "shift by a negative number or by at least the width"),
@@ -66,6 +68,7 @@ impl Check {
         (Check::Freeable, "freeable", "double or invalid free"),
         (Check::Unreachable, "unreachable", "code marked as unreachable was reached"),
         (Check::NoAbort, "no_abort", "the program aborted"),
+        (Check::NoPanic, "no_panic", "the program panicked"),
         (Check::Held, "held", "unlock of a lock that the thread does not hold"),
         (Check::NotDestroyed, "not_destroyed", "use of a synchronisation object that was destroyed"),
         (
