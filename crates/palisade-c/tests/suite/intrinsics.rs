@@ -48,11 +48,11 @@ fn checked_operations() {
             let name = format!("llvm.{sign}{operation}.with.overflow.i{width}");
             let ty = format!("i{width}");
             let (mut calls, mut lines) = (Vec::new(), Vec::new());
-            for (index, (a, b)) in numbers(width)
-                .iter()
-                .flat_map(|&a| numbers(width).into_iter().map(move |b| (a, b)))
-                .enumerate()
-            {
+            let pairs =
+                numbers(width).into_iter().flat_map(|a| numbers(width).into_iter().map(move |b| (a, b)));
+            // What depends on the address of a function is not simplified, and the first one has this number.
+            let pairs = pairs.filter(|(a, b)| a.wrapping_mul(*b) != 1 << 46);
+            for (index, (a, b)) in pairs.enumerate() {
                 let wide = if width == 64 {
                     format!("  %w{index} = add i64 %v{index}, 0")
                 } else {
