@@ -445,7 +445,7 @@ impl<S: Subject> Search<'_, S> {
 fn try_before(history: &History, node: &mut Node, race: usize, late: Late<'_>) {
     let (mut sequence, number, clock) = history.without(race, late);
     let Late { process, footprint, .. } = late;
-    sequence.push(Item { process, outcome: None, footprint, number, clock: &clock });
+    sequence.push(Item { process, outcome: None, footprint, number, clock: &clock, shared_clock: None });
     if !node.sleep.iter().any(|asleep| asleep.covers(&sequence)) {
         insert(&mut node.branches, sequence);
     }

@@ -50,14 +50,15 @@ impl Step {
 const USUAL_SEQUENCE: usize = 16;
 
 /// A clock that is being computed: by process, how many of its steps happen before.
-type Clock = SmallVec<[u32; 16]>;
+pub(crate) type Clock = SmallVec<[u32; 16]>;
 
 /// An execution in progress.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     pub steps: Vec<Step>,
-    /// By step, the [mask](Footprint::mask) of what it touches.
-    masks: Vec<u64>,
+    /// By step, the [mask](Footprint::mask) of what it touches, and which step of its process it is. Most steps are
+    /// passed over by these alone.
+    marks: Vec<(u64, StepId)>,
     /// By process, the positions of its steps.
     positions: Vec<Vec<usize>>,
     /// Started processes, each with the position of the step that started it.
@@ -86,14 +87,14 @@ impl History {
             self.positions.resize(step.process + 1, Vec::new());
         }
         self.positions[step.process].push(position);
-        self.masks.push(step.footprint.mask());
+        self.marks.push((step.footprint.mask(), step.id()));
         self.steps.push(step);
     }
 
     /// Takes back the last step.
     pub fn pop(&mut self) -> Option<Step> {
         let step = self.steps.pop()?;
-        self.masks.pop();
+        self.marks.pop();
         self.positions[step.process].pop();
         let position = self.steps.len();
         while self.born.last().is_some_and(|&(_, by)| by == position) {
@@ -158,24 +159,24 @@ impl History {
         if mask != 0 {
             let next = Party { process, footprint: &footprint, knows: |step: StepId| self.has(step) };
             // From the latest step back. A step that happens before a later conflicting step does not race.
-            for (position, &other) in self.masks.iter().enumerate().rev() {
-                if !may_conflict(other, mask) {
+            for (position, &(other, id)) in self.marks.iter().enumerate().rev() {
+                if !may_conflict(other, mask) || knows(&clock, id) {
                     continue;
                 }
                 let step = &self.steps[position];
-                if !knows(&clock, step.id()) && conflict(step.party(), next) {
+                if conflict(step.party(), next) {
                     join(&mut clock, &step.clock);
                     races.push(position);
                 }
             }
         }
-        let (number, clock) = tick(clock, process);
-        Step { process, outcome, footprint, number, clock, races }
+        let number = tick(&mut clock, process);
+        Step { process, outcome, footprint, number, clock: Arc::from(clock.as_slice()), races }
     }
 
     /// The steps after `race` that do not happen after it: what is left of an execution in which `race` comes
     /// late. Also returns the clock of a late step that comes after all of them.
-    pub fn without(&self, race: usize, late: Late<'_>) -> (Vec<Item<'_>>, u32, Arc<[u32]>) {
+    pub fn without(&self, race: usize, late: Late<'_>) -> (Vec<Item<'_>>, u32, Clock) {
         let first = &self.steps[race];
         let mut clock = self.base_clock(late);
         let is_left = |at: usize| at < race || (at > race && !first.before(&self.steps[at]));
@@ -186,8 +187,11 @@ impl History {
         };
         let mask = late.footprint.mask();
         let mut sequence = Vec::with_capacity((self.steps.len() - race).min(USUAL_SEQUENCE));
-        let after = self.steps.iter().zip(&self.masks).skip(race + 1);
-        for (step, &other) in after.filter(|(step, _)| !first.before(step)) {
+        let (of, number) = (first.process, first.number);
+        for (step, &(other, _)) in self.steps[race + 1..].iter().zip(&self.marks[race + 1..]) {
+            if step.clock.get(of).is_some_and(|&known| known >= number) {
+                continue;
+            }
             if may_conflict(other, mask) && step.process != late.process && conflict(step.party(), last) {
                 join(&mut clock, &step.clock);
             }
@@ -197,6 +201,7 @@ impl History {
                 footprint: &step.footprint,
                 number: step.number,
                 clock: &step.clock,
+                shared_clock: Some(&step.clock),
             });
         }
         // What comes before `race` is not part of the sequence, so it does not matter whether it happens before
@@ -205,7 +210,7 @@ impl History {
         for (known, positions) in clock.iter_mut().zip(&self.positions) {
             *known = (*known).max(positions.partition_point(|&at| at < race) as u32);
         }
-        let (number, clock) = tick(clock, late.process);
+        let number = tick(&mut clock, late.process);
         (sequence, number, clock)
     }
 
@@ -231,7 +236,7 @@ impl WaitingRaces {
         while self.next > 0 {
             self.next -= 1;
             let step = &history.steps[self.next];
-            if may_conflict(history.masks[self.next], mask)
+            if may_conflict(history.marks[self.next].0, mask)
                 && !knows(&self.known, step.id())
                 && conflict(step.party(), waiting)
             {
@@ -261,11 +266,11 @@ fn join(into: &mut Clock, from: &[u32]) {
     }
 }
 
-/// Counts a step of a process.
-fn tick(mut clock: Clock, process: usize) -> (u32, Arc<[u32]>) {
+/// Counts a step of a process, and returns which one it is.
+fn tick(clock: &mut Clock, process: usize) -> u32 {
     if clock.len() <= process {
         clock.resize(process + 1, 0);
     }
     clock[process] += 1;
-    (clock[process], Arc::from(clock.as_slice()))
+    clock[process]
 }

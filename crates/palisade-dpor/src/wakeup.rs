@@ -27,7 +27,9 @@ pub struct Item<'a> {
     /// The index of this step among those of its process, from 1.
     pub number: u32,
     /// By process, how many of its steps happen before this one, including this one.
-    pub clock: &'a Arc<[u32]>,
+    pub clock: &'a [u32],
+    /// The same, if it is kept in this form already.
+    pub shared_clock: Option<&'a Arc<[u32]>>,
 }
 
 impl Item<'_> {
@@ -108,6 +110,9 @@ impl Branch {
 
 impl Drop for Branch {
     fn drop(&mut self) {
+        if self.trees().all(Vec::is_empty) {
+            return;
+        }
         let mut left: Vec<Branch> = Vec::new();
         let empty = |branch: &mut Branch, left: &mut Vec<Branch>| {
             let listed = std::mem::take(&mut branch.next).into_iter().flat_map(|(_, tree)| tree);
@@ -266,7 +271,8 @@ fn chain(sequence: Vec<Item<'_>>) -> Option<Branch> {
             None => (SmallVec::new(), Some(tail)),
         };
         // Only writes are asked what they know; see `footprint.rs`.
-        let clock = if item.footprint.writes() { item.clock.clone() } else { Arc::default() };
+        let kept = || item.shared_clock.map_or_else(|| Arc::from(item.clock), Arc::clone);
+        let clock = if item.footprint.writes() { kept() } else { Arc::default() };
         let footprint = item.footprint.clone();
         tree = Some(Branch { process: item.process, footprint, clock, next, others, is_foreseen: false });
     }

@@ -73,7 +73,7 @@ int pal_is_input(uint64_t address)
  * to be woken up. */
 static int fill_input(void)
 {
-    enum { TRIES = 30 };
+    enum { TRIES = 100 };
     for (int tries = 0;; tries++) {
         long got = pal_own_syscall(SYS_read, command_fd, (long)input->bytes, sizeof input->bytes, 0, 0, 0);
         if (got == -EAGAIN && tries < TRIES) {

@@ -16,7 +16,7 @@ use crate::log::{Record, RecordKind, WAITS};
 use crate::process::Killer;
 use crate::schedule::{Actor, Command, Known, Turns};
 use crate::worker::{Cut, Worker};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -86,10 +86,56 @@ impl Announced {
 }
 
 /// How an execution begins. It has the same key whatever else the command says.
-type Key = (Turns, Vec<Actor>);
+pub(crate) type Key = (Turns, Vec<Actor>);
 
-fn key(command: &Command) -> Key {
+pub(crate) fn key(command: &Command) -> Key {
     (command.turns.clone(), command.asleep.clone())
+}
+
+/// Results of executions that were not requested yet.
+#[derive(Debug)]
+pub(crate) struct Kept<T> {
+    /// With how many records each has.
+    results: FxHashMap<Key, (T, usize)>,
+    /// Their keys, the oldest first.
+    order: VecDeque<Key>,
+    records: usize,
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Kept<T> {
+        Kept { results: FxHashMap::default(), order: VecDeque::new(), records: 0 }
+    }
+}
+
+impl<T> Kept<T> {
+    pub(crate) fn contains(&self, key: &Key) -> bool {
+        self.results.contains_key(key)
+    }
+
+    /// Keeps a result. If there are too many, the oldest are dropped: the search gets to others first. If it gets to
+    /// these, it runs them again.
+    pub(crate) fn insert(&mut self, key: Key, result: T, records: usize) {
+        self.order.push_back(key.clone());
+        self.results.insert(key, (result, records));
+        self.records += records;
+        while (self.order.len() > KEPT || self.records > KEPT_RECORDS)
+            && let Some(oldest) = self.order.front().cloned()
+        {
+            self.remove(&oldest);
+        }
+    }
+
+    /// Takes out a result.
+    pub(crate) fn remove(&mut self, key: &Key) -> Option<T> {
+        let (result, records) = self.results.remove(key)?;
+        self.records -= records;
+        // The last ones are requested first, as a rule.
+        if let Some(at) = self.order.iter().rposition(|kept| kept == key) {
+            self.order.remove(at);
+        }
+        Some(result)
+    }
 }
 
 /// Workers, and what they run.
@@ -109,30 +155,14 @@ struct Shared {
 struct State {
     /// The one that the search will request first comes first.
     waiting: VecDeque<(Key, Command)>,
-    /// Announced executions; `None` until they have ended.
-    results: FxHashMap<Key, Option<Result<Ran, Cut>>>,
-    /// Those that have ended, the oldest first.
-    ended: VecDeque<Key>,
-    /// How many records they have.
-    records: usize,
+    /// Announced executions that have not ended.
+    announced: FxHashSet<Key>,
+    ended: Kept<Result<Ran, Cut>>,
     workers: usize,
     /// How many threads wait for something to change.
     sleepers: usize,
     killers: Vec<Killer>,
     is_closed: bool,
-}
-
-impl State {
-    /// Takes out the result of an execution that has ended.
-    fn remove(&mut self, key: &Key) -> Option<Result<Ran, Cut>> {
-        // The last ones are requested first, as a rule.
-        if let Some(at) = self.ended.iter().rposition(|ended| ended == key) {
-            self.ended.remove(at);
-        }
-        let result = self.results.remove(key).flatten()?;
-        self.records -= result.as_ref().map_or(0, |ran| ran.log.len());
-        Some(result)
-    }
 }
 
 impl Shared {
@@ -175,7 +205,7 @@ impl Ahead {
                 if state.workers == 0 {
                     // No one else will.
                     state.waiting.clear();
-                    state.results.retain(|_, result| result.is_some());
+                    state.announced.clear();
                 }
                 shared.notify(&state);
             })
@@ -187,8 +217,7 @@ impl Ahead {
     pub(crate) fn expect(&self, command: Command) {
         let key = key(&command);
         let mut state = self.shared.state();
-        if state.workers > 0 && !state.results.contains_key(&key) {
-            state.results.insert(key.clone(), None);
+        if state.workers > 0 && !state.ended.contains(&key) && state.announced.insert(key.clone()) {
             state.waiting.push_front((key, command));
             self.shared.notify(&state);
         }
@@ -201,12 +230,15 @@ impl Ahead {
         if let Some(at) = state.waiting.iter().position(|(waiting, _)| *waiting == key) {
             // It has not begun, and the caller can run it at once.
             state.waiting.remove(at);
-            state.results.remove(&key);
+            state.announced.remove(&key);
             return None;
         }
         loop {
-            if state.results.get(&key)?.is_some() {
-                return state.remove(&key);
+            if let Some(result) = state.ended.remove(&key) {
+                return Some(result);
+            }
+            if !state.announced.contains(&key) {
+                return None;
             }
             state = self.shared.wait(state);
         }
@@ -214,14 +246,8 @@ impl Ahead {
 
     /// How many more executions to announce now.
     pub(crate) fn appetite(&self) -> usize {
-        let mut state = self.shared.state();
-        while (state.ended.len() > KEPT || state.records > KEPT_RECORDS)
-            && let Some(oldest) = state.ended.front().cloned()
-        {
-            // The search gets to others first. If it gets to this one, it runs it again.
-            state.remove(&oldest);
-        }
-        (ANNOUNCED * state.workers).saturating_sub(state.results.len() - state.ended.len())
+        let state = self.shared.state();
+        (ANNOUNCED * state.workers).saturating_sub(state.announced.len())
     }
 }
 
@@ -260,10 +286,19 @@ fn work(worker: &mut Worker, shared: &Shared) {
                 continue;
             };
             drop(state);
-            // If it cannot be sent, reading fails.
-            let _ = worker.server.ask(&command);
-            begun.push_back(key);
+            let is_sent = if begun.is_empty() {
+                // If it cannot be sent, reading fails.
+                let _ = worker.server.ask(&command);
+                true
+            } else {
+                worker.server.try_ask(&command)
+            };
             state = shared.state();
+            if !is_sent {
+                state.waiting.push_front((key, command));
+                break;
+            }
+            begun.push_back(key);
         }
         if state.is_closed {
             return;
@@ -273,11 +308,11 @@ fn work(worker: &mut Worker, shared: &Shared) {
         let result = read(worker);
         let is_lost = result.is_err();
         let mut state = shared.state();
-        state.ended.push_back(key.clone());
-        state.records += result.as_ref().map_or(0, |ran| ran.log.len());
-        state.results.insert(key, Some(result));
+        let records = result.as_ref().map_or(0, |ran| ran.log.len());
+        state.announced.remove(&key);
+        state.ended.insert(key, result, records);
         if is_lost {
-            begun.iter().for_each(|key| _ = state.results.remove(key));
+            begun.iter().for_each(|key| _ = state.announced.remove(key));
         }
         shared.notify(&state);
         drop(state);

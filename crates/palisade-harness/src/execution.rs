@@ -253,6 +253,8 @@ pub struct Recorder<'a> {
     accesses: u64,
     /// With store buffers, what counts as an event.
     events: u64,
+    /// Blocks that were freed, which are no events: the C library frees some of its own, not in every process.
+    frees: u64,
     exit: Option<u16>,
     /// Whether the access that is an error is a store that was pending, and whether a step was chosen for it.
     last_step: (bool, bool),
@@ -268,6 +270,8 @@ pub struct Analyses {
     races: Races,
     buffers: Buffers<()>,
     trace: Trace,
+    /// How many turns the last execution had.
+    usual_turns: usize,
 }
 
 impl Analyses {
@@ -280,6 +284,9 @@ impl Analyses {
 
 /// The note that a word of a thread's stack is shared, which the search did not know so far.
 pub(crate) const NOTE_SHARED_STACK: u64 = 16;
+
+/// Room is made in advance for no more turns than this.
+const USUAL_TURNS: usize = 1 << 10;
 
 /// Monitors receive this many events at a time.
 const BATCH: usize = 256;
@@ -307,7 +314,7 @@ pub struct Execution {
     pub diverged: Option<Stray>,
     /// The number of memory accesses.
     pub accesses: u64,
-    /// The number of events that the monitors saw.
+    /// The number of events, not counting blocks that are freed.
     pub events: u64,
     /// The thread that ended the process, if it ended by `exit` or at the end of `main`.
     pub exit: Option<u16>,
@@ -335,6 +342,7 @@ impl<'a> Recorder<'a> {
         room: u64,
     ) -> Recorder<'a> {
         analyses.clear();
+        let usual_turns = analyses.usual_turns;
         let has_buffers = model != Model::Sc;
         let monitor = || Monitored::Here(Box::new(Monitor::new(interlocked).with_memory(room)));
         Recorder {
@@ -345,7 +353,7 @@ impl<'a> Recorder<'a> {
             batch: if has_buffers { Vec::new() } else { Vec::with_capacity(BATCH) },
             analyses,
             has_buffers,
-            turns: Turns::default(),
+            turns: Turns::with_capacity(usual_turns),
             started: Vec::new(),
             unfollowed: BTreeSet::new(),
             left: Vec::new(),
@@ -354,6 +362,7 @@ impl<'a> Recorder<'a> {
             steps: 0,
             accesses: 0,
             events: 0,
+            frees: 0,
             exit: None,
             last_step: (false, false),
             last: Vec::new(),
@@ -448,7 +457,7 @@ impl<'a> Recorder<'a> {
     fn follow(&mut self, record: &Record) -> Option<u16> {
         let Analyses { buffers, trace, .. } = &mut *self.analyses;
         trace.take(record);
-        self.events += u64::from(record.place != 0);
+        self.events += u64::from(record.place != 0 && !is_freed(record));
         if record.is_buffered() {
             buffers.store(record, ());
         }
@@ -513,8 +522,9 @@ impl<'a> Recorder<'a> {
                 push(self.places, Action::Start(other));
             }
             RecordKind::Join => push(self.places, Action::Join(other)),
-            RecordKind::Free if !record.is_chosen() && !has_buffers => {
+            RecordKind::Free if is_freed(record) && !has_buffers => {
                 let (address, size) = (record.address, record.place);
+                self.frees += 1;
                 self.batch.push(Event {
                     process,
                     instruction: Instruction(0),
@@ -577,6 +587,7 @@ impl<'a> Recorder<'a> {
             self.analyses.races.found().iter().map(|(&race, &count)| (race, count)).collect();
         races.sort_unstable();
         let kept = self.turns.turns.len() <= self.most_turns;
+        self.analyses.usual_turns = self.turns.turns.len().min(USUAL_TURNS);
         let violations = monitor.as_ref().map_or_else(Vec::new, |monitor| monitor.violations().sorted());
         let violations =
             violations.into_iter().map(|(violation, seen)| (self.places.placed(violation), seen)).collect();
@@ -592,7 +603,7 @@ impl<'a> Recorder<'a> {
             misuse: self.misuse,
             diverged: self.diverged,
             accesses: self.accesses,
-            events: monitor.map_or(self.events, |monitor| monitor.events()),
+            events: monitor.map_or(self.events, |monitor| monitor.events() - self.frees),
             exit: self.exit,
             last: self.last,
             sites: self.sites,
@@ -601,6 +612,11 @@ impl<'a> Recorder<'a> {
             output,
         }
     }
+}
+
+/// Whether a record says that memory is freed, without a step of its own.
+fn is_freed(record: &Record) -> bool {
+    record.kind == RecordKind::Free && !record.is_chosen()
 }
 
 /// The meaning of accesses by kind and memory order: whether a store-store fence comes first, and how memory

@@ -20,6 +20,8 @@
 use crate::ahead::{Ahead, Ran, read};
 use crate::execution::Execution;
 use crate::incremental::Incremental;
+use crate::pipeline::Pipeline;
+use crate::process::Lost;
 use crate::schedule::{Actor, Command, Known, Strategy, Turns};
 use crate::session::{Findings, Session};
 use crate::steps::{Processes, Steps};
@@ -61,12 +63,22 @@ impl Session {
         most: u64,
         mut after_each: impl FnMut(&Findings) -> bool,
     ) -> Searched {
+        self.explore_all(preemptions, most, &mut after_each)
+    }
+
+    /// The same. Not generic, so that the search is compiled, and optimised, with this crate.
+    fn explore_all(
+        &mut self,
+        preemptions: Option<usize>,
+        most: u64,
+        after_each: &mut dyn FnMut(&Findings) -> bool,
+    ) -> Searched {
         let steps = usize::try_from(self.options().steps).unwrap_or(usize::MAX);
         let limits = Limits { steps, executions: most };
         let mut runs = 0;
         let mut known = Known::default();
         loop {
-            let (searched, again) = self.search(preemptions, limits, &mut known, &mut after_each);
+            let (searched, again) = self.search(preemptions, limits, &mut known, after_each);
             runs += searched.runs;
             if !again {
                 return Searched { runs, ..searched };
@@ -81,7 +93,7 @@ impl Session {
         preemptions: Option<usize>,
         limits: Limits,
         known: &mut Known,
-        after_each: &mut impl FnMut(&Findings) -> bool,
+        after_each: &mut dyn FnMut(&Findings) -> bool,
     ) -> (Searched, bool) {
         // Threads are numbered anew; what is shared stays shared.
         known.threads.clear();
@@ -92,6 +104,7 @@ impl Session {
             session: self,
             known,
             incremental: Incremental::default(),
+            pipeline: None,
             ahead: None,
             last: None,
             runs: 0,
@@ -135,6 +148,7 @@ impl Session {
         };
         let Runner {
             session,
+            pipeline,
             last,
             runs,
             is_lost: lost,
@@ -145,6 +159,9 @@ impl Session {
             processes,
             ..
         } = runner;
+        if pipeline.is_some_and(|pipeline| pipeline.is_busy()) && !lost {
+            session.restart();
+        }
         let broken = (broken || difference.is_some()) && !lost;
         if let Some(divergence) = difference.or(divergence).filter(|_| broken && !begins_again) {
             let thread = processes.actor(divergence.process).thread;
@@ -167,7 +184,9 @@ struct Runner<'a> {
     processes: Processes,
     known: &'a mut Known,
     incremental: Incremental,
-    /// Workers, once the search has turned out not to be short.
+    /// Executions that are run in advance, once the search has turned out not to be short: by the session's own
+    /// process, or by others.
+    pipeline: Option<Pipeline>,
     ahead: Option<Ahead>,
     /// The last run.
     last: Option<(Command, Execution)>,
@@ -192,6 +211,9 @@ struct Runner<'a> {
 /// Memory is checked once per this many questions whether to stop.
 const LOOKS_AT_MEMORY: u32 = 1 << 10;
 
+/// The time that an execution takes is checked once per this many.
+const LOOKS_AT_CLOCK: u32 = 1 << 4;
+
 /// Each step has a clock with an entry per thread. With many threads, memory is checked more often, about once per
 /// this many entries.
 const ENTRIES_PER_LOOK: u32 = 1 << 17;
@@ -203,20 +225,28 @@ const LONG_EXECUTION: usize = 1 << 14;
 
 impl Executions for Runner<'_> {
     fn appetite(&self) -> usize {
-        self.ahead.as_ref().map_or(0, Ahead::appetite)
+        match (&self.ahead, &self.pipeline) {
+            (Some(ahead), _) => ahead.appetite(),
+            (None, Some(pipeline)) => pipeline.appetite(),
+            (None, None) => 0,
+        }
     }
 
     fn expect(&mut self, request: &Request<'_>) {
         let command = self.command(request);
-        if let Some(ahead) = &self.ahead {
-            ahead.expect(command);
+        match (&self.ahead, &mut self.pipeline) {
+            (Some(ahead), _) => ahead.expect(command),
+            (None, Some(pipeline)) => pipeline.expect(self.session.worker_mut(), &command),
+            (None, None) => {}
         }
     }
 
     fn is_stopped(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
-        let time = self.session.options().time;
-        self.is_late |= self.since.zip(time).is_some_and(|(since, time)| since.elapsed() > time);
+        if self.polls.is_multiple_of(LOOKS_AT_CLOCK) {
+            let time = self.session.options().time;
+            self.is_late |= self.since.zip(time).is_some_and(|(since, time)| since.elapsed() > time);
+        }
         let looks = (ENTRIES_PER_LOOK / self.threads.max(1)).clamp(1, LOOKS_AT_MEMORY);
         self.is_lost || self.is_late || self.session.is_over(self.polls.is_multiple_of(looks))
     }
@@ -267,7 +297,7 @@ impl Executions for Runner<'_> {
 impl Runner<'_> {
     fn command(&self, request: &Request<'_>) -> Command {
         let actor = |process: usize| self.processes.actor(process);
-        let mut turns = Turns::default();
+        let mut turns = Turns::with_capacity(request.choices.len());
         for choice in request.choices {
             // Steps with one outcome have the first one, which the runtime takes by itself.
             let value = u16::try_from(choice.outcome).ok().filter(|outcome| *outcome > 0);
@@ -292,9 +322,18 @@ impl Runner<'_> {
         let done = self.ahead.as_ref().and_then(|ahead| ahead.take(command));
         let is_right = |ran: &Ran| self.known.agrees_with(&ran.execution.end.threads);
         match done {
-            Some(Ok(ran)) if is_right(&ran) => Ok(ran),
-            Some(Err(cut)) if matches!(cut.lost, crate::process::Lost::Stopped) => Err(cut),
-            _ => self.session.run_here(command, read),
+            Some(Ok(ran)) if is_right(&ran) => return Ok(ran),
+            Some(Err(cut)) if matches!(cut.lost, Lost::Stopped) => return Err(cut),
+            _ => {}
+        }
+        let Some(pipeline) = &mut self.pipeline else { return self.session.run_here(command, read) };
+        let (result, waited) = pipeline.run(self.session.worker_mut(), command);
+        // The time that others take does not count.
+        self.since = self.since.map(|since| since + waited);
+        match result {
+            // It was begun with less knowledge; now it is run again.
+            Ok(ran) if !is_right(&ran) => pipeline.run(self.session.worker_mut(), command).0,
+            result => result,
         }
     }
 
@@ -343,8 +382,12 @@ impl Runner<'_> {
 
     /// An execution has ended: what its threads were about to do.
     fn conclude(&mut self, recording: &mut Recording, command: Command, execution: Execution) {
-        if self.ahead.is_none() && self.runs >= SHORT_SEARCH && recording.len() < LONG_EXECUTION {
-            self.ahead = Some(Ahead::start(self.session.options().jobs, self.session.another()));
+        let is_new = self.ahead.is_none() && self.pipeline.is_none();
+        if is_new && self.runs >= SHORT_SEARCH && recording.len() < LONG_EXECUTION {
+            match self.session.options().jobs.saturating_sub(1) {
+                0 => self.pipeline = Some(Pipeline::default()),
+                others => self.ahead = Some(Ahead::start(others, self.session.another())),
+            }
         }
         let is_killed = execution.end.status & 0x7f != 0 || execution.end.reason == Reason::Misuse;
         if is_killed && !recording.is_over() {

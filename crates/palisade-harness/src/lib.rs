@@ -14,7 +14,7 @@
 //! - [`confirm`]: every finding once more, from its schedule, before it is reported;
 //! - [`suppress`]: findings that are not to be reported;
 //! - [`explore`]: all partial orders, with executions as sequences of steps (`steps`), each read as far as it differs from
-//!   the one before (`incremental`), or run ahead of time (`ahead`);
+//!   the one before (`incremental`), or run ahead of time (`pipeline`, `ahead`);
 //! - [`shorten`]: schedules with fewer switches;
 //! - [`timeline`]: the steps of one execution, for people to look at;
 //! - [`symbols`]: source lines;
@@ -47,6 +47,7 @@ pub mod log;
 pub mod mark;
 pub mod misuse;
 mod notes;
+mod pipeline;
 pub mod process;
 pub mod races;
 pub mod runtime;

@@ -50,6 +50,9 @@ const GLANCE: Duration = Duration::from_millis(1);
 /// reports the end of the execution, so this is not reached.
 const LAST_OUTPUT: Duration = Duration::from_secs(5);
 
+/// Requests up to this length are written to the pipe whole or not at all (PIPE_BUF).
+const WRITTEN_AT_ONCE: usize = 4096;
+
 /// How long a program may take to reach its start.
 const START: Duration = Duration::from_secs(20);
 
@@ -209,6 +212,7 @@ impl Server {
         let printed = child.stderr.take().expect("standard error is a pipe");
         // If it can be read only by waiting, what the program prints is read as well.
         fcntl_setfl(&log, OFlags::NONBLOCK).map_err(io::Error::from)?;
+        fcntl_setfl(&commands, OFlags::NONBLOCK).map_err(io::Error::from)?;
         let guard = Guard::new(child, allowance.clone());
         let mut server = Server {
             guard,
@@ -241,10 +245,46 @@ impl Server {
         Ok(server)
     }
 
-    /// Requests an execution. Several may be requested ahead of time; they arrive in order.
+    /// Requests an execution. Executions that were requested before and not read must not be many: the program may
+    /// wait for their logs to be read. See [`try_ask`](Server::try_ask).
     pub fn ask(&mut self, command: &Command) -> Result<(), Lost> {
-        let sent = self.commands.write_all(&command.encode()).and_then(|()| self.commands.flush());
-        sent.map_err(|error| self.lost(error))
+        self.send(&command.encode()).map_err(|error| self.lost(error))
+    }
+
+    /// Requests an execution ahead of time, if that is possible without waiting. Executions arrive in order. Returns
+    /// whether it was requested.
+    pub(crate) fn try_ask(&mut self, command: &Command) -> bool {
+        let bytes = command.encode();
+        if bytes.len() > WRITTEN_AT_ONCE {
+            return false;
+        }
+        match self.commands.write(&bytes) {
+            // Such a request is written whole or not at all.
+            Ok(_) => true,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                false
+            }
+            // Reading the execution fails as well, and says why.
+            Err(_) => true,
+        }
+    }
+
+    fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.commands.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    match poll(&mut [PollFd::new(&self.commands, PollFlags::OUT)], None) {
+                        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Reads the log of the next requested execution. `may_continue` is called from time to time and returns
@@ -323,7 +363,7 @@ pub fn is_instrumented(path: &Path) -> Option<bool> {
 
 /// How often to look for more of the log before waiting for it. A short execution takes less time than falling asleep
 /// and being woken up. runtime/server.c waits for commands in the same way.
-const TRIES: u32 = 30;
+const TRIES: u32 = 100;
 
 /// The log, and beside it what the program prints. Both are read by one thread: waking up a second one for every
 /// execution would take longer than short executions do.

@@ -106,6 +106,11 @@ pub struct Turns {
 }
 
 impl Turns {
+    /// No turns yet, and room for some.
+    pub(crate) fn with_capacity(turns: usize) -> Turns {
+        Turns { turns: Vec::with_capacity(turns) }
+    }
+
     /// Adds one step.
     #[inline]
     pub fn push(&mut self, actor: Actor) {
@@ -242,11 +247,14 @@ impl Command {
             self.known.threads.len() as u64,
             self.known.shared.len() as u64,
         ];
-        let mut bytes: Vec<u8> = fields.into_iter().flat_map(u64::to_le_bytes).collect();
+        let turns = self.turns.turns.len() + self.asleep.len();
+        let numbers = self.addresses.len() + self.known.threads.len() + self.known.shared.len();
+        let mut bytes: Vec<u8> = Vec::with_capacity(8 * (fields.len() + turns + numbers));
+        bytes.extend(fields.into_iter().flat_map(u64::to_le_bytes));
         let asleep = self.asleep.iter().map(|&actor| Turn { actor, steps: 0 });
         for turn in self.turns.turns.iter().copied().chain(asleep) {
-            bytes.extend(turn.actor.encode().to_le_bytes());
-            bytes.extend(turn.steps.to_le_bytes());
+            bytes.extend_from_slice(&turn.actor.encode().to_le_bytes());
+            bytes.extend_from_slice(&turn.steps.to_le_bytes());
         }
         let threads =
             self.known.threads.iter().map(|&(parent, index)| u64::from(parent) << 32 | u64::from(index));

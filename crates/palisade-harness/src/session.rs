@@ -151,6 +151,21 @@ impl Session {
         &self.worker
     }
 
+    pub(crate) fn worker_mut(&mut self) -> &mut Worker {
+        &mut self.worker
+    }
+
+    /// Starts the program anew, because its process is busy with executions that are not needed. If that is not
+    /// possible, the next execution is lost.
+    pub(crate) fn restart(&mut self) {
+        let restored = self.worker.restored();
+        self.worker.server.killer().kill();
+        if let Some(worker) = self.another()() {
+            self.worker = worker;
+            self.worker.server.restored = restored;
+        }
+    }
+
     /// How threads are switched.
     pub fn scheduling(&self) -> &str {
         &self.worker.server.hello.scheduling
@@ -159,6 +174,11 @@ impl Session {
     /// Runs as many executions as the options specify. `after_each` is called after each one and returns
     /// whether to continue.
     pub fn run(&mut self, mut after_each: impl FnMut(&Findings) -> bool) {
+        self.run_all(&mut after_each);
+    }
+
+    /// The same. Not generic, so that everything that is done for each execution is compiled with this crate.
+    fn run_all(&mut self, after_each: &mut dyn FnMut(&Findings) -> bool) {
         let (mut length, mut counted) = (0, 0);
         if let Strategy::Pct { .. } = self.options.strategy
             && self.options.schedules > 0

@@ -116,8 +116,9 @@ const PRINTED_HERE: u32 = 32;
 /// The maximum length of a text. Anything longer means that the log is broken.
 const LONGEST_TEXT: u64 = 1 << 20;
 const BUFFER: usize = 1 << 18;
-/// `may_continue` is called after this many records and returns whether to continue.
+/// `may_continue` is called after this many records, of one execution or of several, and returns whether to continue.
 const CHECKED: u32 = 1 << 12;
+const PER_EXECUTION: u32 = CHECKED / 16;
 /// A record of a thread with a high number counts for more, since what is kept about a thread grows with the
 /// number of threads.
 const THREADS_PER_RECORD: u32 = 32;
@@ -129,12 +130,14 @@ pub struct LogReader<R> {
     buffer: Vec<u8>,
     from: usize,
     to: usize,
+    /// How many records were read since `may_continue` was last called.
+    unchecked: u32,
 }
 
 impl<R: Read> LogReader<R> {
     /// A reader of `input`.
     pub fn new(input: R) -> LogReader<R> {
-        LogReader { input, buffer: vec![0; BUFFER], from: 0, to: 0 }
+        LogReader { input, buffer: vec![0; BUFFER], from: 0, to: 0, unchecked: CHECKED }
     }
 
     /// Where the log comes from.
@@ -151,7 +154,8 @@ impl<R: Read> LogReader<R> {
         mut message: impl FnMut(String),
         mut may_continue: impl FnMut() -> bool,
     ) -> io::Result<End> {
-        let mut unchecked = CHECKED;
+        // An execution counts like some records, so that many short ones are checked as well.
+        let mut unchecked = self.unchecked + PER_EXECUTION;
         let mut printed = Vec::new();
         loop {
             if unchecked >= CHECKED {
@@ -173,7 +177,10 @@ impl<R: Read> LogReader<R> {
                 Item::Message(text) => message(text),
                 Item::Printed(bytes) => printed = bytes,
                 Item::Record(_) | Item::Hello(_) => return Err(broken()),
-                Item::End(end) => return Ok(End { printed: end.printed.map(|_| printed), ..end }),
+                Item::End(end) => {
+                    self.unchecked = unchecked;
+                    return Ok(End { printed: end.printed.map(|_| printed), ..end });
+                }
             }
         }
     }

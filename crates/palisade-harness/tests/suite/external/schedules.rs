@@ -3,9 +3,10 @@
 
 use crate::common::{compile, failures, program, random, run, start, violations};
 use palisade_harness::divergence::StrayReason;
+use palisade_harness::execution::Execution;
 use palisade_harness::process::{Program, Scheduling};
 use palisade_harness::schedule::{Actor, Schedule, Strategy, Turns};
-use palisade_harness::session::Options;
+use palisade_harness::session::{Options, Session};
 use palisade_harness::shorten::shorten;
 use palisade_memory::Model;
 
@@ -53,7 +54,8 @@ fn searches_do_not_depend_on_jobs() {
     let memory = compile("memory.c", "jobs_memory", &[]).display().to_string();
     let dekker = compile("dekker.c", "jobs_dekker", &["-DROUNDS=2"]).display().to_string();
     let races = compile("races.c", "jobs_races", &[]).display().to_string();
-    for command in [vec![dekker], vec![races], vec![memory, "right-stays-often".into()]] {
+    let five = compile("five.c", "jobs_five", &[]).display().to_string();
+    for command in [vec![dekker], vec![races], vec![memory, "right-stays-often".into()], vec![five]] {
         let program = Program { command, scheduling: Scheduling::Best };
         for (model, preemptions) in
             [(Model::Sc, None), (Model::Tso, None), (Model::Pso, None), (Model::Tso, Some(2))]
@@ -68,6 +70,25 @@ fn searches_do_not_depend_on_jobs() {
             assert_eq!(alone, found(2), "{program:?} {model:?}");
             assert_eq!(alone, found(4), "{program:?} {model:?}");
         }
+    }
+}
+
+/// A search that is stopped has begun executions that nobody asks for any more. The session can be used after it.
+#[test]
+fn sessions_go_on_after_a_search_was_stopped() {
+    let program = program(&compile("dekker.c", "stopped_dekker", &["-DROUNDS=2"]));
+    for jobs in [1, 2] {
+        let options = Options { model: Model::Tso, jobs, ..random(0) };
+        let stopped = |session: &mut Session| session.explore(None, u64::MAX, |found| found.executions < 200);
+        let mut session = start(&program, &options);
+        let first = stopped(&mut session);
+        assert_eq!((first.executions, first.complete, first.runs), (200, false, 200), "{jobs}");
+        let command = session.command(Strategy::Stay, 0, 0, Turns::default());
+        let mut alone = start(&program, &options);
+        let [after, alone] = [&mut session, &mut alone].map(|session| session.execute(&command));
+        let turns = |execution: Option<Execution>| execution.and_then(|execution| execution.turns);
+        let (after, alone) = (turns(after), turns(alone));
+        assert!(after.is_some() && after == alone, "{after:?} {alone:?}");
     }
 }
 
