@@ -1,7 +1,7 @@
 //! Functions of Rust's library that are not compiled with the program: the allocator, panics and printing.
 //!
-//! Functions are known by their demangled path. A call of any other function of the library that is not followed by
-//! anything (`unreachable`) is a panic: such functions differ in what they print.
+//! Functions are known by their demangled path. A call of any other function of `core` or `alloc` that is not followed
+//! by anything (`unreachable`) is a panic: such functions differ in what they print.
 
 use crate::expr::Expr;
 use crate::flat::{End, StepKind};
@@ -74,7 +74,17 @@ impl<'a> Generator<'a, '_> {
             }
             _ if last.starts_with("__rust_no_alloc_shim") => Ok(Some(None)),
             "_print" | "_eprint" => Ok(Some(None)),
-            _ if self.never_returns(instruction) => {
+            "exit" if path == "std::process::exit" => {
+                self.program_ends(false);
+                self.end(End::Over);
+                Err(Refused)
+            }
+            "abort" if path == "std::process::abort" => {
+                self.step(StepKind::Assert(Expr::Int(0), Check::NoAbort));
+                self.end(End::Stop);
+                Err(Refused)
+            }
+            _ if panics(&path) && self.never_returns(instruction) => {
                 self.step(StepKind::Assert(Expr::Int(0), panic_check(&path)));
                 self.end(End::Stop);
                 Err(Refused)
@@ -91,6 +101,12 @@ impl<'a> Generator<'a, '_> {
             next.is_some_and(|next| matches!(next.op, Op::Unreachable))
         })
     }
+}
+
+/// Whether a function that does not return panics, by its path.
+fn panics(path: &str) -> bool {
+    let path = path.trim_start_matches('<');
+    ["core::", "alloc::", "std::panicking::", "std::rt::"].iter().any(|start| path.starts_with(start))
 }
 
 /// What a panic is about.

@@ -20,10 +20,11 @@ use crate::flat::{Access, Code, ObjectId, Step, StepKind, Written};
 use crate::heap::Heap;
 use crate::inline::Context;
 use crate::memory::{Leaf, Memory};
+use crate::objects::ObjectKind;
 use crate::{UNINITIALISED, flat::Register};
 use palisade_base::Span;
 use palisade_program::written::BinaryOp;
-use reach::{Copied, Offset, Reach};
+use reach::{Copied, Offset, Place, Reach};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
@@ -111,7 +112,8 @@ fn settle(memory: &mut Memory<'_>, id: ObjectId, accesses: &BTreeSet<Together>) 
         None => Vec::new(),
     };
     let mut leaves: Vec<Leaf> = partition(accesses, object.size).iter().flat_map(cut).collect();
-    if leaves.is_empty() {
+    // Whether a heap object was freed is seen in its first scalar.
+    if leaves.is_empty() && object.kind == ObjectKind::Heap {
         leaves.extend(object.leaves.first().cloned());
     }
     memory.objects[id.0 as usize].leaves = leaves;
@@ -227,12 +229,12 @@ impl Expander<'_, '_, '_> {
         }
     }
 
-    /// The scalars of some bytes, by their offset from a pointer, if all objects that it may reach agree.
-    fn parts(&self, pointer: &Expr, size: i64) -> Option<Vec<Together>> {
+    /// The scalars of some bytes, by their offset from where they begin, if all places agree.
+    fn parts(&self, places: &BTreeSet<Place>, size: i64) -> Option<Vec<Together>> {
         let mut found: Option<Vec<Together>> = None;
-        for (object, offset) in self.reach.places(self.thread, pointer) {
-            let Offset::At(start) = offset else { return None };
-            let object = self.context.memory.object(object);
+        for (object, offset) in places {
+            let Offset::At(start) = *offset else { return None };
+            let object = self.context.memory.object(*object);
             if start < 0 || start + size > object.size {
                 return None;
             }
@@ -263,17 +265,34 @@ impl Expander<'_, '_, '_> {
                 let Some(size) = size.as_int() else {
                     return refuse(self, new, "a copy whose size is not a constant");
                 };
-                // What nobody accesses in one of them need not be copied.
-                let parts = match (self.parts(&from, size), self.parts(&to, size)) {
+                let [sources, targets] = [&from, &to].map(|pointer| self.reach.places(self.thread, pointer));
+                // A pointer that reaches nothing is not one: the access fails with its value.
+                for pointer in
+                    [(&from, &sources), (&to, &targets)].iter().filter(|(_, places)| places.is_empty())
+                {
+                    let from = Access { pointer: pointer.0.clone(), size: 0, plain: true };
+                    let nothing = code.new_register("", 8);
+                    new.push(Step {
+                        kind: StepKind::Load { to: nothing, from, written: Written::Copied },
+                        span,
+                    });
+                }
+                if sources.is_empty() || targets.is_empty() {
+                    return;
+                }
+                let parts = match (self.parts(&sources, size), self.parts(&targets, size)) {
                     (Some(a), Some(b)) if a == b => a,
-                    (Some(a), Some(b)) => a.into_iter().filter(|part| b.contains(part)).collect(),
                     _ => return refuse(self, new, "a copy of memory whose layout is not known"),
                 };
                 copy(code, &parts, (&from, &to), span, new);
             }
             StepKind::Fill { to, size, byte } => {
-                let parts = size.as_int().and_then(|size| self.parts(&to, size));
-                let Some(parts) = parts else {
+                let places = self.reach.places(self.thread, &to);
+                // Memory that was freed is handed out again only if there is some.
+                if places.is_empty() && byte.is_none() {
+                    return;
+                }
+                let Some(parts) = size.as_int().and_then(|size| self.parts(&places, size)) else {
                     return refuse(self, new, "memory of unknown layout that is filled");
                 };
                 for (offset, log) in parts {
@@ -300,7 +319,7 @@ impl Expander<'_, '_, '_> {
 
     /// The scalars of a plain access, if there are several.
     fn several(&self, access: &Access) -> Option<Vec<Together>> {
-        let parts = self.parts(&access.pointer, 1 << access.size)?;
+        let parts = self.parts(&self.reach.places(self.thread, &access.pointer), 1 << access.size)?;
         let covered: i64 = parts.iter().map(|(_, log)| 1 << log).sum();
         (parts.len() > 1 && covered == 1 << access.size).then_some(parts)
     }
