@@ -26,7 +26,7 @@ use palisade_program::written::{BinaryOp, Check};
 /// What answers about programs with a heap rest on.
 pub(crate) const SUCCEED: &str = "allocations succeed";
 pub(crate) const REUSE: &str =
-    "memory freed by one thread is not handed to another, and only handed out again with the same layout";
+    "memory freed by one thread is never given to another, and is reused only with the same layout";
 
 /// `malloc` returns multiples of this.
 const HEAP_ALIGNMENT: i64 = 16;

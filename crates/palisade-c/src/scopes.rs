@@ -201,5 +201,7 @@ pub(crate) fn kept_pointers(threads: &[ThreadCode], layout: &Layout, memory: &Me
         names if names.len() <= MAX_NAMES => format!("`{}`", names.join("` or `")),
         [first, ..] => format!("`{first}` or {} other variables", names.len() - 1),
     };
-    Some(Note(format!("no pointer to {which} is kept from one turn of a loop, or one call, to the next")))
+    Some(Note(format!(
+        "no pointer to {which} is kept from one iteration of a loop, or one call, to the next"
+    )))
 }

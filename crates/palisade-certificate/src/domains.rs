@@ -63,7 +63,7 @@ pub fn narrowed(program: &Program, domains: &[CellDomain]) -> Result<Program, Re
         shared.ty = Type::range(*lo, *hi);
     }
     if palisade_program::validate(&narrow).iter().any(palisade_base::Diagnostic::is_error) {
-        return Err(Refusal::Unfit("an initial value is outside of its domain".to_owned()));
+        return Err(Refusal::Unfit("an initial value is outside its domain".to_owned()));
     }
     Ok(narrow)
 }

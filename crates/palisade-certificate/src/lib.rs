@@ -21,7 +21,7 @@
 //! - The value of a cell may be *propagated* to the new end of any buffer at any time.
 //! - A read takes the newest own message on its cell, or else the oldest message of the buffer.
 //! - Old messages may be deleted.
-//! - Fences and locked instructions need the empty buffer.
+//! - Fences and locked instructions need an empty buffer.
 //!
 //! An element e represents a set ⟦e⟧ of configurations. Each cell that e names holds one of the values that e
 //! allows there, and there are at least the processes that e names. The buffers of these processes hold the

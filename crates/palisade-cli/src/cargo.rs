@@ -49,7 +49,7 @@ pub fn run(args: &CargoArgs, common: &Common, output: &Output) -> Exit {
 
 fn cannot_build(problem: String, output: &Output) -> Exit {
     let diagnostic = Diagnostic::error("cannot-build", problem)
-        .help("run `palisade doctor` to see what this machine lacks");
+        .help("run `palisade doctor` to see what is missing on this machine");
     output.complain_about("cargo", diagnostic);
     Exit::Error
 }

@@ -87,7 +87,7 @@ pub fn run(args: &CcArgs, language: Compiles, output: &Output) -> Exit {
         }
         Err(error) => {
             let diagnostic = Diagnostic::error("cannot-compile", error.to_string())
-                .help("run `palisade doctor` to see what this machine lacks");
+                .help("run `palisade doctor` to see what is missing on this machine");
             output.complain_about(&compiler, diagnostic);
             Exit::Error
         }

@@ -49,11 +49,12 @@ impl Expectations {
                     expectations.verdicts.insert(file.trim_start_matches("./").to_owned(), verdict);
                 }
                 (Some(_), Some(Ok(None))) => {}
-                (None, _) => problems.push(Diagnostic::error("bad-expectation", "no file").at(span, "")),
+                (None, _) => problems
+                    .push(Diagnostic::error("bad-expectation", "this line names no file").at(span, "")),
                 (_, None | Some(Err(()))) => {
                     let message = match word {
                         Some(word) => format!("`{word}` is not a verdict"),
-                        None => "no verdict".to_owned(),
+                        None => "this line has no verdict".to_owned(),
                     };
                     problems.push(
                         Diagnostic::error("bad-expectation", message)

@@ -41,7 +41,7 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
         return output.refuse_about("--diff", error.help("leave out --format json, or use --write FILE"));
     }
     if args.changes == Some(ChangesArg::Accesses) && args.per == PerArg::Instance {
-        let error = Diagnostic::error("unsuitable-options", "accesses are not made stronger per instance");
+        let error = Diagnostic::error("unsuitable-options", "accesses cannot be made stronger per instance");
         return output.refuse_about("--changes", error.help("leave out --per instance"));
     }
     if let Some(error) = engine_of_other_goal(args) {
@@ -74,7 +74,7 @@ fn engine_of_other_goal(args: &FencesArgs) -> Option<Diagnostic> {
         (GoalArg::Robustness, true, false) => "safety",
         _ => return None,
     };
-    let message = format!("the engine `{}` decides {goal}", args.engine);
+    let message = format!("the engine `{}` is for {goal}", args.engine);
     Some(
         Diagnostic::error("no-such-engine", message)
             .help(format!("add `--goal {goal}`, or choose another engine")),
@@ -141,7 +141,7 @@ fn file(
     if input.language != InputLanguage::C
         && matches!(args.changes, Some(ChangesArg::Any | ChangesArg::Accesses))
     {
-        let error = Diagnostic::error("c-option", "accesses are made stronger in C programs only");
+        let error = Diagnostic::error("c-option", "accesses can be made stronger in C programs only");
         return Ok(output.refuse_about("--changes", error.help("leave out --changes")));
     }
     let mut options = options(args);
@@ -287,7 +287,7 @@ fn not_written(error: WriteError, input: &Input, output: &Output) -> (Option<Dia
     let (problem, exit) = match error {
         WriteError::NoSet => unreachable!("this is not an error"),
         WriteError::Compiled => {
-            let message = "not written: fences are written into C, but not into LLVM IR";
+            let message = "not written: fences can be written into C, but not into LLVM IR";
             let help =
                 "insert them into the source at the lines above: atomic_thread_fence(memory_order_seq_cst)";
             (Diagnostic::error("compiled-language", message).help(help), Exit::Error)

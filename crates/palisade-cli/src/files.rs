@@ -129,11 +129,11 @@ pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
             Err(error) => error,
             Ok(_) => c::refuse_other_languages(&found.path).err().unwrap_or_else(|| {
                 if found.path == Path::new("-") {
-                    let message = "standard input has no name that shows its language";
+                    let message = "standard input has no file name to show its language";
                     return Diagnostic::error("unknown-language", message)
                         .help("add --input LANGUAGE: `palisade check - --input pal`");
                 }
-                Diagnostic::error("unknown-language", "the file's name does not show its language")
+                Diagnostic::error("unknown-language", "the file name does not show the language")
                     .help(extensions_help())
             }),
         });
@@ -293,11 +293,11 @@ pub fn another_translation(input: &Input, recorded: Option<&BuildRecord>, what: 
     let message = match now.compiler == then.compiler {
         true => format!("{name} is translated differently now than when the {what} was found"),
         false => format!(
-            "{} makes another program of {name} than {} did when the {what} was found",
+            "{} translates {name} differently than {} did when the {what} was found",
             now.compiler, then.compiler
         ),
     };
-    let help = "name the same compiler in CC, and keep the files that the program includes";
+    let help = "set CC to the same compiler, and keep the included files unchanged";
     Some(Diagnostic::warning("another-translation", message).help(help))
 }
 
@@ -310,7 +310,7 @@ impl Recorded<'_> {
         // languages.
         if let Some(by_name) = language_of(&path).filter(|by_name| *by_name != language) {
             return Err(format!(
-                "it is about {} read as `{}`, but the name of the file says `{}`",
+                "it is about {} read as `{}`, but the file name says `{}`",
                 path.display(),
                 language.name(),
                 by_name.name()

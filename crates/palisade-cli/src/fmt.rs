@@ -85,14 +85,14 @@ fn refuse_other_languages(path: &Path) -> Result<(), Diagnostic> {
     let (message, help) = match extension.and_then(InputLanguage::from_extension) {
         Some(InputLanguage::Text(Language::Pal)) => return Ok(()),
         Some(InputLanguage::C) => {
-            ("`palisade fmt` formats .pal files, and this one is C".to_owned(), "use clang-format")
+            ("`palisade fmt` formats .pal files, but this one is C".to_owned(), "use clang-format")
         }
         Some(other) => (
-            format!("`palisade fmt` formats .pal files, and this one is {other}"),
+            format!("`palisade fmt` formats .pal files, but this one is {other}"),
             "`palisade show FILE --as pal` prints it as .pal",
         ),
         None => (
-            "`palisade fmt` formats .pal files, and the name of this one does not end with .pal".to_owned(),
+            "`palisade fmt` formats .pal files, but the name of this one does not end with .pal".to_owned(),
             "rename it, or use standard input: `palisade fmt - < FILE`",
         ),
     };

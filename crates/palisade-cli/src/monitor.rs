@@ -125,7 +125,10 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
         };
         let help = match read {
             Ok(_) if !stopped => "end a complete trace with the line `end`".to_owned(),
-            _ => format!("{} events before it were read; the answer is about these", monitor.events()),
+            _ => match monitor.events() {
+                1 => "the answer covers the 1 event that was read before it".to_owned(),
+                events => format!("the answer covers the {events} events that were read before it"),
+            },
         };
         let diagnostic = Diagnostic::error(id, problem.clone()).help(help);
         output.complain_about(&name, diagnostic);

@@ -50,8 +50,8 @@ pub fn clash<'a>(
         let Some(read) = read.filter(|_| !is_stream) else { continue };
         let same = written.iter().find(|(option, _, identity)| *identity == read && *option != IN_PLACE);
         if let Some((option, path, _)) = same {
-            let message = format!("{option} would replace a file that is read");
-            let help = "name another file for it; nothing was written";
+            let message = format!("{option} would overwrite an input file");
+            let help = "choose another file for it; nothing was written";
             return Some((
                 path.display().to_string(),
                 Diagnostic::error("output-is-input", message).help(help),

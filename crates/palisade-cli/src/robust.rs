@@ -40,14 +40,14 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
     ];
     if let Some((option, _)) = files.into_iter().find(|(_, given)| *given && args.model == WeakModelsArg::All)
     {
-        let message = format!("{option} is about one memory model, and `--model all` asks about all");
+        let message = format!("{option} needs one memory model, and `--model all` asks about all");
         let error = Diagnostic::error("one-model-only", message).help("ask about one model at a time");
         return output.refuse_about(option, error);
     }
     let single = found.len() == 1 && !args.paths[0].is_dir();
     if !single && (args.dot.is_some() || args.witness.is_some()) {
         let error =
-            Diagnostic::error("witness-of-many", "--dot and --witness take the run of one program only");
+            Diagnostic::error("witness-of-many", "--dot and --witness can keep the run of one program only");
         return output.refuse_about("--dot, --witness", error.help("ask about one file at a time"));
     }
     let limits = UserLimits::new(common);

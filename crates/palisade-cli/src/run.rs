@@ -136,8 +136,8 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         && session.findings.threads > 1
         && ended_well
     {
-        let diagnostic = Diagnostic::error("not-instrumented", "no access to memory was seen")
-            .help("link and compile with `palisade cc` or `palisade c++`; objects of other compilers are not followed");
+        let diagnostic = Diagnostic::error("not-instrumented", "no memory access was seen")
+            .help("compile and link with `palisade cc` or `palisade c++`; objects from other compilers are not followed");
         return output.refuse_about(&name, diagnostic);
     }
     suppress::warn(&session, output);
@@ -221,7 +221,7 @@ fn refuse(name: &str, error: &StartError, output: &Output) -> Exit {
     let (id, help) = match error {
         StartError::NotInstrumented => (
             "not-instrumented",
-            "compile and link it with `palisade cc` or `palisade c++`; scripts that start it cannot be run, only the program itself",
+            "compile and link it with `palisade cc` or `palisade c++`; run the program itself, not a script that starts it",
         ),
         StartError::NoHello(_) => ("no-start", "run `palisade doctor` to see what this machine can do"),
         _ => ("cannot-start", "give the path of a program after `--`"),
@@ -359,7 +359,7 @@ impl Job<'_> {
         if findings.failures.iter().any(|found| found.what.name == NO_EXECUTION) {
             let all = if done == 1 { "the one schedule".to_owned() } else { format!("all {done} schedules") };
             let is_all = searched.is_some_and(|searched| searched.complete);
-            let advice = if is_all { "" } else { " More schedules, or another seed, may meet it." };
+            let advice = if is_all { "" } else { " More schedules, or another seed, may satisfy it." };
             return Some(format!(
                 "An assumption (`__VERIFIER_assume`) was false in {all}, so nothing is known about the program.{advice}"
             ));
@@ -388,7 +388,7 @@ impl Job<'_> {
                 findings.unfollowed.keys().map(|(what, _)| report::unfollowed_name(*what)).collect();
             if what == BTreeSet::from(["value"]) {
                 return Some(
-                    "This holds for the values that were tried, and the program asks for others, too."
+                    "This holds for the values that were tried, but the program can get others, too."
                         .to_owned(),
                 );
             }
@@ -534,7 +534,7 @@ fn not_repeated(seen: &Unrepeated, count: usize) -> String {
     };
     let instead = instead.trim_end_matches('.');
     format!(
-        "Schedule {} showed: {what}. A new process that took the same turns did not: {instead}. So this is not reported as a finding.{others} {NOT_REPEATED}",
+        "Schedule {} showed: {what}. A new process that took the same turns did not show it: {instead}. So this is not reported as a finding.{others} {NOT_REPEATED}",
         first.number
     )
 }
@@ -566,7 +566,7 @@ fn report_progress(meter: &Meter, findings: &Findings) {
 /// The progress. The percentage refers to what is known so far to be tried.
 fn doing(findings: &Findings) -> String {
     match findings.searched {
-        Some(share) => format!("about {:.0}% of all done", share * 100.0),
+        Some(share) => format!("about {:.0}% done", share * 100.0),
         None => "running".to_owned(),
     }
 }
@@ -617,6 +617,6 @@ mod tests {
         let mut findings = Findings { executions: 12, ..Findings::default() };
         assert_eq!(doing(&findings), "running");
         findings.searched = Some(0.254);
-        assert_eq!(doing(&findings), "about 25% of all done");
+        assert_eq!(doing(&findings), "about 25% done");
     }
 }

@@ -60,7 +60,7 @@ fn print(args: &TranslateArgs, input: &Input, text: String, output: &Output) -> 
 fn translate(args: &TranslateArgs, input: &Input) -> Result<String, Vec<Diagnostic>> {
     let (target, threads) = match args.to {
         TargetArg::Pal if args.threads.is_some() => {
-            let message = "a .pal program itself declares how many processes there are";
+            let message = "a .pal program declares its own number of processes";
             let error = Diagnostic::error("threads-of-pal", message);
             return Err(vec![error.help("leave out --threads, or translate to c or promela")]);
         }
@@ -84,7 +84,7 @@ fn heading(args: &TranslateArgs, input: &Input) -> String {
     let rounds = |number: u32| format!("{number} round{}", if number == 1 { "" } else { "s" });
     match (args.rounds, args.age) {
         (Some(number), _) => {
-            format!("{name} under TSO with at most {} of every process, as a program for SC.", rounds(number))
+            format!("{name} under TSO with at most {} per process, as a program for SC.", rounds(number))
         }
         (None, Some(number)) => format!(
             "{name} under TSO with stores that stay in their buffers for at most {}, as a program for SC.",

@@ -23,7 +23,7 @@ pub(crate) fn only_proves(automata: &Automata) -> Result<(), Reason> {
     match automata.spawned.is_empty() {
         true => Ok(()),
         false => Err(Reason::Unsupported(
-            "threads are started at run time, and with all of them there from the start the program is not safe"
+            "threads are started at run time, and if all of them were there from the start, the program would not be safe"
                 .into(),
         )),
     }

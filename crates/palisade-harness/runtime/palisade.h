@@ -147,7 +147,7 @@ struct thread {
     struct announced ranges[2];
     unsigned range_count;
     /* For buffer.c: its pending stores, how many they are, how many store-store fences it has executed, its
-     * index in the list of threads with pending stores, and whether its next step waits for the empty buffer. */
+     * index in the list of threads with pending stores, and whether its next step waits until the buffer is empty. */
     uint32_t oldest, newest, pending, epoch;
     int loaded_at, buffer_priority, drains;
     int has_stored; /* for attack.c */

@@ -116,7 +116,7 @@ fn describe(record: &Record) -> String {
         RecordKind::Join => format!("join thread {}", record.address),
         RecordKind::Free if record.size > 0 => "leave a function".to_owned(),
         RecordKind::Free => format!("free the memory at {:#x}", record.address),
-        RecordKind::Choice => "get a value that is not determined".to_owned(),
+        RecordKind::Choice => "get a nondeterministic value".to_owned(),
         RecordKind::Ended => "end".to_owned(),
         RecordKind::Exit => format!("end the program with exit code {}", record.address),
         _ => "continue after a pause or at its start".to_owned(),

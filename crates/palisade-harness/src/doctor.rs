@@ -153,7 +153,7 @@ fn probe(compiler: &str, cache: &Cache, work: &Path) -> Result<String, String> {
     let mut session = Session::start(&program, &options, "", &stop, None).map_err(|error| message(&error))?;
     session.run(|_| true);
     if session.findings.violations.is_empty() {
-        return Err("a violation in a small program was not found".to_owned());
+        return Err("it did not find the violation in a small test program".to_owned());
     }
     Ok(session.scheduling().to_owned())
 }

@@ -57,7 +57,7 @@ pub(crate) fn name_failure(
             let (running, waiting): (Vec<LeftThread>, Vec<LeftThread>) =
                 left.iter().partition(|left| left.how == LeftState::Spins);
             threads(symbols, &waiting, "waits here");
-            threads(symbols, &running, "repeats the same steps, and comes through here");
+            threads(symbols, &running, "repeats the same steps and keeps passing here");
             let named: Vec<String> = running.iter().map(|left| number(left.thread).to_string()).collect();
             match named.as_slice() {
                 [one] => format!("livelock: thread {one} repeats the same steps forever"),
@@ -88,7 +88,7 @@ pub(crate) fn name_failure(
                 left.iter().copied().filter(|left| left.how != LeftState::Running).collect();
             threads(symbols, &running, "was here");
             if running.is_empty() {
-                format!("the program ended, and {} had never been joined", counted(ended.len()))
+                format!("the program ended, but {} had never been joined", counted(ended.len()))
             } else {
                 format!("the program ended while {} still running", counted_were(running.len()))
             }

@@ -68,7 +68,7 @@ pub enum RustError {
     #[error("the runtime cannot be written to the cache: is the disk full?")]
     NotKept,
     /// rustc does not report its host.
-    #[error("`rustc -vV` does not tell its host: is Rust installed?")]
+    #[error("`rustc -vV` does not report its host: is Rust installed?")]
     NoHost,
     /// The linker could not be put in place.
     #[error("{path}: the link to the linker cannot be made: {error}")]

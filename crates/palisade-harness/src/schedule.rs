@@ -44,7 +44,7 @@ pub struct Actor {
     /// Which of its pending stores reaches memory, by its position in the buffer; `None` if the thread itself
     /// takes the step.
     pub pending: Option<u16>,
-    /// If the step of the thread is to get a value that is not determined: which of the possible values it is.
+    /// If the step of the thread is to get a nondeterministic value: which of the possible values it is.
     pub value: Option<u16>,
 }
 

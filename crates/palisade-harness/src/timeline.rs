@@ -47,7 +47,7 @@ pub enum StepKind {
     Locked,
     /// A locked instruction that wrote nothing.
     LockedLoad,
-    /// A fence that waits for the empty buffer.
+    /// A fence that waits until the buffer is empty.
     Fence,
     /// A store-store fence.
     StoreFence,

@@ -62,7 +62,7 @@ const NO_NODE: Node = Node::MAX;
 enum EventKind {
     Load,
     Store,
-    /// A locked instruction, a fence, or a step by which threads start and end: it waits for the empty buffer.
+    /// A locked instruction, a fence, or a step by which threads start and end: it waits until the buffer is empty.
     Barrier,
 }
 

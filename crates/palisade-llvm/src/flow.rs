@@ -61,7 +61,7 @@ impl Flow {
         self.interval[block].is_some()
     }
 
-    /// The nearest other block that is on all ways to this one.
+    /// The nearest other block that is on all paths to this one.
     pub fn immediate_dominator(&self, block: BlockId) -> Option<BlockId> {
         self.immediate[block]
     }

@@ -15,7 +15,7 @@
 //! interpreted: the user of the module must reject what they cannot handle.
 //!
 //! *Guarantee*: no input causes a panic or overflows the stack. In a module that is returned, operands have
-//! the types that their instructions need, every name that is used is defined, values are defined on all ways
+//! the types that their instructions need, every name that is used is defined, values are defined on all paths
 //! to their uses, and every block ends with its only terminator.
 
 pub mod calls;

@@ -53,7 +53,7 @@ pub struct Module {
     pub functions: IdVec<FunctionId, Function>,
     /// Aliases.
     pub aliases: IdVec<AliasId, Alias>,
-    /// Assembly outside of functions, one item per line of `module asm`.
+    /// Assembly outside functions, one item per line of `module asm`.
     pub assembly: Vec<ModuleAssembly>,
     /// The attributes of the groups `#0`, `#1`, and so on, each with its value if it has one.
     pub attribute_groups: FxHashMap<u32, Vec<Attribute>>,
@@ -70,7 +70,7 @@ pub struct Attribute {
     pub value: Option<Box<str>>,
 }
 
-/// A line of assembly outside of functions.
+/// A line of assembly outside functions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ModuleAssembly {
     /// The line.

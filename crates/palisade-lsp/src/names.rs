@@ -58,14 +58,16 @@ pub(crate) fn prepare_rename(document: &Document, position: Position) -> Option<
 #[allow(clippy::mutable_key_type, reason = "the type of the protocol's crate")]
 pub(crate) fn renamed(document: &Document, position: Position, name: &str) -> Result<WorkspaceEdit, String> {
     if document.language.is_none_or(|language| language != Language::Pal) {
-        return Err("names are changed in .pal files only".to_owned());
+        return Err("names can be changed only in .pal files".to_owned());
     }
     let (places, spelling) =
         rename(&document.source(), byte(document, position), name).map_err(|error| match error {
             RenameError::Wrong(_) => "the program has errors: correct them first".to_owned(),
             RenameError::Nothing => "there is no name here".to_owned(),
-            RenameError::NotAName => format!("`{name}` cannot be a name"),
-            RenameError::Taken => format!("the program would be another one: `{name}` is already used"),
+            RenameError::NotAName => format!("`{name}` is not a valid name"),
+            RenameError::Taken => {
+                format!("that would change what the program does: `{name}` is already used")
+            }
         })?;
     let edits =
         places.into_iter().map(|place| TextEdit::new(range(document, place), spelling.clone())).collect();

@@ -67,7 +67,7 @@ pub(crate) fn diagnostics(
         let lines: Vec<String> =
             stores.iter().map(|store| (store.location.range.start.line + 1).to_string()).collect();
         let message = format!(
-            "in this run, {} is here while its store of line {} still waits in the buffer",
+            "in this run, {} is here while its store from line {} is still in the buffer",
             step.process,
             lines.join(" and ")
         );

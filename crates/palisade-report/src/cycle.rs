@@ -58,7 +58,7 @@ pub fn cycle(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle: &Cy
         width(&mut events.iter().map(|(name, _)| name)).unwrap_or(0),
         width(&mut events.iter().map(|(_, place)| place)).unwrap_or(0),
     );
-    let mut text = String::from("cycle of happens-before:\n");
+    let mut text = String::from("happens-before cycle:\n");
     for (arrow, (name, place)) in cycle.arrows.iter().zip(&events) {
         let next = describe(arrow.to);
         let blanks = " ".repeat(places - place.chars().count());

@@ -93,7 +93,7 @@ fn race(evidence: &Evidence<'_>, first: ThreadId, second: ThreadId, cell: CellId
         cell,
     ) {
         Some(stored) => format!(
-            "data race on {name}: {} has stored to it, and before that reaches memory, {} accesses it",
+            "data race on {name}: {} has stored to it, and {} accesses it before that store reaches memory",
             at(second, stored),
             about_to(first)
         ),

@@ -145,7 +145,7 @@ fn fences_why(finding: &FencesFinding<'_>) -> String {
             format!("{fences}{sets}{limits}")
         }
         FencesEnd::WrongUnderSc(run) => {
-            format!("no fences can help, it is wrong under SC too: {}", explain(run))
+            format!("no fences can help, because it is wrong under SC too: {}", explain(run))
         }
         FencesEnd::NotAllowed(run) => format!("no fence {} helps: {}", allowed(finding), explain_run(run)),
         FencesEnd::NotKnownUnderSc(run, reason) => {
@@ -156,8 +156,8 @@ fn fences_why(finding: &FencesFinding<'_>) -> String {
                 0 if finding.fewest == 0 => String::new(),
                 0 if finding.fewest == 1 => "; at least 1 fence is needed".to_owned(),
                 0 => format!("; at least {} fences are needed", finding.fewest),
-                1 => "; a minimal set is known, there may be others".to_owned(),
-                sets => format!("; {sets} minimal sets are known, there may be others"),
+                1 => "; a minimal set is known, but there may be others".to_owned(),
+                sets => format!("; {sets} minimal sets are known, but there may be others"),
             };
             format!("{reason}{sets}")
         }

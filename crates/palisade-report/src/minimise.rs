@@ -103,8 +103,10 @@ impl Report for MinimisedFinding<'_> {
         let going = self.weakenings.iter().filter(|one| one.together).count();
         match self.as_it_is {
             AsItIs::Right => {}
-            AsItIs::Wrong(why) => return Some(format!("it is wrong as it is, fix that first: {why}")),
-            AsItIs::Unknown(why) => return Some(format!("it is not known to be right as it is: {why}")),
+            AsItIs::Wrong(why) => {
+                return Some(format!("it is wrong to begin with, so fix that first: {why}"));
+            }
+            AsItIs::Unknown(why) => return Some(format!("it is not known to be right to begin with: {why}")),
         }
         Some(match (self.weakenings.len(), going) {
             (0, _) => "it has no fences or orders that could be weaker".to_owned(),
@@ -148,13 +150,13 @@ impl Report for MinimisedFinding<'_> {
         part("needed", &|one| !one.together && matches!(one.alone, Alone::Needed(_)));
         part("not known", &|one| !one.together && matches!(one.alone, Alone::Unknown(_)));
         if self.for_the_compiler > 0 {
-            let (orders, they) = match self.for_the_compiler {
-                1 => ("1 seq_cst load or read-modify-write is".to_owned(), "it costs"),
-                orders => (format!("{orders} seq_cst loads and read-modify-writes are"), "they cost"),
+            let orders = match self.for_the_compiler {
+                1 => "1 seq_cst load or read-modify-write is".to_owned(),
+                orders => format!("{orders} seq_cst loads and read-modify-writes are"),
             };
             write!(
                 text,
-                "\n{orders} left alone: {they} the same on the machine with a weaker order, which matters to the compiler only\n"
+                "\n{orders} left alone: a weaker order costs the same on this machine, and matters only to the compiler\n"
             )
             .expect("writing to a string");
         }
@@ -162,7 +164,7 @@ impl Report for MinimisedFinding<'_> {
             let machine = if self.model == Model::Pso { "PSO (SPARC)" } else { "TSO (x86, SPARC)" };
             writeln!(
                 text,
-                "\nthis is about this program on {machine}: elsewhere, as on Arm, the weaker one may be wrong"
+                "\nthis holds for this program on {machine}: on other machines, such as Arm, the weaker one may be wrong"
             )
             .expect("writing to a string");
         }

@@ -264,7 +264,7 @@ pub(crate) fn sarif(finding: &MonitorFinding<'_>, version: &str) -> Value {
             let [store, previous, access] =
                 [violation.store, violation.previous, violation.access].map(|i| shown(finding, i));
             let message = format!(
-                "Under {}, this access can come before the store {}, although {} comes after that store. No sequentially consistent execution is like that.",
+                "Under {}, this access can come before the store {}, although {} comes after that store. No sequentially consistent execution behaves like that.",
                 violation.model.name().to_uppercase(),
                 place_and_text(&store),
                 place_and_text(&previous)

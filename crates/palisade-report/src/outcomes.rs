@@ -193,11 +193,8 @@ impl OutcomesFinding<'_> {
             }
             // If no run ends at all, the first line says so.
             if model.dead_ends && (self.count(index) > 0 || model.missing.is_some()) {
-                writeln!(
-                    text,
-                    "some runs{under} never end: they reach a state from which no end can be reached"
-                )
-                .expect("writing to a string");
+                writeln!(text, "some runs{under} never end: they reach a state from which they cannot end")
+                    .expect("writing to a string");
             }
             if model.faults {
                 writeln!(

@@ -327,7 +327,7 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
             Unfollowed::Handler => "a signal handler is installed; what it does to memory is not followed",
             Unfollowed::Assembly => "inline assembly touches memory; what it does is not followed",
             Unfollowed::Access => {
-                "the compiler makes no call for an access to memory that threads may share, and the access cannot be followed exactly"
+                "the compiler did not instrument an access to memory that threads may share, and the access cannot be followed exactly"
             }
             Unfollowed::Time => "a wait with a timeout was assumed to end only when no other thread can run",
             Unfollowed::NotCompiled => {
@@ -339,14 +339,12 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
                     crate::visible(name)
                 ),
                 None => {
-                    "a function of a library is called; what it does to memory that threads may share is not seen"
+                    "a library function is called; what it does to memory that threads may share is not seen"
                 }
             },
-            Unfollowed::Code => {
-                "memory becomes executable; what code that is made at run time does is not seen"
-            }
+            Unfollowed::Code => "memory becomes executable; what code generated at run time does is not seen",
             Unfollowed::Mapping => {
-                "memory is mapped such that it can change without an access of the program: through a file, another process, another address, or because it is replaced"
+                "memory is mapped so that it can change without an access by the program: through a file, another process, another address, or because it is replaced"
             }
             Unfollowed::MemoryFile => {
                 "the memory of a process is opened as a file; what is written to it is not followed"
@@ -355,7 +353,7 @@ fn run_text(finding: &RunFinding<'_>, width: usize, colour: Colour) -> String {
                 "memory is accessed after `exit`, by a destructor of a library, while there are other threads; this is not followed"
             }
             Unfollowed::Value => {
-                "a value that is not determined has too many possibilities, and only a few were tried; `__VERIFIER_nondet_range(LOW, HIGH)` gives a range of which all are tried"
+                "a nondeterministic value has too many possibilities, and only a few were tried; with `__VERIFIER_nondet_range(LOW, HIGH)` every value in the range is tried"
             }
         };
         writeln!(text, "\n{}: {what}", colour.paint("1", "not followed")).expect("writing to a string");

@@ -204,10 +204,10 @@ impl<'a> Story<'a> {
     pub(crate) fn note(&self, step: usize) -> Option<String> {
         let stores = &self.links.overtakes[step];
         let numbers: Vec<String> = stores.iter().map(|store| (store + 1).to_string()).collect();
-        let (stores, wait) = match stores.len() {
+        let (stores, are) = match stores.len() {
             0 => return None,
-            1 => ("its store of step", "waits"),
-            _ => ("its stores of steps", "wait"),
+            1 => ("its store from step", "is"),
+            _ => ("its stores from steps", "are"),
         };
         let name = |cell: CellId| &self.evidence.machine.system.cells[cell].name;
         let process = self.evidence.name(self.evidence.run.steps[step].thread);
@@ -218,7 +218,7 @@ impl<'a> Story<'a> {
             _ => format!("{process} continues"),
         };
         let before = enumeration(&numbers);
-        Some(format!("{what} while {stores} {before} still {wait} in the buffer"))
+        Some(format!("{what} while {stores} {before} {are} still in the buffer"))
     }
 }
 

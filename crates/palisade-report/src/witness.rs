@@ -396,8 +396,8 @@ step   process  line  instruction        effect           buffer P  buffer Q  me
    5   P              (store of step 1)  x = 1 to memory            y=1              1  0
    6   Q              (store of step 3)  y = 1 to memory                             1  1
 
-* step 2: P reads y while its store of step 1 still waits in the buffer
-* step 4: Q reads x while its store of step 3 still waits in the buffer
+* step 2: P reads y while its store from step 1 is still in the buffer
+* step 4: Q reads x while its store from step 3 is still in the buffer
 ",
         );
     }
@@ -416,8 +416,8 @@ step   process  line  instruction        effect           own buffer  memory
    5   P              (store of step 1)  x = 1 to memory              x=1
    6   Q              (store of step 3)  y = 1 to memory              y=1
 
-* step 2: P reads y while its store of step 1 still waits in the buffer
-* step 4: Q reads x while its store of step 3 still waits in the buffer
+* step 2: P reads y while its store from step 1 is still in the buffer
+* step 4: Q reads x while its store from step 3 is still in the buffer
 ",
         );
     }

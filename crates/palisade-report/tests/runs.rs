@@ -165,7 +165,7 @@ step   process  line  instruction         effect               buffer Writer   m
    6   Reader      3  data                read data = 0        data=1                    0      1
    7   Reader      3  assert(data == 1);  assertion failed     data=1                    0      1
 
-* step 3: Writer's store to ready reaches memory while its store of step 1 still waits in the buffer
+* step 3: Writer's store to ready reaches memory while its store from step 1 is still in the buffer
 
 1 local step not shown (-v shows all)
 

@@ -187,7 +187,7 @@ impl Display for Failure {
             }
             Failure::Livelock { repeating, waiting } => {
                 write!(f, "livelock:")?;
-                list(f, repeating, "repeats the same steps, and comes through")?;
+                list(f, repeating, "repeats the same steps and keeps passing")?;
                 list(f, waiting, "waits at")?;
                 write!(f, "\n  All threads took turns, and the same state came back again and again. ")?;
                 write!(f, "Local variables and data under locks were not compared.")
@@ -261,7 +261,7 @@ impl Display for Outcome {
         if let Some(failed) = &self.failed {
             writeln!(f, "\n{}", failed.failure)?;
             match failed.machines {
-                Some(Machines::Any) => writeln!(f, "  on any machine, also without store buffers")?,
+                Some(Machines::Any) => writeln!(f, "  on any machine, even without store buffers")?,
                 Some(Machines::OnlyBuffered) => writeln!(
                     f,
                     "  only with store buffers ({model}): without them, no execution fails like this"

@@ -17,7 +17,8 @@ pub fn certify_input(input: &Input, certificate: &Certificate, limits: &Limits) 
     let Some(ranking) = &certificate.finish else { return Ok(summary) };
     let Some(Ok(other)) = input.for_progress() else {
         return Err(Refusal::Unfit(
-            "it says that a program can finish that is not translated for that".into(),
+            "it says that the program can finish, but the program cannot be translated for that question"
+                .into(),
         ));
     };
     let verified = limits.within(|| certify_finish(&other.program, certificate, ranking, limits));

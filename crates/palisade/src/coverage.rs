@@ -381,15 +381,15 @@ impl Unreached {
             ),
             What::Assert => ("never-reached", format!("{run} reaches this assertion"), "it was never tested"),
             What::PastWait => {
-                ("never-passed", format!("{run} gets past this wait"), "what follows it is never done")
+                ("never-passed", format!("{run} gets past this wait"), "the statements after it never run")
             }
             What::Final => (
                 "never-ends",
                 format!("{run} ends, so this `final` is never checked"),
-                "some process never gets to its end",
+                "some process never reaches its end",
             ),
             What::Process(name) => {
-                ("never-started", format!("{run} starts the process `{name}`"), "nothing in it is ever done")
+                ("never-started", format!("{run} starts the process `{name}`"), "nothing in it ever runs")
             }
             What::Procedure(name) => {
                 ("never-reached", format!("{run} calls the procedure `{name}`"), "nothing in it was tested")

@@ -24,7 +24,7 @@ pub fn no_property(input: &Input) -> Option<Diagnostic> {
     };
     let message = match is_c && mentions_assert(input.source.text()) {
         true => {
-            format!("no assertion is left of the program once it is compiled: only {what} were looked for")
+            format!("no assertion is left in the program after compilation: only {what} were looked for")
         }
         false => format!("the program states no property: only {what} were looked for"),
     };
@@ -37,7 +37,7 @@ pub fn no_property(input: &Input) -> Option<Diagnostic> {
              state what must hold with `assert`, or run {robust}"
         ),
         InputLanguage::Text(_) => format!(
-            "faults are values outside of their domain, indices outside of arrays, divisions by 0 and overflows; \
+            "faults are values outside their domain, array indices out of bounds, divisions by 0 and overflows; \
              state what must hold with `assert`, `forbid` or `final`, or run {robust}"
         ),
     }))

@@ -25,7 +25,8 @@ impl Answer<Safety> {
         let Verdict::Violated(witness) = &mut self.outcome.verdict else { return Ok(self) };
         let violation = self.confirmed.as_ref().and_then(|confirmed| confirmed.replay.violation);
         if let Some(Violation::Deadlock | Violation::Unreachable(_) | Violation::Forever { .. }) = violation {
-            let why = "shortest runs are searched only for bad states, not for deadlocks and endless runs";
+            let why =
+                "shortest runs are searched for only with bad states, not with deadlocks or endless runs";
             self.shortest = Some(Err(Reason::Observed(why.to_owned())));
             return Ok(self);
         }
@@ -70,7 +71,7 @@ impl Answer<Safety> {
                     return Err(Bug::Unconfirmed { engine: "explicit", word: "unsafe", error }.into());
                 }
                 Ok(Ok(replayed)) if input.is_limit(&replayed) => {
-                    let why = "shorter runs do what is not followed of the program";
+                    let why = "shorter runs do something that Palisade does not follow";
                     self.shortest = Some(Err(Reason::Observed(why.to_owned())));
                     return Ok(self);
                 }

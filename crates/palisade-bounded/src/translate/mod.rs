@@ -1,7 +1,7 @@
 //! From TSO to SC, program to program.
 //!
 //! *Problem.* Given a program, write another one that reaches under SC what the given program reaches under
-//! TSO in runs within a bound. The bound is either at most `k` rounds of every process, or a store age of at
+//! TSO in runs within a bound. The bound is either at most `k` rounds per process, or a store age of at
 //! most `k`.
 //!
 //! *Source.* Atig, Bouajjani and Parlato, "Getting rid of store buffers in TSO analysis" (CAV 2011), sections
@@ -70,7 +70,7 @@ use std::collections::VecDeque;
 /// The bounded quantity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Bounded {
-    /// The rounds of every process.
+    /// The rounds per process.
     Rounds(u32),
     /// The number of ends of rounds of its process for which a store may stay pending.
     Age(u32),

@@ -37,7 +37,7 @@ impl Generator<'_, '_> {
                 let new = self.allocate(instruction, size.clone(), false);
                 self.step(StepKind::Move { from: old.clone(), to: new.clone(), size });
                 self.step(StepKind::Free { pointer: old, lists: Vec::new() });
-                self.context.notes.insert(crate::Note("`realloc` always moves what it is given".to_owned()));
+                self.context.notes.insert(crate::Note("`realloc` always moves the block".to_owned()));
                 Ok(Some(Some(new)))
             }
             "posix_memalign" => {

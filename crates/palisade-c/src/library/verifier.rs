@@ -56,7 +56,7 @@ impl Generator<'_, '_> {
                 };
                 let wide = (hi.saturating_sub(lo) >= MAX_CHOICES).then(|| {
                     let what = format!(
-                        "`{name}`: too many values to try; state at once which you mean, as in \
+                        "`{name}`: too many values to try; restrict them right after the call, as in \
                          `__VERIFIER_assume(0 <= n && n < 4)`"
                     );
                     self.context.add_unsupported(what, self.span, None)

@@ -15,19 +15,19 @@ pub struct CArgs {
     /// C without main: a function that runs after all threads
     #[arg(long = "final", value_name = "FUNCTION", requires = "thread", help_heading = "C programs")]
     pub last: Option<String>,
-    /// Threads that one thread can start where the text does not fix the number [default: as needed]
+    /// Threads that one thread can start if the source does not fix the number [default: as needed]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = slots, help_heading = "C programs")]
     pub slots: Option<u32>,
-    /// Objects that a thread can allocate at one place of the program [default: as needed]
+    /// Objects that a thread can allocate at one place in the program [default: as needed]
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = heap, help_heading = "C programs")]
     pub heap: Option<u32>,
     /// Do not report data races on plain variables
     #[arg(long, hide_short_help = true, help_heading = "C programs")]
     pub no_races: bool,
-    /// Do not ask whether the program can get stuck before it is over
+    /// Do not check whether the program can get stuck before it ends
     #[arg(long, hide_short_help = true, help_heading = "C programs")]
     pub no_deadlock: bool,
-    /// Do not ask what is left when the program ends: memory that was not freed, threads that still run
+    /// Do not check what is left when the program ends: memory not freed, threads still running
     #[arg(long, hide_short_help = true, help_heading = "C programs")]
     pub no_leaks: bool,
     /// Whether the last values of all globals are wanted. Not an option: the command decides.
@@ -36,7 +36,7 @@ pub struct CArgs {
     /// Whether there is any number of the threads that run the same function. Not an option: `--threads any` says so.
     #[arg(skip)]
     pub any_threads: bool,
-    /// What follows -- goes to the C compiler: options, and further .c files
+    /// Everything after -- goes to the C compiler: options and further .c files
     #[arg(last = true, value_name = "COMPILER ARGUMENT", help_heading = "C programs")]
     pub compiler: Vec<String>,
 }

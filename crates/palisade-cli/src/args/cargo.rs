@@ -12,9 +12,9 @@ Examples:
 
 Options of `palisade run` come first; all other arguments go to cargo.
 `test` leaves out documentation tests, which cannot be instrumented.
-The results are kept apart, in target/palisade (or $CARGO_TARGET_DIR/palisade).
-`palisade doctor` shows whether this rustc can do it. Tests can use the crate palisade-sync
-instead, which needs no instrumentation: docs/rust-tests.md.
+Its build files have a folder of their own, target/palisade (or $CARGO_TARGET_DIR/palisade).
+`palisade doctor` shows whether this rustc supports it. Tests can use the crate palisade-sync
+instead, which needs no instrumentation: see docs/rust-tests.md.
 Exit codes: 0 built, 2 not built; if cargo runs a program, those of `palisade run`.";
 
 /// `palisade cargo`

@@ -32,7 +32,7 @@ pub struct CheckArgs {
     /// If the program is unsafe, show a shortest run
     #[arg(long)]
     pub shortest: bool,
-    /// Longest store buffers that explicit search tries where they can grow without bound
+    /// Longest store buffers that explicit search tries if they can grow without bound
     #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
     pub max_buffer: usize,
     /// Processes, and their locked instructions.
@@ -41,20 +41,20 @@ pub struct CheckArgs {
     /// Which states explicit search leaves out
     #[arg(long, value_name = "LEVEL", default_value = "full")]
     pub reduction: ReductionArg,
-    /// How often lazy reachability unrolls loops before it gives up
+    /// How many times lazy reachability unrolls loops before it gives up
     #[arg(long, value_name = "N", default_value_t = palisade::Options::default().unroll)]
     pub unroll: usize,
-    /// Rounds per process for the engine rounds; auto adds rounds one by one
+    /// For the engine rounds: rounds per process; auto adds rounds one at a time
     #[arg(long, value_name = "K|auto", default_value = "2", value_parser = bound)]
     pub rounds: Bound,
-    /// Rounds that stores may stay in their buffers for the engine age; auto adds rounds one by one
+    /// For the engine age: rounds that a store may stay in its buffer; auto adds rounds one at a time
     #[arg(long, value_name = "K|auto", default_value = "2", value_parser = bound)]
     pub age: Bound,
     /// How programs are read.
     #[command(flatten)]
     pub reading: ReadingArgs,
     /// Also look for deadlocks: states in which some process waits and no process can ever move again.
-    /// C programs are always asked
+    /// C programs are always checked for them
     #[arg(long)]
     pub deadlock: bool,
     /// List the statements that no run reaches
@@ -66,7 +66,7 @@ pub struct CheckArgs {
     /// Write the proof that the program is safe to a file, for palisade certify
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
-    /// Check the proof at once, and answer safe only if it is accepted
+    /// Check the proof right away, and answer safe only if it is accepted
     #[arg(long)]
     pub certify: bool,
     /// Write the answers to a file as a web page, with runs to step through
@@ -75,10 +75,10 @@ pub struct CheckArgs {
     /// Compare the verdicts with a table (see docs/check.md)
     #[arg(long, value_name = "FILE")]
     pub expect: Option<PathBuf>,
-    /// Write the answers to a file as JUnit's XML: one test per program
+    /// Write the answers to a file as JUnit XML, one test per program
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
-    /// Write what is not safe to a file as SARIF, for code scanning
+    /// Write everything that is not safe to a file as SARIF, for code scanning
     #[arg(long, value_name = "FILE")]
     pub sarif: Option<PathBuf>,
     /// Write a table of files and verdicts
@@ -93,7 +93,7 @@ pub enum ReductionArg {
     None,
     /// Only states between local steps
     Local,
-    /// All states that cannot matter
+    /// All states that cannot affect the answer
     Full,
 }
 

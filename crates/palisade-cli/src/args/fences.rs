@@ -31,7 +31,7 @@ pub struct FencesArgs {
     /// What the fences are for
     #[arg(long, value_name = "GOAL", default_value = "safety")]
     pub goal: GoalArg,
-    /// Say which fences and orders of a C program are unnecessary, and check it without them
+    /// Report which fences and memory orders of a C program are unnecessary, and check it without them
     #[arg(long, conflicts_with_all = ["all", "place", "changes", "only", "never", "per", "weight", "loop_weight", "html"])]
     pub minimise: bool,
     /// Where fences may be placed [default: after-writes; in C anywhere, if that is not enough]
@@ -49,16 +49,16 @@ pub struct FencesArgs {
     /// Place no fences next to these statements
     #[arg(long, value_name = "PLACE", action = clap::ArgAction::Append)]
     pub never: Vec<Spot>,
-    /// All minimal sets, not only a cheapest one
+    /// List all minimal sets, not only a cheapest one
     #[arg(long)]
     pub all: bool,
     /// What counts as one fence: a place in the source, or in one instance of a process
     #[arg(long, value_name = "WHAT", default_value = "source")]
     pub per: PerArg,
-    /// Next to these statements, a change costs so many times as much
+    /// Multiply the cost of changes next to these statements
     #[arg(long, value_name = "PLACE=COST", value_parser = weight, action = clap::ArgAction::Append)]
     pub weight: Vec<(Spot, u64)>,
-    /// In a loop, a change costs so many times as much
+    /// Multiply the cost of changes inside loops
     #[arg(long, value_name = "COST", value_parser = cost)]
     pub loop_weight: Option<u64>,
     /// Write the program with the fences of the (first) set to a file
@@ -76,13 +76,13 @@ pub struct FencesArgs {
     /// Engine to use; auto runs all that suit the program, and the first answer wins
     #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = all_engines())]
     pub engine: String,
-    /// Longest store buffers that explicit search tries where they can grow without bound
+    /// Longest store buffers that explicit search tries if they can grow without bound
     #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
     pub max_buffer: usize,
     /// Processes, and their locked instructions.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// Also find fences against deadlocks, whatever the program says
+    /// Also find fences against deadlocks, even if the program does not ask for them
     #[arg(long)]
     pub deadlock: bool,
     /// How programs are read.

@@ -9,7 +9,7 @@ Examples:
   palisade fmt --check src/*.pal     only list the files that are not formatted
   palisade fmt - < lock.pal          print the formatted program
 
-The program and its comments stay the same, and a formatted file stays as it is.
+The program and its comments stay the same, and a formatted file is left as it is.
 Exit codes: 0 formatted, 1 not formatted (--check), 2 usage or input error, 3 out of time.";
 
 /// `palisade fmt`

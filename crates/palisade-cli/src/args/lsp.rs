@@ -8,13 +8,13 @@ Examples:
   palisade lsp --timeout 30    thirty seconds for each question, instead of ten
 
 The editor starts it: see docs/editor.md. It ends when its input ends.
-Exit codes: 0 shut down by the editor, 1 the editor just left.";
+Exit codes: 0 shut down by the editor, 1 the editor left without shutting it down.";
 
 /// `palisade lsp`
 #[derive(Debug, Args)]
 #[command(after_long_help = LSP_EXAMPLES)]
 pub struct LspArgs {
-    /// Over standard input and output, which is the only way; editors may say so
+    /// Use standard input and output: the only transport, accepted because editors may ask for it
     #[arg(long, hide = true)]
     pub stdio: bool,
 }

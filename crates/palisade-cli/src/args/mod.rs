@@ -60,7 +60,7 @@ Examples:
   palisade show test.litmus --as pal           any input language as .pal
 
 Exit codes: 0 safe or done, 1 unsafe, 2 usage or input error, 3 unknown;
-palisade run also has 4 the program fails by itself, 5 data races.
+palisade run also uses 4 (the program fails) and 5 (data races).
 With several files, the worst one counts, in the order 2, 1, 3, 0.";
 
 const DOCTOR_EXAMPLES: &str = "\
@@ -70,7 +70,7 @@ Examples:
 
 Exit codes: 0 ready to run C programs, 3 something is missing.";
 
-/// Checks concurrent programs on machines with store buffers: SC, TSO and PSO.
+/// Checks concurrent programs under SC and on machines with store buffers: TSO and PSO.
 #[derive(Debug, Parser)]
 #[command(name = "palisade", version = env!("PALISADE_VERSION"), max_term_width = WIDTH)]
 #[command(after_help = "Try `palisade check FILE`, or --help for examples.", after_long_help = EXAMPLES)]
@@ -86,7 +86,7 @@ pub struct Palisade {
 /// Options of every command.
 #[derive(Clone, Debug, Args)]
 pub struct Common {
-    /// How to print results; json gives one object per file and line
+    /// Output format; json prints one object per file, each on its own line
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text", help_heading = "Everywhere")]
     pub format: Format,
     /// Give up on a file after this time (the answer is then unknown)
@@ -98,7 +98,7 @@ pub struct Common {
     /// Threads to use [default: one per core]
     #[arg(long, global = true, hide_short_help = true, value_name = "N", value_parser = jobs, help_heading = "Everywhere")]
     pub jobs: Option<u32>,
-    /// Seed of random choices, such as the schedules of palisade run
+    /// Seed for random choices, such as the schedules of palisade run
     #[arg(
         long,
         global = true,
@@ -119,7 +119,7 @@ pub struct Common {
 /// Options about processes and their locked instructions.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct MachineArgs {
-    /// Instances of every process: a number, or any
+    /// Number of instances of every process, or any
     #[arg(long, value_name = "any|N", value_parser = threads)]
     pub threads: Option<Threads>,
     /// What a locked instruction waits for under PSO
@@ -130,7 +130,7 @@ pub struct MachineArgs {
 /// Options about reading programs.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ReadingArgs {
-    /// Bound integers that have no declared domain
+    /// Range of integers that have no declared domain
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     pub int_range: Option<IntRange>,
     /// Input language, regardless of the file's extension
@@ -173,7 +173,7 @@ pub enum Format {
 pub enum Command {
     /// Is a program safe? If not, show a run that breaks it
     Check(CheckArgs),
-    /// All values that a program can end with, per memory model
+    /// List the values that a program can end with, per memory model
     Outcomes(OutcomesArgs),
     /// Replay the run of a witness file, step by step
     Replay(ReplayArgs),
@@ -183,11 +183,11 @@ pub enum Command {
     Robust(RobustArgs),
     /// Which fences make a program safe, or robust?
     Fences(FencesArgs),
-    /// Read a recorded execution and report what TSO and PSO could have done with it
+    /// Read a recorded execution and report where TSO or PSO could break it
     Monitor(MonitorArgs),
     /// Serve a web page on this machine for writing and checking programs
     Serve(ServeArgs),
-    /// Run a real program under many schedules and report what TSO and PSO could do with it
+    /// Run a real program under many schedules, with store buffers, and report failures
     Run(RunArgs),
     /// Compile C for `palisade run`
     Cc(CcArgs),
@@ -196,7 +196,7 @@ pub enum Command {
     Cxx(CcArgs),
     /// Build Rust programs for `palisade run`
     Cargo(CargoArgs),
-    /// Show what this machine can do, and what to install
+    /// Show what works on this machine, and what to install
     #[command(after_long_help = DOCTOR_EXAMPLES)]
     Doctor,
     /// Translate a program under TSO into one under SC, for other tools
@@ -205,11 +205,11 @@ pub enum Command {
     Show(ShowArgs),
     /// Format .pal files
     Fmt(FmtArgs),
-    /// Serve an editor: errors, verdicts, fences and more while you write
+    /// Language server for editors: errors, verdicts, fences and more while you write
     Lsp(LspArgs),
-    /// Measure Palisade: the tables and figures of the papers next to ours
+    /// Benchmark Palisade: the papers' tables and figures next to ours
     Bench(palisade_bench::BenchArgs),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions(CompletionsArgs),
     /// Print the manual page
     Man(ManArgs),

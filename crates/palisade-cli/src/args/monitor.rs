@@ -8,7 +8,7 @@ Examples:
   my_recorder ./test | palisade monitor -       while it runs
   palisade monitor run.trace --sarif out.sarif  for code scanning
 
-The first word is clean, violations or unknown. docs/traces.md describes the two forms of traces.
+The first word is clean, violations or unknown. docs/traces.md describes the two trace formats.
 Exit codes: 0 no violations, 1 violations, 2 the trace is cut off or malformed (what could be
 read is reported), 3 stopped, or no violations and no end mark.";
 

@@ -26,7 +26,7 @@ pub struct OutcomesArgs {
     /// Show a run to the outcome with this number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub run: Option<u32>,
-    /// Longest store buffers to try where they can grow without bound
+    /// Longest store buffers to try if they can grow without bound
     #[arg(long, value_name = "N", default_value_t = palisade::Options::default().max_buffer, value_parser = buffer)]
     pub max_buffer: usize,
     /// What a locked instruction waits for under PSO

@@ -10,7 +10,7 @@ Examples:
   palisade run --robust -- ./queue_test              do store buffers make any difference at all?
   palisade run --strategy pct --depth 3 -- ./t       schedules with few switches
   palisade run --strategy exhaustive -- ./t          every partial order, for programs that end
-  palisade run --replay t.schedule --shorten         a schedule again, and with fewer switches
+  palisade run --replay t.schedule --shorten         replay a schedule, then shorten it
   palisade run --suppress known.txt -- ./t           without findings such as `race queue.c:41`
   palisade run --sarif out.sarif -- ./t              for code scanning
   palisade run --html run.html -- ./t                a timeline of the execution that fails
@@ -26,7 +26,7 @@ threads left over), 5 data races and nothing worse.";
 #[derive(Clone, Debug, Args)]
 #[command(after_long_help = RUN_EXAMPLES)]
 pub struct RunArgs {
-    /// How many schedules [default: 1000; exhaustive: all]
+    /// How many schedules to run [default: 1000; exhaustive: all]
     #[arg(long, value_name = "N")]
     pub schedules: Option<u64>,
     /// How schedules are chosen
@@ -47,7 +47,7 @@ pub struct RunArgs {
     /// What a locked instruction waits for under PSO
     #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
     pub interlocked: InterlockedArg,
-    /// Run the schedule in this file instead
+    /// Replay the schedule in this file instead
     #[arg(long, value_name = "FILE")]
     pub replay: Option<PathBuf>,
     /// Keep the schedule of the first finding in this file [default: PROGRAM.schedule]
@@ -65,7 +65,7 @@ pub struct RunArgs {
     /// Do not report the findings that this file lists, one `KIND PLACE` per line
     #[arg(long, value_name = "FILE")]
     pub suppress: Option<PathBuf>,
-    /// Threads may run when the program ends, and need not be joined
+    /// Do not report threads that still run, or were never joined, when the program ends
     #[arg(long)]
     pub allow_leaked_threads: bool,
     /// End an execution after this many steps
@@ -89,7 +89,7 @@ pub struct RunArgs {
     /// The program is a Rust test program: run each of its tests on its own
     #[arg(long, conflicts_with_all = ["replay", "html", "sarif", "save"])]
     pub tests: bool,
-    /// The name of the program in reports, if it is not its path
+    /// Name of the program in reports [default: its path]
     #[arg(skip)]
     pub label: Option<String>,
     /// The program and its arguments; options of this command come before it
@@ -100,7 +100,7 @@ pub struct RunArgs {
 /// How schedules are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum StrategyArg {
-    /// Any thread that can run, with the same probability
+    /// Any thread that can run, all equally likely
     Random,
     /// Random priorities, changed at a few random steps
     Pct,
@@ -132,7 +132,7 @@ impl From<RunModelArg> for Model {
 /// How threads are switched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum SchedulingArg {
-    /// Coroutines where the machine can do it
+    /// Coroutines, where the machine supports them
     Best,
     /// Kernel threads that pass a token
     Token,

@@ -21,7 +21,7 @@ pub struct ServeArgs {
     /// Runs at a time [default: one per core]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub runs: Option<u32>,
-    /// Runs that may wait for their turn; more are refused
+    /// Runs that may wait for their turn; further ones are refused
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub waiting: u16,
     /// Answer one question for a server, which starts one such process per question

@@ -11,8 +11,8 @@ Examples:
   gcc -pthread p.c -o p && ./p 42
   palisade translate test.litmus --as-is --to promela                without store buffers
 
-The result is a program for sequential consistency. It can go wrong exactly if the original
-can go wrong under TSO within the bound.
+The result is a program for sequential consistency. It can go wrong exactly when the
+original can go wrong under TSO within the bound.
 Exit codes: 0 done, 2 usage or input error, 3 unknown: time or memory ran out.";
 
 /// `palisade translate`
@@ -37,7 +37,7 @@ pub struct TranslateArgs {
     /// Write to a file
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Instances of every process, for c and promela
+    /// Number of instances of every process, for c and promela
     #[arg(long, value_name = "N", value_parser = instances)]
     pub threads: Option<u32>,
     /// How programs are read.

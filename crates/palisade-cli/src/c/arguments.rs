@@ -85,8 +85,7 @@ pub fn refuse_harmful(words: &[String]) -> Result<(), Diagnostic> {
     while let Some(word) = words.next() {
         let begins = |list: &[&str]| list.iter().any(|option| word.starts_with(option));
         if word.starts_with('-') && (begins(&HARMFUL) || !begins(&HARMLESS)) {
-            let message =
-                format!("the file asks for the compiler option `{word}`, which is not taken from a file");
+            let message = format!("the file asks for the compiler option `{word}`, which a file may not set");
             return Err(Diagnostic::error("compiler-argument", message)
                 .help("a file can only ask for options such as -D, -I, -std=, -O, -W and -m; check the program itself instead"));
         }
@@ -107,7 +106,7 @@ impl Arguments {
         while let Some(word) = words.next() {
             if word == "-o" || word == "-E" || word == "-M" || word == "-MM" || word == "-fsyntax-only" {
                 return refuse(
-                    format!("the compiler cannot be given `{word}`: its output is read"),
+                    format!("`{word}` cannot be passed to the compiler: Palisade reads its output"),
                     "leave it out",
                 );
             } else if word.starts_with('-') && word != "-" {
@@ -134,10 +133,11 @@ impl Arguments {
 pub fn refuse_other_languages(path: &Path) -> Result<(), Diagnostic> {
     match extension(path).filter(|extension| CXX.contains(extension)) {
         None => Ok(()),
-        Some(_) => {
-            Err(Diagnostic::error("c-plus-plus", format!("`{}` is C++, and only C is read", path.display()))
-                .help("`palisade run` runs C++ programs under many schedules"))
-        }
+        Some(_) => Err(Diagnostic::error(
+            "c-plus-plus",
+            format!("`{}` is C++, but this command reads only C", path.display()),
+        )
+        .help("`palisade run` runs C++ programs under many schedules")),
     }
 }
 

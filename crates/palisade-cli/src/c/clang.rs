@@ -89,7 +89,7 @@ impl Clang {
         let requested = requested.iter().map(|cc| cc.split_whitespace().map(str::to_owned).collect());
         let usual = NAMES.iter().map(|name| vec![(*name).to_owned()]);
         requested.chain(usual).find_map(Clang::of).ok_or_else(|| {
-            Diagnostic::error("no-clang", "clang is not installed, and C programs are read through it")
+            Diagnostic::error("no-clang", "clang is not installed, but it is needed to read C programs")
                 .help(INSTALL)
         })
     }
@@ -114,7 +114,7 @@ impl Clang {
     pub fn compile(&self, unit: Unit<'_>) -> Result<String, NotCompiled> {
         let problem = |message: String| {
             let error = Diagnostic::error("cannot-compile", message);
-            NotCompiled::Problem(error.help("run `palisade doctor` to see what this machine lacks"))
+            NotCompiled::Problem(error.help("run `palisade doctor` to see what is missing on this machine"))
         };
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]).args(MARKS);

@@ -37,8 +37,8 @@ pub fn read_patched(
         Reading::Refused(Refused { source, diagnostics: vec![error] })
     };
     if reading.int_range.is_some() && found.named == Named::ByUser {
-        let error = Diagnostic::error("c-option", "--int-range is not for C programs");
-        return refuse(error.help("their integers have the width of their types"));
+        let error = Diagnostic::error("c-option", "--int-range does not apply to C programs");
+        return refuse(error.help("their integers are as wide as their types"));
     }
     let args = &reading.c;
     let roots = match args.thread.is_empty() {
@@ -127,7 +127,7 @@ pub fn unused(args: &CArgs) -> Option<Diagnostic> {
         ("what follows `--`", !compiler.is_empty()),
     ];
     let (option, _) = given.into_iter().find(|(_, given)| *given)?;
-    Some(Diagnostic::error("c-option", format!("{option} is for C programs, and this is not one")))
+    Some(Diagnostic::error("c-option", format!("{option} applies only to C programs, and this is not one")))
 }
 
 /// A C program is refused if the number of instances of its processes is given: it starts its own threads.
@@ -136,7 +136,7 @@ pub fn refuse_threads(input: Box<Input>, machine: &MachineArgs) -> Result<Box<In
         return Ok(input);
     }
     let error =
-        Diagnostic::error("c-option", "--threads is not for C programs: they start their own threads").help(
+        Diagnostic::error("c-option", "--threads does not apply to C programs: they start their own threads").help(
             "use `check --threads any`, name functions that run as threads with --thread, or pass a number on with \
              `-- -DNTHREADS=3`",
         );

@@ -21,9 +21,9 @@ impl Overlay {
     /// An overlay for files that have changed; nothing if none have.
     pub fn new(patches: &[FilePatch]) -> Result<Overlay, Diagnostic> {
         Overlay::write(patches).map_err(|error| {
-            let message = format!("the changed program cannot be given to clang: {error}");
+            let message = format!("the changed program cannot be passed to clang: {error}");
             Diagnostic::error("cannot-compile", message)
-                .help("it is written among the temporary files (TMPDIR)")
+                .help("it is written to the temporary folder (TMPDIR)")
         })
     }
 

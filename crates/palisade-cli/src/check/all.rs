@@ -26,7 +26,7 @@ pub(super) fn refused(args: &CheckArgs, output: &Output) -> Option<Exit> {
         ("--tsv", args.tsv.is_some()),
     ];
     let (option, _) = files.into_iter().find(|(_, given)| *given)?;
-    let message = format!("{option} is about one memory model, and `--model all` asks about all");
+    let message = format!("{option} needs one memory model, and `--model all` asks about all");
     let error = Diagnostic::error("one-model-only", message).help("ask about one model at a time");
     Some(output.refuse_about(option, error))
 }

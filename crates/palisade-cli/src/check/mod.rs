@@ -53,12 +53,13 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
     match found.as_slice() {
         [found] if single => one::run(found, &request, output),
         _ if args.witness.is_some() => {
-            let error = Diagnostic::error("witness-of-many", "--witness takes the run of one program only")
-                .help("check one file at a time, or use --format json, which has every run in it");
+            let error =
+                Diagnostic::error("witness-of-many", "--witness can keep the run of one program only")
+                    .help("check one file at a time, or use --format json, which has every run in it");
             output.refuse_about("--witness", error)
         }
         _ if args.certificate.is_some() => {
-            let message = "--certificate takes the proof of one program only";
+            let message = "--certificate can keep the proof of one program only";
             let error = Diagnostic::error("certificate-of-many", message).help("check one file at a time");
             output.refuse_about("--certificate", error)
         }

@@ -31,7 +31,7 @@ error[is-a-folder]: none: this is a folder, not a file
 
 "#]]);
     scratch.run(&["check", "none/readme.md"]).exits(2).prints("").complains(str![[r#"
-error[unknown-language]: none/readme.md: the file's name does not show its language
+error[unknown-language]: none/readme.md: the file name does not show the language
  |
  = help: known extensions are .pal, .rmm, .litmus, .trencher, .c, .ll and .txt (Trencher's); for other files, use --input LANGUAGE
 

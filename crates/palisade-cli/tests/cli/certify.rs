@@ -224,7 +224,7 @@ proof.json: not written, there is no proof to keep
     scratch.run(&["certify", "proof.json", "-q"]).exits(0);
     scratch.run(&["check", "sb.pal", "safe.pal", "--certificate", "proof.json"]).exits(2).complains(str![[
         r#"
-error[certificate-of-many]: --certificate: --certificate takes the proof of one program only
+error[certificate-of-many]: --certificate: --certificate can keep the proof of one program only
  |
  = help: check one file at a time
 
@@ -248,7 +248,7 @@ fn the_certificate_does_not_choose_the_language() {
     let as_rmm = ["check", "-q", "two.pal", "--input", "rmm", "--certificate", "proof.json"];
     scratch.run(&as_rmm).exits(0);
     scratch.run(&["certify", "proof.json"]).exits(2).complains(str![[r#"
-error[bad-certificate]: proof.json: it is about two.pal read as `rmm`, but the name of the file says `pal`
+error[bad-certificate]: proof.json: it is about two.pal read as `rmm`, but the file name says `pal`
 
 "#]]);
     scratch.run(&["certify", "--program", "two.pal", "proof.json"]).exits(2);

@@ -50,7 +50,7 @@ from here on, forever:
    9   Sleeper     5  woken              read woken = 0                                                1       1      0
   10   Sleeper     5  await woken;                                                                     1       1      0
 
-* step 2: Sleeper reads work while its store of step 1 still waits in the buffer
+* step 2: Sleeper reads work while its store from step 1 is still in the buffer
 
 2 local steps not shown (-v shows all)
 
@@ -178,7 +178,7 @@ unknown  wake.pal: engine `dual` does not search for `terminates` and `leaves`; 
     scratch.run(&["check", "wake.pal", "--shortest"]).exits(1).prints(str![[r#"
 unsafe  wake.pal: does not terminate [..]
 ...
-the run has 10 steps, and there may be a shorter one: shortest runs are searched only for bad states, not for deadlocks and endless runs
+the run has 10 steps, and there may be a shorter one: shortest runs are searched for only with bad states, not with deadlocks or endless runs
 ...
 "#]]);
 }

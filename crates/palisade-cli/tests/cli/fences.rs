@@ -54,11 +54,11 @@ Without the fence after line 4, at the end, P.r = 0 and Q.r = 0 (line 13: final 
 
 step   process  line  instruction        effect           buffer P  buffer Q  memory x  y
 ...
-* step [..]: P reads y while its store of step [..] still waits in the buffer
+* step [..]: P reads y while its store from step [..] is still in the buffer
 ...
 Without the fence after line 9, at the end, P.r = 0 and Q.r = 0 (line 13: final P.r == 1 || Q.r == 1)
 ...
-* step [..]: Q reads x while its store of step [..] still waits in the buffer
+* step [..]: Q reads x while its store from step [..] is still in the buffer
 ...
 TSO, engine [..], 3 engine calls, [..] s
 
@@ -97,7 +97,7 @@ TSO, engine explicit, 1 engine call, [..] s
 #[test]
 fn no_fences_can_help() {
     let ran = scratch("fences_wrong").run(&["fences", "wrong.pal"]).exits(1).prints(str![[r#"
-unsafe  wrong.pal: no fences can help, it is wrong under SC too: at the end, x = 1 (line 6: final x == 2)
+unsafe  wrong.pal: no fences can help, because it is wrong under SC too: at the end, x = 1 (line 6: final x == 2)
 
 step   process  line  instruction  effect       memory x
 ...
@@ -253,7 +253,7 @@ fn engines_have_their_goals() {
         scratch.run(&["fences", "sb.pal", "--engine", engine, "--goal", goal]).exits(2).stderr
     };
     let complaint = run("attacks", "safety");
-    assert!(complaint.contains("the engine `attacks` decides robustness"), "{complaint}");
+    assert!(complaint.contains("the engine `attacks` is for robustness"), "{complaint}");
     assert!(complaint.contains("add `--goal robustness`"), "{complaint}");
-    assert!(run("dual", "robustness").contains("the engine `dual` decides safety"));
+    assert!(run("dual", "robustness").contains("the engine `dual` is for safety"));
 }

@@ -65,7 +65,7 @@ fn other_languages_are_refused_by_name() {
         let scratch = Scratch::new(&format!("fmt_{}", file.replace('.', "_"))).file(file, "text");
         let ran = scratch.run(&["fmt", file]).exits(2);
         let expected =
-            format!("error[not-pal]: {file}: `palisade fmt` formats .pal files, and this one is {language}");
+            format!("error[not-pal]: {file}: `palisade fmt` formats .pal files, but this one is {language}");
         assert!(ran.stderr.contains(&expected), "{}", ran.stderr);
         assert_eq!(scratch.read(file), "text");
     }

@@ -147,7 +147,7 @@ violations  cut.trace: 1 under TSO, 1 under PSO, 4 events read
         .complains(str![[r#"
 error[cut-off-trace]: cut.trace: the trace is cut off: it ends without its end mark
  |
- = help: 4 events before it were read; the answer is about these
+ = help: the answer covers the 4 events that were read before it
 
 "#]]);
     scratch
@@ -160,7 +160,7 @@ unknown  bad.trace: no violation in 1 event read; line 2: unknown operation `jum
         .complains(str![[r#"
 error[malformed-trace]: bad.trace: line 2: unknown operation `jump`
  |
- = help: 1 events before it were read; the answer is about these
+ = help: the answer covers the 1 event that was read before it
 
 "#]]);
     scratch.run(&["monitor", "none.trace"]).exits(2).prints("").complains(str![[r#"
@@ -197,7 +197,7 @@ violations  -: 1 under TSO, 1 under PSO, 4 events read
         .complains(str![[r#"
 error[stopped]: -: reading was stopped
  |
- = help: 4 events before it were read; the answer is about these
+ = help: the answer covers the 4 events that were read before it
 
 "#]]);
     let stopped = waits("monitor_stopped", "", None);

@@ -27,7 +27,7 @@ step   process  line  instruction        effect           buffer P  buffer Q  me
    5   Q          10  let r = x;         read x = 0       x=1                        0  1
    6   P              (store of step 1)  x = 1 to memory                             1  1
 
-* step 2: P reads y while its store of step 1 still waits in the buffer
+* step 2: P reads y while its store from step 1 is still in the buffer
 
 "#]]);
     scratch.run(&["replay", "--format", "json", "w.json"]).exits(0).prints(str![[r#"

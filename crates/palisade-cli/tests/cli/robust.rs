@@ -48,9 +48,9 @@ step   process  line  instruction        effect           buffer P  buffer Q  me
    4   Q              (store of step 3)  y = 1 to memory  x=1                        0  1
    5   Q          10  let r = x;         read x = 0       x=1                        0  1
 
-* step 2: P reads y while its store of step 1 still waits in the buffer
+* step 2: P reads y while its store from step 1 is still in the buffer
 
-cycle of happens-before:
+happens-before cycle:
   P  line 4 (x = 1;)       comes before P's line 5 (let r = y;) (program order)
   P  line 5 (let r = y;)   comes before Q's line 9 (y = 1;) (from-read of y)
   Q  line 9 (y = 1;)       comes before Q's line 10 (let r = x;) (program order)

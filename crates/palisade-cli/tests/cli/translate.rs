@@ -108,7 +108,7 @@ error[unwritable-file]: no/where: cannot be written: No such file or directory (
     let record: serde_json::Value = serde_json::from_str(&record.stdout).expect("it is JSON");
     assert_eq!((&record["command"], &record["rounds"]), (&"translate".into(), &3.into()));
     let text = record["text"].as_str().expect("there is a text");
-    assert!(text.contains("with at most 3 rounds of every process"), "{text}");
+    assert!(text.contains("with at most 3 rounds per process"), "{text}");
 }
 
 #[test]
@@ -162,7 +162,7 @@ error[number-too-large]: 5000000000 does not fit into 32 bits, the size of numbe
     scratch.run(&["translate", "large.pal", "--as-is", "--to", "c"]).exits(0);
     let pal = ["translate", "sb.pal", "--rounds", "1", "--to", "pal", "--threads", "2"];
     scratch.run(&pal).exits(2).prints("").complains(str![[r#"
-error[threads-of-pal]: sb.pal: a .pal program itself declares how many processes there are
+error[threads-of-pal]: sb.pal: a .pal program declares its own number of processes
  |
  = help: leave out --threads, or translate to c or promela
 

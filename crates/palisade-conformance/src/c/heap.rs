@@ -4,7 +4,7 @@
 //! judge knows all interleavings, with the store buffers of a memory model.
 //!
 //! *Steps.* A shared pointer is loaded in one step, and the block is freed or accessed in the next one. Stores to
-//! pointers are sequentially consistent, so they wait for the empty buffer. Stores to blocks wait in the buffer. A store
+//! pointers are sequentially consistent, so they wait until the buffer is empty. Stores to blocks wait in the buffer. A store
 //! is an error if the block was freed when it is executed, or when it reaches memory and another thread has freed the
 //! block.
 

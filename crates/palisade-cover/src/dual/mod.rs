@@ -11,7 +11,7 @@
 //! - A read of x sees the newest own message on x if the buffer contains one. Otherwise it reads the oldest
 //!   message of the buffer, which must be a plain one on x.
 //! - The oldest message may be deleted at any time.
-//! - Fences and locked instructions wait for the empty buffer.
+//! - Fences and locked instructions wait until the buffer is empty.
 //!
 //! A state (local states, memory) is reachable with empty store buffers under TSO iff it is reachable in this
 //! semantics (their Theorem 3.4).

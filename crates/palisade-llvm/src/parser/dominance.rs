@@ -1,4 +1,4 @@
-//! Every value is defined before it is used, on all ways, and a phi has a value for every way into its block.
+//! Every value is defined before it is used, on all paths, and a phi has a value for every predecessor of its block.
 
 use super::Parser;
 use crate::flow::Flow;
@@ -64,7 +64,7 @@ impl Parser<'_> {
         found.sort_unstable();
         ways.sort_unstable();
         if found != ways {
-            let message = "this `phi` does not have one value for each way into its block";
+            let message = "this `phi` does not have one value for each predecessor of its block";
             self.broken(message.into(), span);
         }
         for &(operand, from) in incoming {
@@ -79,8 +79,10 @@ impl Parser<'_> {
     }
 
     fn undefined_use(&mut self, value: ValueId, span: Span, body: &Body) {
-        let message =
-            format!("`%{}` is used here, but not defined on all ways to this place", body.values[value].name);
+        let message = format!(
+            "`%{}` is used here, but not defined on every path to this point",
+            body.values[value].name
+        );
         self.broken(message, span);
     }
 

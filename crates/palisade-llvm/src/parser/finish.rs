@@ -41,25 +41,25 @@ impl Parser<'_> {
         for id in self.module.types.named().ids() {
             if !self.named_mentions[id].defined {
                 let message =
-                    format!("the type `%{}` is used and never defined", self.module.types.named()[id].name);
+                    format!("the type `%{}` is used but never defined", self.module.types.named()[id].name);
                 self.undefined(message, self.named_mentions[id].span);
             }
         }
         for id in self.module.symbols.ids() {
             if !self.symbol_mentions[id].defined {
-                let message = format!("`@{}` is used and never defined", self.module.symbols[id].name);
+                let message = format!("`@{}` is used but never defined", self.module.symbols[id].name);
                 self.undefined(message, self.symbol_mentions[id].span);
             }
         }
         for mention in self.node_mentions.as_slice().to_vec() {
             if !mention.defined {
                 let name = self.source.slice(mention.span).to_owned();
-                self.undefined(format!("the metadata `{name}` is used and never defined"), mention.span);
+                self.undefined(format!("the metadata `{name}` is used but never defined"), mention.span);
             }
         }
         for (group, span) in std::mem::take(&mut self.group_mentions) {
             if !self.module.attribute_groups.contains_key(&group) {
-                self.undefined(format!("the attributes `#{group}` are used and never defined"), span);
+                self.undefined(format!("the attributes `#{group}` are used but never defined"), span);
             }
         }
     }
@@ -74,7 +74,7 @@ impl Parser<'_> {
             if *pointee != Some(defined) {
                 let (used, defined) = (types.display(used), types.display(defined));
                 let name = &self.module.symbols[symbol].name;
-                let message = format!("`@{name}` holds a `{defined}` and is used as `{used}`");
+                let message = format!("`@{name}` holds a `{defined}` but is used as `{used}`");
                 self.report.push(Diagnostic::error("type-mismatch", message).at(span, ""));
             }
         }

@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
             let ty = self.ty()?;
             if ty == Types::VOID || matches!(self.module.types.get(ty), Type::Function { .. }) {
                 let shown = self.module.types.display(ty);
-                return Err(self.error("type-mismatch", format!("there are no parameters of type `{shown}`")));
+                return Err(self.error("type-mismatch", format!("a parameter cannot have type `{shown}`")));
             }
             let passing = self.passing()?;
             let name = match self.token() {

@@ -51,7 +51,7 @@ impl<'a> Parser<'a> {
         }
         let result = match (result, ty) {
             (Some(name), Types::VOID) => {
-                let message = format!("`{opcode}` has no result that `%{name}` could be");
+                let message = format!("`{opcode}` has no result to assign to `%{name}`");
                 return Err(Box::new(Diagnostic::error("ir-syntax", message).at(start, "")));
             }
             (None, Types::VOID) => None,

@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
         let ty = self.ty()?;
         if !self.module.types.is_first_class(ty) {
             let shown = self.module.types.display(ty);
-            return Err(self.error("type-mismatch", format!("there are no values of type `{shown}`")));
+            return Err(self.error("type-mismatch", format!("a value cannot have type `{shown}`")));
         }
         Ok((ty, self.operand(ty, locals)?))
     }
@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
         }
         let types = &self.module.types;
         let (known, used) = (types.display(known), types.display(used));
-        Err(self.error("type-mismatch", format!("`%{name}` has type `{known}` and is used as `{used}`")))
+        Err(self.error("type-mismatch", format!("`%{name}` has type `{known}` but is used as `{used}`")))
     }
 
     /// Defines a parameter or result. Without a name it gets the next number.
@@ -169,7 +169,7 @@ impl<'a> Parser<'a> {
                 if locals.body[id].ty != ty {
                     let types = &self.module.types;
                     let (known, defined) = (types.display(locals.body[id].ty), types.display(ty));
-                    let message = format!("`%{name}` has type `{defined}` and is used as `{known}`");
+                    let message = format!("`%{name}` has type `{defined}` but is used as `{known}`");
                     let used = locals.value_mentions[id].span;
                     let error = Diagnostic::error("type-mismatch", message).at(span, "");
                     return Err(Box::new(error.at(used, "used here")));
@@ -248,7 +248,7 @@ impl<'a> Parser<'a> {
         let blocks = blocks.map(|(block, mention)| ("block", &block.name, mention));
         for (what, name, mention) in values.chain(blocks).filter(|(_, _, mention)| !mention.defined) {
             complete = false;
-            let message = format!("the {what} `%{name}` is used and never defined");
+            let message = format!("the {what} `%{name}` is used but never defined");
             self.report.push(Diagnostic::error("undefined-name", message).at(mention.span, ""));
         }
         // Values and blocks share one space of names.
@@ -256,7 +256,7 @@ impl<'a> Parser<'a> {
             if locals.values.get(Name::Plain(&block.name), &block.name).is_some()
                 && locals.block_names.get(Name::Plain(&block.name), &block.name).is_some()
             {
-                let message = format!("`%{}` is a value and a block", block.name);
+                let message = format!("`%{}` is both a value and a block", block.name);
                 self.report.push(Diagnostic::error("duplicate-name", message).at(block.span, ""));
             }
         }

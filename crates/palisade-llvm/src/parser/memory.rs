@@ -229,7 +229,7 @@ impl Parser<'_> {
             Type::Pointer { pointee: Some(pointee), .. } if pointee != ty => {
                 let types = &self.module.types;
                 let (pointer, ty) = (types.display(pointer), types.display(ty));
-                let message = format!("a pointer of type `{pointer}` does not lead to a `{ty}`");
+                let message = format!("a pointer of type `{pointer}` does not point to a `{ty}`");
                 Err(Box::new(Diagnostic::error("type-mismatch", message).at(self.last_span(), "")))
             }
             _ => Ok(()),

@@ -139,7 +139,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One thing outside of functions.
+    /// One thing outside functions.
     fn item(&mut self) -> Parse<()> {
         match self.token() {
             Token::Word("source_filename") => {
@@ -160,7 +160,7 @@ impl<'a> Parser<'a> {
             Token::MetadataNode(number) => self.metadata_definition(number),
             Token::MetadataName(_) => self.named_metadata(),
             Token::Summary(_) => self.summary(),
-            token => Err(self.unsupported(format!("{token} outside of functions"))),
+            token => Err(self.unsupported(format!("{token} outside a function"))),
         }
     }
 
@@ -383,7 +383,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips to a line that starts something outside of functions. `before` is where the failed item started.
+    /// Skips to a line that starts something outside functions. `before` is where the failed item started.
     fn skip_to_item(&mut self, before: Span) {
         if self.current.span == before {
             self.advance();

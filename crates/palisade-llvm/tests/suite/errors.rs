@@ -84,7 +84,7 @@ fn unknown_constructs_are_named() {
         "declare void @f() gc \"x\"",
         "1:19 unsupported-ir: `gc` in the heading of a function is not understood",
     );
-    check("declare void @f()\nfrob", "2:1 unsupported-ir: `frob` outside of functions is not understood");
+    check("declare void @f()\nfrob", "2:1 unsupported-ir: `frob` outside a function is not understood");
     check("target frob = \"\"", "1:8 unsupported-ir: `target` with `frob` is not understood");
     check(
         "target datalayout = \"e-z5\"",
@@ -127,10 +127,10 @@ fn all_errors_are_reported() {
 
 #[test]
 fn names_are_defined_once() {
-    check("@x = global ptr @y", "1:17 undefined-name: `@y` is used and never defined");
-    check("@x = global %y zeroinitializer", "1:13 undefined-name: the type `%y` is used and never defined");
-    check("@x = global i32 0, !dbg !7", "1:25 undefined-name: the metadata `!7` is used and never defined");
-    check("declare void @f() #5", "1:19 undefined-name: the attributes `#5` are used and never defined");
+    check("@x = global ptr @y", "1:17 undefined-name: `@y` is used but never defined");
+    check("@x = global %y zeroinitializer", "1:13 undefined-name: the type `%y` is used but never defined");
+    check("@x = global i32 0, !dbg !7", "1:25 undefined-name: the metadata `!7` is used but never defined");
+    check("declare void @f() #5", "1:19 undefined-name: the attributes `#5` are used but never defined");
     check("@x = global i32 0\n@x = global i32 1", "2:1 duplicate-name: `@x` is defined twice");
     check("%x = type { i8 }\n%x = type { i8 }", "2:1 duplicate-name: the type `%x` is defined twice");
     check("!0 = !{}\n!0 = !{}", "2:1 duplicate-name: `!0` is defined twice");
@@ -138,9 +138,9 @@ fn names_are_defined_once() {
         "@x = global ptr blockaddress(@f, %no)\ndefine void @f() {\nret void\n}",
         "1:17 undefined-name: there is no block `%no` in this function",
     );
-    check_line("%r = add i32 %x, %no", "18 undefined-name: the value `%no` is used and never defined");
+    check_line("%r = add i32 %x, %no", "18 undefined-name: the value `%no` is used but never defined");
     check_line("%x = add i32 %x, 1", "1 duplicate-name: `%x` is defined twice");
-    check_line("br label %no", "10 undefined-name: the block `%no` is used and never defined");
+    check_line("br label %no", "10 undefined-name: the block `%no` is used but never defined");
 }
 
 #[test]
@@ -208,11 +208,11 @@ fn operands_have_the_right_types() {
     check("%a = type { %a }\n@x = global %a zeroinitializer", "2:1 type-mismatch: `%a` has no size");
     check(
         "@x = global i32 0\n@y = global i8* @x",
-        "2:17 type-mismatch: `@x` holds a `i32` and is used as `i8*`",
+        "2:17 type-mismatch: `@x` holds a `i32` but is used as `i8*`",
     );
     check(
         "define i32 @f(i8* %p) {\n%r = load i32, i8* %p\nret i32 %r\n}",
-        "2:22 type-mismatch: a pointer of type `i8*` does not lead to a `i32`",
+        "2:22 type-mismatch: a pointer of type `i8*` does not point to a `i32`",
     );
 }
 
@@ -253,8 +253,8 @@ fn numbers_fit() {
 #[test]
 fn bitcode_and_garbage() {
     check("BC\u{fffd}\u{fffd}5\u{14}", "1:1 ir-bitcode: this is LLVM bitcode, not text");
-    check("\u{7f}ELF\u{2}\u{1}", "1:1 unsupported-ir: `\\u{7f}` outside of functions is not understood");
-    check("int main(void) { return 0; }", "1:1 unsupported-ir: `int` outside of functions is not understood");
+    check("\u{7f}ELF\u{2}\u{1}", "1:1 unsupported-ir: `\\u{7f}` outside a function is not understood");
+    check("int main(void) { return 0; }", "1:1 unsupported-ir: `int` outside a function is not understood");
     check("@x = global [2 x i8] c\"ab", "1:22 ir-syntax: expected a value, found a string without an end");
 }
 

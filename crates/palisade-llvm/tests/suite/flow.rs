@@ -112,7 +112,7 @@ fn check(lines: &str, expected: &str) {
 #[test]
 fn values_are_defined_on_all_ways_to_their_uses() {
     let late = |line: u32, name: &str| {
-        format!("{line}:1 ir-order: `%{name}` is used here, but not defined on all ways to this place")
+        format!("{line}:1 ir-order: `%{name}` is used here, but not defined on every path to this point")
     };
     check("%a = add i32 %b, 1\n%b = add i32 %x, 1\nret void", &late(5, "b"));
     check("%a = add i32 %a, 1\nret void", &late(5, "a"));
@@ -149,7 +149,7 @@ fn values_are_defined_on_all_ways_to_their_uses() {
 
 #[test]
 fn phis_have_a_value_for_each_way() {
-    let wrong = "this `phi` does not have one value for each way into its block";
+    let wrong = "this `phi` does not have one value for each predecessor of its block";
     let with = |phi: &str| format!("br i1 %c, label %l, label %r\nl:\nbr label %r\nr:\n{phi}\nret void");
     check(&with("%b = phi i32 [ 1, %l ], [ 0, %entry ]"), "");
     check(&with("%b = phi i32 [ 1, %l ]"), &format!("9:1 ir-order: {wrong}"));

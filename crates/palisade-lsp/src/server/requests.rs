@@ -185,7 +185,7 @@ impl Server {
         };
         let Some(document) = self.documents.get(uri) else { return wrong("the file is not open") };
         let Some(language) = document.language else {
-            return wrong("the file is in no language of Palisade");
+            return wrong("Palisade does not read this kind of file");
         };
         if language == InputLanguage::C && document.is_changed {
             let why = "save the file first: the compiler reads it from there".to_owned();

@@ -25,10 +25,10 @@ const BOX_TEXT: usize = 29;
 pub(super) fn picture(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle: &Cycle) -> String {
     let drawing = Drawing::new(evidence, happens_before, cycle);
     let mut html = String::from(
-        "<figure class=\"cycle\">\n<div class=\"wide\" role=\"region\" aria-label=\"Cycle of happens-before\" tabindex=\"0\">\n",
+        "<figure class=\"cycle\">\n<div class=\"wide\" role=\"region\" aria-label=\"Happens-before cycle\" tabindex=\"0\">\n",
     );
     html.push_str(&drawing.svg());
-    html.push_str("</div>\n<figcaption>Each event comes before the next, and the last before the first. No total order of them exists, so no sequentially consistent run is like this one.</figcaption>\n<ol>\n");
+    html.push_str("</div>\n<figcaption>Each event comes before the next, and the last before the first. No total order of them exists, so no sequentially consistent run behaves like this one.</figcaption>\n<ol>\n");
     for arrow in &cycle.arrows {
         let place = |event: usize| {
             let event = &happens_before.events[event];
@@ -81,7 +81,7 @@ impl<'a> Drawing<'a> {
         let width = 2.0 * LEFT + self.threads.len() as f64 * (BOX + GAP) - GAP;
         let height = TOP + (rows - 1) as f64 * ROW + BOX_HEIGHT + 50.0;
         let mut svg = format!(
-            "<svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\"><title>Cycle of happens-before</title>\n"
+            "<svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\"><title>Happens-before cycle</title>\n"
         );
         for (column, &thread) in self.threads.iter().enumerate() {
             let x = LEFT + column as f64 * (BOX + GAP);

@@ -138,7 +138,7 @@ impl Execution<'_> {
                 |fold: Fold| self.timeline.steps.iter().filter(|step| step.fold == Some(fold)).count();
             let reasons: Vec<String> = [
                 (Fold::Private, "touch only memory that no other thread touches"),
-                (Fold::Round, "repeat the round of a loop between its first and its last"),
+                (Fold::Round, "repeat a loop iteration between the first and the last"),
                 (Fold::Nothing, "do not touch memory"),
             ]
             .into_iter()
@@ -253,7 +253,7 @@ impl Execution<'_> {
             StepKind::Store => "writes memory".to_owned(),
             StepKind::Buffer => match reached.get(&step) {
                 Some(&reach) => format!("waits in the store buffer until step {}", self.number(reach)),
-                None => "waits in the store buffer to the end".to_owned(),
+                None => "waits in the store buffer until the end".to_owned(),
             },
             StepKind::Reach(Some(store)) => {
                 format!("the store of step {} reaches memory", self.number(store))
@@ -261,10 +261,10 @@ impl Execution<'_> {
             StepKind::Reach(None) => "an earlier store reaches memory".to_owned(),
             StepKind::Locked => "locked: reads and writes memory".to_owned(),
             StepKind::LockedLoad => "locked: reads memory, and writes nothing".to_owned(),
-            StepKind::Fence => "fence: waits for the empty store buffer".to_owned(),
+            StepKind::Fence => "fence: waits until the store buffer is empty".to_owned(),
             StepKind::StoreFence => "store-store fence".to_owned(),
             StepKind::Start(lane) => format!("starts {}", self.thread(lane)),
-            StepKind::Join(lane) => format!("has waited for the end of {}", self.thread(lane)),
+            StepKind::Join(lane) => format!("has waited for {} to end", self.thread(lane)),
             StepKind::Free => "frees memory".to_owned(),
             StepKind::Pause => "does not touch memory".to_owned(),
             StepKind::Ended => "ends".to_owned(),

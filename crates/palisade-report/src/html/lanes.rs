@@ -45,7 +45,7 @@ pub(super) fn picture(execution: &Execution<'_>, shown: &[usize]) -> String {
     if lanes > MAX_LANES {
         writeln!(
             html,
-            "<p class=\"muted\">There is no picture, because there are {lanes} threads.</p></figure>"
+            "<p class=\"muted\">There is no picture: {lanes} threads are too many to draw.</p></figure>"
         )
         .expect("writing to a string");
         return html;
@@ -307,9 +307,9 @@ impl<'a> Drawing<'a> {
     }
 
     fn legend(&self) -> String {
-        let mut text = String::from("Time runs down.");
+        let mut text = String::from("Time runs downwards.");
         if !self.slots.is_empty() {
-            text.push_str(" A bar is a store that waits in its buffer.");
+            text.push_str(" A bar is a store waiting in its buffer.");
         }
         if self.overtakings().next().is_some() {
             text.push_str(" <span class=\"over\">An orange arrow</span> leads from a step to the older store that it overtook.");

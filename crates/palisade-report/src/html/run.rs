@@ -50,7 +50,7 @@ pub(super) fn run(subject: Subject<'_>, evidence: &Evidence<'_>, why: &str, name
     html.push_str(&table(evidence, &story, name));
     let happens_before = HappensBefore::of(evidence.machine, evidence.run, evidence.replay);
     if let Some(found) = happens_before.cycle() {
-        html.push_str("<h3>Why no sequentially consistent run is like it</h3>\n");
+        html.push_str("<h3>Why no sequentially consistent run behaves like this</h3>\n");
         html.push_str(&cycle::picture(evidence, &happens_before, &found));
     }
     html.push_str("</section>\n");
@@ -65,9 +65,9 @@ const PLAYER: &str = concat!(
     "</div>\n"
 );
 
-const LEGEND: &str = "<figcaption>Time runs down. A bar is a store that waits in its buffer; <span class=\"over\">an orange arrow</span> leads from a step that took effect early to the store it overtook.</figcaption>\n";
+const LEGEND: &str = "<figcaption>Time runs downwards. A bar is a store waiting in its buffer; <span class=\"over\">an orange arrow</span> leads from a step that took effect early to the store it overtook.</figcaption>\n";
 
-const REPEATED_LEGEND: &str = "<figcaption><span class=\"repeats\">The framed steps</span> are repeated forever. No fair scheduler has to stop that: every process that can always move does move, and every store reaches memory.</figcaption>\n";
+const REPEATED_LEGEND: &str = "<figcaption><span class=\"repeats\">The framed steps</span> are repeated forever. A fair scheduler need not end this: every process that can always move does move, and every store reaches memory.</figcaption>\n";
 
 fn marks(evidence: &Evidence<'_>, story: &Story<'_>) -> Marks {
     let mut marks = Marks::default();

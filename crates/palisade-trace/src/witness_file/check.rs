@@ -53,7 +53,7 @@ pub enum WitnessError {
     #[error("the run claims that a goal is out of reach, but its last state can still reach it")]
     Reachable,
     /// Whether the goal of its `live` property is out of reach was not found out.
-    #[error("{0}; whether what it rules out is out of reach was not found out")]
+    #[error("{0}; so it is not known whether what it rules out is out of reach")]
     Unfinished(String),
     /// It is about a `terminates` or `leaves` property that the program does not have.
     #[error("the program has no such `terminates` or `leaves` property")]

@@ -26,8 +26,8 @@ pub(super) fn any_number(translation: &mut Translation) -> Result<(), Vec<Diagno
     let alike: Vec<usize> =
         (0..program.templates.len()).filter(|&index| is_alike(program.templates[index].count)).collect();
     let refused = |message: String| {
-        let help = "with --threads any, threads that run the same function have the same argument, and no memory of \
-                    their own: no local variable whose address is taken, no heap, no mutex";
+        let help = "with --threads any, threads that run the same function must take the same argument and have no memory \
+                    of their own: no local variable whose address is taken, no heap, no mutex";
         vec![Diagnostic::error("c-threads", message).help(help)]
     };
     for (index, own) in functions.iter().enumerate() {
@@ -58,7 +58,7 @@ pub(super) fn any_number(translation: &mut Translation) -> Result<(), Vec<Diagno
         let template = &mut program.templates[index];
         if let Count::Fixed(count) = template.count {
             started.push(format!(
-                "any number of threads run `{}`, where the text starts {count}",
+                "any number of threads run `{}`, of which the source starts {count}",
                 functions[index].join("` or `")
             ));
         }
@@ -72,7 +72,7 @@ pub(super) fn any_number(translation: &mut Translation) -> Result<(), Vec<Diagno
         cut(&mut template.body, &counts, &mut is_cut);
     }
     if counts.iter().any(|count| is_used(program, count)) {
-        return Err(refused("it is not followed how these threads are joined".to_owned()));
+        return Err(refused("the way these threads are joined is not supported".to_owned()));
     }
     let fixed = |note: &Note| note.0.contains(" besides `");
     translation.notes.retain(|note| !fixed(note));
@@ -81,8 +81,7 @@ pub(super) fn any_number(translation: &mut Translation) -> Result<(), Vec<Diagno
         let note = "what happens after these threads have been joined is not checked";
         translation.notes.push(Note(note.to_owned()));
     }
-    let note =
-        "deadlocks, and whether the program can finish, are not asked about with any number of threads";
+    let note = "deadlocks, and whether the program can finish, are not checked for any number of threads";
     translation.notes.push(Note(note.to_owned()));
     translation.finish = Finish::NotFollowed("the number of threads is not known");
     (translation.outlives, translation.allocations) = (false, None);

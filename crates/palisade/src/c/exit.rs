@@ -63,12 +63,14 @@ pub(super) fn with_warnings(
         && name != EXPLICIT
     {
         if allocates {
-            answer.add_note(format!("leaks were not looked for: engine `{name}` does not do that"));
+            answer.add_note(format!("leaks were not looked for: engine `{name}` cannot find them"));
         }
         return Ok(());
     }
     let Ok((program, other)) = c.recipe.translate(c.room, Aim::Exit) else {
-        answer.add_note("what is left at its end is not known: it was not translated for that".to_owned());
+        answer.add_note(
+            "what is left at its end is not known: it could not be translated for that question".to_owned(),
+        );
         return Ok(());
     };
     let limits = limits.clone().at_most_work(BUDGET);
@@ -76,8 +78,9 @@ pub(super) fn with_warnings(
         match still_running(&program, &other, options, &limits)? {
             Ok(warning) => input.warnings.extend(warning),
             Err(reason) => {
-                answer
-                    .add_note(format!("whether threads run on while `main` returns is not known: {reason}"));
+                answer.add_note(format!(
+                    "whether threads still run when `main` returns is not known: {reason}"
+                ));
             }
         }
     }
@@ -126,7 +129,7 @@ fn still_running(
         [others @ .., last] => (format!("{} and {last}", others.join(", ")), "are"),
     };
     let message = format!("`main` can return while {names} {are} still running");
-    let help = "a thread that is cut off is not asked whether it can finish: join it, or end `main` with pthread_exit";
+    let help = "it is not checked whether a thread that is cut off could finish: join it, or end `main` with pthread_exit";
     let warning = Diagnostic::warning("still-running", message).help(help);
     let place = running.iter().map(|thread| thread.started_at).find(|span| !span.is_none());
     Ok(Ok(Some(match place {
@@ -168,7 +171,7 @@ fn leaks(
     let warning = |(span, count): (Span, usize)| {
         let which = if count == leaked.len() { "all runs that end" } else { "some runs" };
         let message = format!(
-            "memory that is allocated here is leaked in {which}: at the end it is not freed, and no global variable \
+            "memory allocated here is leaked in {which}: at the end it is not freed, and no global variable \
              leads to it"
         );
         Diagnostic::warning("leak", message).at(span, "").help("free it before the program ends")

@@ -61,7 +61,9 @@ pub(super) fn with_finish(
     }
     let mut answer = answer;
     let Some(Ok(other)) = input.for_progress() else {
-        answer.add_note("whether it can get stuck is not known: it was not translated for that".to_owned());
+        answer.add_note(
+            "whether it can get stuck is not known: it could not be translated for that question".to_owned(),
+        );
         return Ok(answer);
     };
     let finish = other.c.as_ref().map(|c| c.finish.clone());
@@ -165,7 +167,7 @@ pub fn state_finish(input: &mut Input) -> Result<Deadlocks, &'static str> {
         return Ok(Deadlocks::IfStated);
     }
     let Some(Ok(other)) = input.translated_for(Aim::Both) else {
-        return Err("it was not translated for that");
+        return Err("it could not be translated for that question");
     };
     let deadlocks = match other.c.as_ref().map(|c| (&c.finish, c.spurious)) {
         Some((Finish::NotFollowed(why), _)) => return Err(why),
@@ -173,7 +175,7 @@ pub fn state_finish(input: &mut Input) -> Result<Deadlocks, &'static str> {
         Some((Finish::Over | Finish::AllEnded, _)) | None => Deadlocks::IfStated,
         Some((Finish::Never, false)) => Deadlocks::Asked,
         Some((Finish::Never, true)) => {
-            return Err("it never ends, and its waits for condition variables can end by themselves");
+            return Err("it never ends, and its waits on condition variables can end spuriously");
         }
     };
     *input = other;

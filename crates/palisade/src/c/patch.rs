@@ -8,7 +8,7 @@
 //! statement without braces after `if`, `else`, `while`, `for` or `do` gets braces.
 //!
 //! *What is refused.* There is no room for a fence in the head of a loop or an `if`, after a jump, in the
-//! definition of a macro, and outside of functions.
+//! definition of a macro, and outside functions.
 //!
 //! *Guarantee.* None: a macro can hide more than one statement. Whoever writes the text compiles and checks it
 //! again first.
@@ -54,14 +54,14 @@ pub(crate) fn change(
                 replaced.entry(name).or_default().push(replacement);
             }
             None => {
-                let why = "the text does not show how this access is made stronger";
+                let why = "the source does not show how to make this access stronger";
                 errors.push(no_room(why).at(access.span, "a stronger access is needed here"));
             }
         }
     }
     for fence in fences {
         match fence.span.is_none() {
-            true => errors.push(no_room("this step of the program is in no line of its files")),
+            true => errors.push(no_room("this step of the program does not belong to any line of its files")),
             false => by_file.entry(source.file(fence.span)).or_default().push(*fence),
         }
     }
@@ -103,7 +103,7 @@ fn no_room(why: &str) -> Diagnostic {
 }
 
 /// The statement around a part of a text: from its first byte, after its labels, to its semicolon. In the head of a loop
-/// or an `if`, and in a `return`, the part itself. `None` in the definition of a macro, and outside of functions.
+/// or an `if`, and in a `return`, the part itself. `None` in the definition of a macro, and outside functions.
 pub(super) fn statement_range(tokens: &Tokens<'_>, range: Range<usize>) -> Option<Range<usize>> {
     match Statement::around(tokens, range.clone()) {
         Ok(statement) => Some(statement.start..statement.end),

@@ -83,7 +83,7 @@ fn compilers_that_are_not_there() {
     command.env("PATH", scratch.path("bin")).env_remove("CC");
     let ran = common::Ran::new(command.output().expect("the command can be started"));
     ran.exits(2).prints("").complains(str![[r#"
-error[no-clang]: main.c: clang is not installed, and C programs are read through it
+error[no-clang]: main.c: clang is not installed, but it is needed to read C programs
  |
  = help: install clang 14 or later (`apt install clang`, `dnf install clang`, `brew install llvm`), or name one in CC
 
@@ -102,8 +102,8 @@ fn other_languages_and_options_are_refused() {
         assert!(ran.stderr.contains(&format!("error[{id}]")), "{}", ran.stderr);
         assert!(ran.stderr.contains(part), "{}", ran.stderr);
     };
-    check(&["check", "main.cpp"], "c-plus-plus", "only C is read");
-    check(&["check", "main.c", "--", "queue.cpp"], "c-plus-plus", "only C is read");
+    check(&["check", "main.cpp"], "c-plus-plus", "this command reads only C");
+    check(&["check", "main.c", "--", "queue.cpp"], "c-plus-plus", "this command reads only C");
     check(&["check", "main.c", "--", "queue.o"], "compiler-argument", "neither an option");
     check(&["check", "main.c", "--", "-o", "x"], "compiler-argument", "`-o`");
     check(&["check", "main.c", "--", "-foo"], "c-error", "unknown argument: '-foo'");
@@ -461,9 +461,9 @@ valid  proof.json: main.c is safe, free of deadlocks and able to finish under SC
     let other = format!("{first}\"compiler\": \"clang 99\"{rest}\"digest\": \"fnv1a64:0\"{end}");
     let scratch = scratch.file("other.json", other);
     scratch.run(&["replay", "-q", "other.json"]).exits(0).complains(str![[r#"
-warning[another-translation]: other.json: [..]clang[..] makes another program of main.c than clang 99 did when the witness was found
+warning[another-translation]: other.json: [..]clang[..] translates main.c differently than clang 99 did when the witness was found
  |
- = help: name the same compiler in CC, and keep the files that the program includes
+ = help: set CC to the same compiler, and keep the included files unchanged
 
 "#]]);
     // The text has changed.

@@ -117,5 +117,5 @@ fn threads_that_differ() {
     refused("one", &format!("{work}{one}"), "does not start several threads");
     let scratch = Scratch::new("c_any_number").file("p.c", format!("{HEAD}{work}{one}"));
     let ran = scratch.run(&["check", "p.c", "--threads", "3"]).exits(2);
-    assert!(ran.stderr.contains("--threads is not for C programs"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--threads does not apply to C programs"), "{}", ran.stderr);
 }

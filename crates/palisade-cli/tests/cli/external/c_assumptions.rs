@@ -105,7 +105,7 @@ fn assertions_that_are_true_or_turned_off() {
             None => assert!(!ran.stderr.contains("no-property"), "{}", ran.stderr),
         }
     };
-    let gone = Some("no assertion is left of the program once it is compiled");
+    let gone = Some("no assertion is left in the program after compilation");
     check("c_folded", "int main(void) { assert(sizeof(int) == 4); return 0; }", &[], gone);
     let known = "static int f(int x) { return 2 * x; }\nint main(void) { assert(f(2) == 4); return 0; }";
     check("c_known", known, &[], None);
@@ -139,7 +139,7 @@ fn variables_that_are_made_again() {
             ran.stdout.lines().find(|line| line.contains(" is kept from") || line.contains("literals"));
         assert_eq!(note, expected, "{name}: {}{}", ran.stdout, ran.stderr);
     };
-    let turn = "assuming: no pointer to `x` is kept from one turn of a loop, or one call, to the next";
+    let turn = "assuming: no pointer to `x` is kept from one iteration of a loop, or one call, to the next";
     let volatile = "volatile int n = 3;\n";
     check(
         "turn.c",

@@ -222,7 +222,11 @@ fn programs_that_are_wrong() {
     let racy = client("static void lock(int me) { }\nstatic void unlock(int me) { }\n", 1);
     let scratch = Scratch::new("c_minimise_wrong").file("p.c", &racy).file("p.pal", "process P { skip; }");
     let ran = scratch.run(&["fences", "--minimise", "p.c", "-q"]).exits(1);
-    assert!(ran.stdout.starts_with("unsafe  p.c: it is wrong as it is, fix that first: "), "{}", ran.stdout);
+    assert!(
+        ran.stdout.starts_with("unsafe  p.c: it is wrong to begin with, so fix that first: "),
+        "{}",
+        ran.stdout
+    );
     let ran = scratch.run(&["fences", "--minimise", "p.pal"]).exits(2);
     assert!(ran.stderr.contains("--minimise is for C programs"), "{}", ran.stderr);
 }

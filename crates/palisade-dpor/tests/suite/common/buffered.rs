@@ -32,13 +32,13 @@ pub enum Op {
     Store(Place, u64, Value),
     /// A locked instruction: stores, and loads what was there.
     Swap(usize, Place, u64, Value),
-    /// Waits for the empty buffer.
+    /// Waits until the buffer is empty.
     Fence,
     /// Later stores reach memory after earlier ones.
     StoreFence,
-    /// Takes a lock; waits for the empty buffer.
+    /// Takes a lock; waits until the buffer is empty.
     Lock(usize),
-    /// Releases it; waits for the empty buffer.
+    /// Releases it; waits until the buffer is empty.
     Unlock(usize),
     /// Skips the next instruction if a register is not 0. It is executed with the step before.
     Skip(usize),
