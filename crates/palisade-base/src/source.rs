@@ -204,13 +204,13 @@ impl Source {
         self.row_starts.partition_point(|&start| start <= byte) - 1
     }
 
-    /// `12`, or `queue.h:12` outside of the main file. `None` for [`Span::NONE`].
+    /// `12`, or `queue.h:12` outside the main file. `None` for [`Span::NONE`].
     pub fn line_number(&self, span: Span) -> Option<String> {
         let line = self.position(span)?.line;
         Some(self.other_file(span).map_or_else(|| line.to_string(), |file| format!("{file}:{line}")))
     }
 
-    /// `line 12`, or `line 12 of queue.h` outside of the main file. `None` for [`Span::NONE`].
+    /// `line 12`, or `line 12 of queue.h` outside the main file. `None` for [`Span::NONE`].
     pub fn line_in_words(&self, span: Span) -> Option<String> {
         let line = self.position(span)?.line;
         let file = self.other_file(span).map_or_else(String::new, |file| format!(" of {file}"));

@@ -1,7 +1,7 @@
-//! What the first functions of a program are called with.
+//! The arguments with which the first functions of a program are called.
 //!
-//! `main` gets what a program gets that is started without arguments: its own name. Functions that are named on the
-//! command line get zeros. Answers say so.
+//! `main` gets what a program started without arguments gets: its own name. Functions that are named on the command
+//! line get zeros. Answers say so.
 
 use crate::Note;
 use crate::expr::Expr;
@@ -12,7 +12,7 @@ use crate::memory::{Leaf, MemoryObject, Val};
 use crate::objects::ObjectKind;
 use palisade_base::Span;
 
-/// What the program is called.
+/// The name of the program.
 const NAME: &str = "program";
 
 fn parameters(context: &Context<'_>, function: FunctionRef) -> usize {

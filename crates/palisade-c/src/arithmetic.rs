@@ -224,7 +224,7 @@ impl Generator<'_, '_> {
     fn store_type(&mut self, ty: TypeId, pointer: Expr, plain: bool, value: Val) -> Result<(), Refused> {
         let module = self.module();
         match (module.types.body(ty), value) {
-            // What nobody may read is not written.
+            // What must not be read is not written.
             (_, Val::Undefined) => Ok(()),
             (Type::Struct { fields, .. }, Val::Aggregate(parts)) => {
                 for (index, (&field, part)) in fields.iter().zip(parts).enumerate() {

@@ -4,8 +4,8 @@
 //! Language Reference, "Inline Assembler Expressions".
 //!
 //! A template is a list of instructions in AT&T syntax, one after the other. Their operands are those of the
-//! constraints, constants, the accumulator where a constraint binds it, and memory at an operand. An access counts
-//! as the machine makes it: it is atomic, and ordered as the model says. Everything else is refused by name.
+//! constraints, constants, the accumulator where a constraint binds it, and memory at an operand. Accesses are those
+//! of the machine: atomic, and ordered as the model says. Everything else is refused by name.
 
 use crate::expr::{self, Expr};
 use crate::flat::{Access, RegId, StepKind, Written};

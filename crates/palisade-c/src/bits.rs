@@ -1,10 +1,10 @@
-//! Where what a program does depends on what addresses are as numbers.
+//! Where the behaviour of a program depends on the numeric values of addresses.
 //!
 //! *Problem.* Objects have fixed addresses here. A program that looks at single bits of an address, or at the order of
 //! addresses of different objects, is judged for this layout only, and the answer has to say so.
 //!
-//! *How.* A points-to analysis of the finished code, over all threads, without regard to the order of steps. Every value
-//! is described by an [`AbstractValue`]. What any layout gives the same result for is allowed:
+//! *How.* A points-to analysis of the finished code, over all threads, without regard to the order of steps. Every
+//! value is described by an [`AbstractValue`]. Everything that gives the same result in any layout is allowed:
 //! - adding to an address, and differences and comparisons of addresses in the same object;
 //! - whether two addresses are equal, and comparisons with numbers that no object has as its address;
 //! - the bits below the alignment of the object, and the upper 16 bits: setting, clearing and reading tags there;

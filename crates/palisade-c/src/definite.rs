@@ -1,6 +1,6 @@
 //! Which reads of locals need a check that the local was assigned before.
 //!
-//! *Guarantee.* A check is dropped only if on every way to it the register was assigned a value that was itself
+//! *Guarantee.* A check is dropped only if on every path to it the register was assigned a value that was itself
 //! written. [`StepKind::Uninitialise`] becomes an assignment of [`crate::UNINITIALISED`] where a check or a store
 //! may see it, and nothing elsewhere.
 

@@ -1,4 +1,4 @@
-//! Writes the code of a thread down as a process.
+//! Writes the code of a thread as a process.
 //!
 //! Blocks with one way in are nested in the branch that leads to them; the others get labels. A loop that only
 //! waits becomes an `await`, which engines recognise.
@@ -174,7 +174,7 @@ impl<'a> Emitter<'a> {
             }
         }
         if self.ends_program {
-            // It is over for good, and nobody waits.
+            // It is over, and no thread waits.
             let over = Name::generated(OVER);
             let mut stay = Stmt::new(StmtKind::Goto(over.clone()), Span::NONE);
             stay.labels.push(over);

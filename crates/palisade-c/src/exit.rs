@@ -1,4 +1,4 @@
-//! The end of the program: which threads run on while `main` returns, and what was allocated.
+//! The end of the program: which threads still run when `main` returns, and what was allocated.
 //!
 //! *Problem.* When `main` returns, threads that still run are cut off, and memory that was not freed is lost. Neither
 //! is an error of the language, but both are worth a warning.
@@ -9,8 +9,8 @@
 //! 3. every thread stores at its end how many objects it has allocated at each place. No other thread uses these
 //!    cells.
 //!
-//! [`may_outlive`] says from the text alone whether a thread may run on. Most programs join all their threads, and need
-//! no search to see that.
+//! [`may_outlive`] decides from the text alone whether a thread may still run. Most programs join all their threads,
+//! and no search is needed to see that.
 
 use crate::cells::{Cells, number_at};
 use crate::expr::{self, Expr};
@@ -25,13 +25,13 @@ use rustc_hash::FxHashSet;
 /// An object that the program may allocate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Allocation {
-    /// The address of its first byte; -1 if nobody uses it.
+    /// The address of its first byte; -1 if it is not used.
     pub address: i64,
-    /// Its size in bytes; 0 if nobody uses it.
+    /// Its size in bytes; 0 if it is not used.
     pub size: i64,
     /// The cell that shows whether it was freed, by the address of its declaration.
     pub first: Option<i64>,
-    /// The cell that holds, at the end, how many objects of its pool were handed out.
+    /// The cell that holds, at the end, how many objects of its pool were allocated.
     pub counter: i64,
     /// Which of them it is, from 0.
     pub index: i64,
@@ -39,7 +39,7 @@ pub struct Allocation {
     pub span: Span,
 }
 
-/// A pool of objects, and the cell that holds at the end how many were handed out.
+/// A pool of objects, and the cell that holds at the end how many were allocated.
 pub(crate) struct Counter {
     cell: ObjectId,
     objects: Vec<ObjectId>,
@@ -147,7 +147,7 @@ fn end(code: &mut Code, block: BlockId, end: End, span: Span) {
 /// Makes a thread store at its end how many objects it has allocated at each place. `ended` is the cell that it sets
 /// when it ends. Returns the registers that count, and their cells.
 ///
-/// This comes before anything is simplified: later nobody would read these registers at the end.
+/// This comes before anything is simplified: later, these registers would not be read at the end.
 pub(crate) fn count_allocations(
     code: &mut Code,
     name: &str,
@@ -200,7 +200,7 @@ pub(crate) fn counters(code: &Code, counted: &[(RegId, ObjectId)]) -> Option<Vec
     Some(found)
 }
 
-/// The address of an object that nobody uses.
+/// The address of an object that is not used.
 const NOWHERE: i64 = -1;
 
 /// The objects of all pools.
@@ -215,7 +215,7 @@ pub(crate) fn allocations(
         let Some(address_of_counter) = layout.known_address(counter.cell) else { continue };
         for (index, &object) in counter.objects.iter().enumerate() {
             let of_memory = memory.object(object);
-            // Without an address, nobody uses the object, and nothing can lead to it.
+            // Without an address, the object is not used, and nothing can lead to it.
             let (address, size) = match layout.known_address(object) {
                 Some(address) => (address, of_memory.size),
                 None => (NOWHERE, 0),

@@ -2,7 +2,7 @@
 //!
 //! Numbers are 64-bit words. `WordAdd`, `WordSub` and `WordMul` wrap around; the signed operators of
 //! [`BinaryOp`] that can overflow are not used here. Division and shifts are used only where an operand is a
-//! constant for which they cannot fail, or where a step before has checked it.
+//! constant for which they cannot fail, or where an earlier step has checked it.
 
 use crate::flat::{ObjectId, RegId, Register};
 use palisade_program::written::BinaryOp;

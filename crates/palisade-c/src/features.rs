@@ -1,4 +1,4 @@
-//! What occurs in a program, found by its text, so that what does not occur need not be checked.
+//! Which features occur in a program's text, so that those that do not occur need not be checked.
 
 use crate::inline::Features;
 use crate::link::Linked;
@@ -6,8 +6,8 @@ use palisade_llvm::Module;
 use palisade_llvm::calls::{ArgumentValue, Callee};
 use palisade_llvm::values::{ConstantId, ConstantKind, Operand};
 
-/// A semaphore that starts with less than this is not posted so often that its value is too large: that would take as
-/// many states.
+/// A semaphore that starts with less than this is never posted so often that its value becomes too large: that would
+/// take as many states.
 const LARGE: u128 = 1 << 30;
 
 /// What occurs in the program.

@@ -1,7 +1,7 @@
-//! What it means that a program finishes, and whether its text has a way to that.
+//! What it means for a program to finish, and whether its text has a path to that.
 //!
-//! *Problem.* A program that waits forever although it was meant to end has a bug. A server that runs forever has
-//! none. Which of the two a program is, its text says: if no path leads from the beginning of `main` to its end,
+//! *Problem.* A program that waits forever although it was meant to end has a bug. A server that runs forever does
+//! not. The text says which of the two a program is: if no path leads from the beginning of `main` to its end,
 //! whatever conditions hold, it is not meant to end.
 //!
 //! *How.* A thread can end if a path leads to its end on which it joins only threads that can end. This is the least
@@ -13,7 +13,7 @@ use crate::memory::ThreadNumber;
 use crate::{Finish, Roots};
 use rustc_hash::FxHashSet;
 
-/// Which ends a thread has a way to.
+/// Which ends a thread has a path to.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Ways {
     /// Its own end.
@@ -22,7 +22,7 @@ struct Ways {
     program: bool,
 }
 
-/// What it means that the program finishes, before threads are started and joined by cells.
+/// What it means for the program to finish, before threads are started and joined by cells.
 pub(crate) fn by_text(threads: &[(ThreadNumber, &Code)], roots: &Roots) -> Finish {
     let mut ending: FxHashSet<ThreadNumber> = FxHashSet::default();
     let mut over = false;
@@ -42,7 +42,7 @@ pub(crate) fn by_text(threads: &[(ThreadNumber, &Code)], roots: &Roots) -> Finis
                 ending.insert(*number);
             }
         }
-        // What has changed may open the way to the end of the program.
+        // What has changed may open a path to the end of the program.
         if ending.len() == before {
             break;
         }

@@ -44,7 +44,7 @@ pub(crate) struct Code {
     /// The allocation sites, and the lists of freed objects by shape.
     pub(crate) sites: Vec<Site>,
     pub(crate) free_lists: Vec<(usize, Vec<RegId>)>,
-    /// Whether an assertion of the program turned out to hold whatever happens.
+    /// Whether an assertion of the program turned out to always hold.
     pub(crate) asserted: bool,
 }
 
@@ -140,7 +140,7 @@ pub(crate) enum StepKind {
     },
     /// Takes no time, as seen by others, after the thread's own stores have reached memory.
     Atomic(Vec<Step>),
-    /// Only inside of [`StepKind::Atomic`].
+    /// Only inside [`StepKind::Atomic`].
     If(Expr, Vec<Step>, Vec<Step>),
     Fence,
     StoreFence,
@@ -168,7 +168,7 @@ pub(crate) enum StepKind {
     Initialised(RegId, Check),
     /// The register holds what was never written.
     Uninitialise(RegId),
-    /// What cannot be translated, by its index in `Context::unsupported`. It matters only if control can come here.
+    /// What cannot be translated, by its index in `Context::unsupported`. It matters only if control can reach it.
     Unsupported(usize),
     /// Allocates an object, and counts the allocations of the site. The type as which it is used may be known, by
     /// module.
@@ -234,7 +234,7 @@ pub(crate) enum End {
     Branch(Expr, BlockId, BlockId),
     /// One of several blocks, by choice.
     Choose(Vec<BlockId>),
-    /// The thread does not go on.
+    /// The thread does not continue.
     Stop,
     /// The whole program ends: `main` returns, or a thread calls `exit`.
     Over,
@@ -457,7 +457,7 @@ impl StepKind {
         )
     }
 
-    /// Visits the accesses to memory, also those inside of an atomic section.
+    /// Visits the accesses to memory, including those inside an atomic section.
     pub(crate) fn for_each_access(&self, visit: &mut dyn FnMut(&Access)) {
         match self {
             StepKind::Load { from: access, .. }

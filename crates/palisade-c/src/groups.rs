@@ -1,6 +1,6 @@
 //! Threads that are started together, and threads that are joined together.
 //!
-//! *Problem.* A loop that starts n threads has n states between its steps, and each of them can be combined with
+//! *Problem.* A loop that starts n threads has n states between its steps, and each of them is combined with
 //! everything that the threads do. The same goes for a loop that joins them.
 //!
 //! *How.*
@@ -30,11 +30,11 @@ pub(crate) struct Groups {
     pub(crate) started_with: FxHashMap<ThreadNumber, ThreadNumber>,
     /// For a thread that is joined at one place, the last one of those joined there, and how many they are.
     pub(crate) joined_with: FxHashMap<ThreadNumber, (ThreadNumber, i64)>,
-    /// Threads that nobody joins.
+    /// Threads that are never joined.
     pub(crate) unjoined: FxHashSet<ThreadNumber>,
 }
 
-/// Finds the groups of a program. `results` are the threads whose results somebody reads.
+/// Finds the groups of a program. `results` are the threads whose results are read.
 pub(crate) fn find(codes: &[&Code], threads: &[ThreadNumber], results: &FxHashSet<ThreadNumber>) -> Groups {
     let (mut starts, mut joins) = (FxHashMap::default(), FxHashMap::default());
     let (mut unknown_start, mut unknown_join) = (false, false);
@@ -122,7 +122,7 @@ pub(crate) fn wait_for(code: &mut Code, own: ObjectId, group: ObjectId) {
 }
 
 /// Makes a thread count itself in the cell of its group at its end, instead of setting its own; or do nothing if
-/// nobody waits for it.
+/// no thread waits for it.
 pub(crate) fn count_end(code: &mut Code, own: ObjectId, group: Option<ObjectId>) {
     for block in &mut code.blocks {
         block.steps.retain_mut(|step| {

@@ -6,10 +6,10 @@
 //!   the object on the thread's own list.
 //! - A pool or list that is too small is a limit ([`Check::Heap`]).
 //!
-//! Under [`Aim::Exit`] freed memory is not handed out again.
+//! Under [`Aim::Exit`] freed memory is not reused.
 //!
-//! *Difference from real allocators.* Memory that one thread has freed is not handed to another, and memory is
-//! handed out again only with the layout that it had. Both are stated with the answer.
+//! *Difference from real allocators.* Memory that one thread has freed is never given to another, and memory is
+//! reused only with the layout that it had. Both are stated with the answer.
 
 use crate::expr::{self, Expr};
 use crate::flat::{Access, Block, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
@@ -62,7 +62,7 @@ pub(crate) struct Heap {
 /// The pool of an allocation site, in the code of one thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
-    /// How many objects were handed out. It identifies the site.
+    /// How many objects were allocated. It identifies the site.
     count: RegId,
     objects: Vec<ObjectId>,
     shape: usize,
@@ -127,7 +127,7 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
         code.sites.len() - 1
     });
     let objects = code.sites[site].objects.clone();
-    // What is left at the end is attributed to the place that allocates it, so it is handed out only once then.
+    // What is left at the end is attributed to the place that allocates it, so it is allocated only once then.
     let reused = has_frees(code) && context.options.aim != Aim::Exit;
     let freed = if reused { free_list(code, shape, context.options.pool.max(1)) } else { Vec::new() };
     let push = |code: &mut Code, block: BlockId, kind| code.block_mut(block).steps.push(Step { kind, span });
@@ -223,7 +223,7 @@ fn free_list(code: &mut Code, shape: usize, length: u32) -> Vec<RegId> {
     list
 }
 
-/// Replaces a `free` at the end of `id`. Control goes to `after`. `live` are the objects that are handed out
+/// Replaces a `free` at the end of `id`. Control goes to `after`. `live` are the objects that are allocated
 /// somewhere.
 pub(crate) fn expand_free(
     code: &mut Code,

@@ -4,7 +4,7 @@
 //! more than once get a register. Locals become objects, which `promote` turns into registers where it can.
 //!
 //! What cannot be translated becomes a step of its own ([`StepKind::Unsupported`]), which is reported only if
-//! control can come there.
+//! control can reach it.
 
 use crate::expr::{self, Expr};
 use crate::flat::{Access, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
@@ -23,10 +23,10 @@ use palisade_llvm::values::{Operand, ValueId};
 use palisade_program::written::{BinaryOp, Check};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How often one function may be active at the same time. Deeper recursion is refused.
+/// How many times one function may be active at the same time. Deeper recursion is refused.
 const MAX_RECURSION: usize = 6;
 
-/// The most steps of one thread.
+/// The maximum number of steps of one thread.
 const MAX_STEPS: usize = 200_000;
 
 /// An expression with more operators gets a register.
@@ -49,7 +49,7 @@ pub(crate) struct Context<'a> {
     pub(crate) library_taken: Vec<Box<str>>,
     /// What the answer rests on.
     pub(crate) notes: std::collections::BTreeSet<crate::Note>,
-    /// What every answer is about, whatever it is.
+    /// What every answer, positive or not, assumes.
     pub(crate) circumstances: std::collections::BTreeSet<crate::Note>,
     pub(crate) features: Features,
     /// The threads that wait for conditions, by the number of their bit.
@@ -105,7 +105,7 @@ impl Results {
 struct LocalName {
     name: String,
     ty: Option<palisade_llvm::debug::NodeId>,
-    /// Whether it belongs to a block inside of the function.
+    /// Whether it belongs to a block inside the function.
     in_block: bool,
 }
 
@@ -115,7 +115,7 @@ struct Frame<'a> {
     function: FunctionRef,
     body: &'a Body,
     values: FxHashMap<ValueId, Val>,
-    /// How often each value is used.
+    /// How many times each value is used.
     uses: Vec<u32>,
     /// The code of each block.
     blocks: Vec<BlockId>,
@@ -299,7 +299,7 @@ impl<'a, 'c> Generator<'a, 'c> {
         i64::try_from(index + 1).expect("few threads")
     }
 
-    /// How often a value is used.
+    /// How many times a value is used.
     pub(crate) fn uses(&self, value: ValueId) -> u32 {
         self.frame().uses[value.index()]
     }

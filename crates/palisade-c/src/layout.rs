@@ -21,8 +21,8 @@ const PAGE: i64 = 4096;
 /// All objects are below this address: programs may keep tags in the upper 16 bits of pointers.
 const END: i64 = FUNCTION_BASE;
 
-/// How far objects are apart. An index that is wrong must not lead from one object into another, where it would
-/// not be noticed. With few objects, no 32-bit index of elements of up to 16 bytes does.
+/// How far apart objects are. A wrong index must not lead from one object into another, where it would not be
+/// noticed. With few objects, no 32-bit index of elements of up to 16 bytes does.
 fn stride(objects: usize) -> i64 {
     let objects = i64::try_from(objects).expect("fewer than 2^63 objects");
     (1 << 36).min(END / (objects + 2)) / ALIGNMENT * ALIGNMENT

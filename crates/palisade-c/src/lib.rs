@@ -7,7 +7,7 @@
 //! thread into a process:
 //! 1. `inline`, `calls` and `library` turn instructions and library calls into steps ([`flat`]).
 //! 2. `promote`, `propagate` and `tidy` keep locals whose address does not leave the thread in registers, fold
-//!    constants, and drop what nobody reads.
+//!    constants, and drop what is never read.
 //! 3. `threads` finds the threads that each thread starts, until no new ones turn up.
 //! 4. `layout` gives every object that is left an address, and `emit` writes the statements.
 //!
@@ -131,7 +131,7 @@ impl Language {
     }
 }
 
-/// What is asked about a program. The translations differ where a wait may end by itself.
+/// What is asked about a program. The translations differ in whether a wait may end spuriously.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Aim {
     /// What can go wrong. Waits for condition variables may end without a signal.
@@ -142,18 +142,18 @@ pub enum Aim {
     /// ends the program stays at a label of its own, and is never stuck there. A failed assumption ends the
     /// program too, so that what follows is not judged.
     Progress,
-    /// Both at once. At the start of a run it is open whether waits for condition
-    /// variables may end without a signal, and then stays so for the whole run. Only in runs in which they may not,
-    /// the program must be able to finish. So the program is correct if and only if the other two are.
+    /// Both at once. Whether waits on condition variables may end without a signal is chosen at the start of a run,
+    /// for the whole run. Only in runs in which they may not, the program must be able to finish. So the program is
+    /// correct if and only if the other two are.
     Both,
     /// What is left when the program ends. `main` asserts that all threads have ended
-    /// ([`Check::AllEnded`](palisade_program::written::Check)), and [`Translation::allocations`] says where it is
-    /// counted what was allocated. Globals stay in memory, and threads that were never started end with `main`.
+    /// ([`Check::AllEnded`](palisade_program::written::Check)), and [`Translation::allocations`] says where
+    /// allocations are counted. Globals stay in memory, and threads that were never started end with `main`.
     Exit,
 }
 
 impl Aim {
-    /// Whether it is asked if the program can finish.
+    /// Whether to check that the program can finish.
     pub(crate) fn asks_finish(self) -> bool {
         match self {
             Aim::Safety | Aim::Exit => false,
@@ -162,7 +162,7 @@ impl Aim {
     }
 }
 
-/// What it means that a program finishes.
+/// What it means for a program to finish.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Finish {
     /// The program is over: `main` has returned, or a thread has called `exit`. Under [`Aim::Progress`] and
@@ -172,7 +172,7 @@ pub enum Finish {
     /// possible.
     AllEnded,
     /// The program is made to run forever: from the beginning of `main`, or of a thread that must end first, no
-    /// way leads to its end, whatever conditions hold.
+    /// path leads to its end, whatever conditions hold.
     Never,
     /// This is not followed, for a reason: the end of a sentence.
     NotFollowed(&'static str),
@@ -223,24 +223,24 @@ pub struct Translation {
     pub program: Program,
     /// What the answer rests on, to be stated with it.
     pub notes: Vec<Note>,
-    /// What every answer is about, whatever it is, to be stated with it.
+    /// What every answer, positive or not, assumes, to be stated with it.
     pub circumstances: Vec<Note>,
-    /// The places where what the program does depends on what addresses are as numbers.
+    /// The places where the program's behaviour depends on the numeric values of addresses.
     pub uses_of_bits: Vec<Span>,
     /// What lies where in memory, to explain bad pointers.
     pub objects: Objects,
     /// The threads, in the order of the instances of the processes.
     pub threads: Vec<Thread>,
-    /// What it means that the program finishes.
+    /// What it means for the program to finish.
     pub finish: Finish,
     /// What its waits are for.
     pub waits: WaitTable,
-    /// Whether waits can end by themselves, so that the translation for [`Aim::Progress`] has fewer runs than
+    /// Whether waits can end spuriously, so that the translation for [`Aim::Progress`] has fewer runs than
     /// the one for [`Aim::Safety`].
     pub spurious: bool,
     /// Whether a thread may still run when the one that started it ends, as far as the text says.
     pub outlives: bool,
-    /// Whether an assertion of the program turned out to hold whatever happens, so that nothing is left of it.
+    /// Whether an assertion of the program turned out to always hold, so that nothing is left of it.
     pub asserted: bool,
     /// Whether it may allocate memory.
     pub allocates: bool,
@@ -403,7 +403,7 @@ fn merge(processes: Vec<(&threads::ThreadCode, Template)>) -> Vec<(Vec<&threads:
     merged
 }
 
-/// What the instance of a process is called that a thread has become.
+/// The name of the process instance that a thread has become.
 fn instance_name(merged: &[(Vec<&threads::ThreadCode>, Template)], name: &str) -> String {
     for (threads, template) in merged {
         if let Some(index) = threads.iter().position(|thread| thread.name == name)
@@ -462,7 +462,7 @@ fn address_taken(linked: &Linked<'_>) -> (Vec<FunctionRef>, Vec<Box<str>>) {
             }
         }
         constants.extend(module.globals.iter().filter_map(|global| global.initializer));
-        // Constants inside of constants.
+        // Constants inside constants.
         let mut open: Vec<ConstantId> = constants.iter().copied().collect();
         while let Some(constant) = open.pop() {
             let mut visit = |inner: ConstantId| {

@@ -17,7 +17,7 @@ use palisade_llvm::values::{ConstantId, ConstantKind, Expression};
 use palisade_program::written::BinaryOp;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The most scalars that one object may have.
+/// The maximum number of scalars of one object.
 const MAX_LEAVES: usize = 1 << 16;
 
 /// A thread: `main` is 1. The k-th thread that thread n starts is `n * 100 + k` for n > 1, and `k + 1` for `main`.
@@ -79,7 +79,7 @@ pub(crate) struct Memory<'a> {
     streams: Vec<(Box<str>, ObjectId)>,
 }
 
-/// What these variables are called.
+/// The names of these variables.
 const STREAMS: [&str; 6] = ["stdin", "stdout", "stderr", "__stdinp", "__stdoutp", "__stderrp"];
 
 /// Functions lie above all objects, this far apart.

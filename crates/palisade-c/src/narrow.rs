@@ -1,14 +1,14 @@
-//! Values that may be anything of a wide type, as far as assumptions that follow leave few of them.
+//! Arbitrary values of a wide type, if the assumptions that follow leave few of them.
 //!
-//! *Problem.* `__VERIFIER_nondet_int()` has 2^32 values, too many to try. Programs often say at once which of them
-//! they mean: `__VERIFIER_assume(0 <= n && n < 4)`.
+//! *Problem.* `__VERIFIER_nondet_int()` has 2^32 values, too many to try. Programs often restrict them right away:
+//! `__VERIFIER_assume(0 <= n && n < 4)`.
 //!
-//! *How.* From the place of the choice, all ways are followed as long as nothing happens on them that others, or a
-//! check, could notice: assignments, branches and assumptions. Each way has a range for the value, which branches and
-//! assumptions narrow. A way on which an assumption fails ends there. The values in the ranges of all other ways are
+//! *How.* From the place of the choice, all paths are followed as long as nothing happens on them that others, or a
+//! check, could notice: assignments, branches and assumptions. Each path has a range for the value, which branches and
+//! assumptions narrow. A path on which an assumption fails ends there. The values in the ranges of all other paths are
 //! kept.
 //!
-//! *Guarantee.* A value is left out only if an assumption fails on every way that the thread can take with it, before
+//! *Guarantee.* A value is left out only if an assumption fails on every path that the thread can take with it, before
 //! anything else can be noticed. Ranges may be too large, never too small.
 
 use crate::expr::{Expr, gives_truth, width_bounds};
@@ -16,13 +16,13 @@ use crate::flat::{BlockId, Code, End, RegId, StepKind};
 use palisade_program::written::BinaryOp;
 use rustc_hash::FxHashMap;
 
-/// The most values that are tried one by one.
+/// The maximum number of values that are tried one by one.
 pub(crate) const MAX_CHOICES: i64 = 1 << 16;
 
 /// How many steps are followed for one choice.
 const MAX_STEPS: usize = 4096;
 
-/// Narrows the wide choices of a thread. Those that stay wide become steps that are refused, if control can come there.
+/// Narrows the wide choices of a thread. Those that stay wide become steps that are refused, if control can reach them.
 pub(crate) fn narrow(code: &mut Code) {
     for block in code.reachable() {
         for index in 0..code.block(block).steps.len() {
@@ -34,7 +34,7 @@ pub(crate) fn narrow(code: &mut Code) {
             let known = Known { range: (lo, hi), meaning: FxHashMap::default() };
             let kept = ways.follow(block, index + 1, known).map(|()| ways.found);
             code.block_mut(block).steps[index].kind = match kept {
-                // Every way fails: there is no run to judge.
+                // Every path fails: there is no run to judge.
                 Some(None) => StepKind::Assume(Expr::Int(0)),
                 Some(Some((lo, hi))) if hi.checked_sub(lo).is_some_and(|count| count < MAX_CHOICES) => {
                     StepKind::Any { to, lo, hi, wide: None }
@@ -45,7 +45,7 @@ pub(crate) fn narrow(code: &mut Code) {
     }
 }
 
-/// What is known on a way.
+/// What is known on a path.
 #[derive(Clone)]
 struct Known {
     /// The range of the value.
@@ -58,13 +58,13 @@ struct Ways<'a> {
     code: &'a Code,
     /// The register of the value.
     value: RegId,
-    /// The smallest range with the values of all ways so far.
+    /// The smallest range with the values of all paths so far.
     found: Option<(i64, i64)>,
     steps: usize,
 }
 
 impl Ways<'_> {
-    /// Follows all ways from a step. `None` if there are too many.
+    /// Follows all paths from a step. `None` if there are too many.
     fn follow(&mut self, block: BlockId, from: usize, mut known: Known) -> Option<()> {
         let code = self.code;
         for step in &code.block(block).steps[from..] {

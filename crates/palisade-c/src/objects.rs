@@ -52,7 +52,7 @@ pub enum ObjectKind {
     Global,
     /// A local variable of a function.
     Local,
-    /// A local variable of a block inside of a function.
+    /// A local variable of a block inside a function.
     BlockLocal,
     /// A variable of one thread.
     ThreadLocal,
@@ -77,7 +77,7 @@ pub enum Problem<'a> {
         /// The address.
         address: i64,
     },
-    /// The access is outside of every object.
+    /// The access is outside every object.
     OutOfBounds {
         /// The object nearest to it, if there is one.
         object: Option<&'a Object>,

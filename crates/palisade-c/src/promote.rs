@@ -1,7 +1,7 @@
 //! Objects of one thread whose address does not leave it become registers, one per scalar.
 //!
 //! *Guarantee.* An object is promoted only if every mention of its address is that of a load or store of whole
-//! scalars, or of part of one, in one thread. Nobody else can then access it, so buffers make no difference.
+//! scalars, or of part of one, in one thread. No other thread can then access it, so buffers make no difference.
 
 use crate::expr::{self, Expr};
 use crate::flat::{Access, Code, ObjectId, RegId, Register, Step, StepKind};
@@ -155,7 +155,7 @@ fn covered(object: &MemoryObject, offset: i64, size: u32) -> Option<Covered> {
     let inside: Vec<&Leaf> = object.leaves.iter().filter(overlaps).collect();
     let whole = inside.iter().all(|leaf| leaf.offset >= offset && leaf.offset + (1 << leaf.size) <= end);
     let within = inside.len() == 1;
-    // Accesses outside of the object must fail.
+    // Accesses outside the object must fail.
     if inside.is_empty() || offset < 0 || end > object.size || !(whole || within) {
         return None;
     }

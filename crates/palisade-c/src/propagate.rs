@@ -150,7 +150,7 @@ fn run(code: &Code, block: &Block, known: &mut Known) -> (Vec<Step>, End) {
     for step in &block.steps {
         let mut kind = step.kind.clone();
         {
-            // What an atomic section assigns is not known inside of it either.
+            // What an atomic section assigns is not known inside it either.
             if matches!(kind, StepKind::Atomic(_) | StepKind::AwaitLoad { .. }) {
                 kind.for_each_written(&mut |register| _ = known.remove(&register));
             }
@@ -331,7 +331,7 @@ fn copies(code: &Code, wanted: &FxHashSet<BlockId>) -> Option<(Vec<Block>, Vec<B
         let mut targets = after.into_iter().map(|(to, mut incoming)| {
             let live = liveness.live_in(to);
             incoming.retain(|register, _| live.contains(*register));
-            // Outside of the loops all ways share one copy.
+            // Outside the loops all paths share one copy.
             if !wanted.contains(&to) {
                 incoming = facts[to.0 as usize].clone().unwrap_or_default();
             }

@@ -1,11 +1,11 @@
 //! Where the variables of a block begin and cease to exist.
 //!
 //! The compiler marks the beginning and the end of the lifetime of a local variable (`llvm.lifetime`). A variable
-//! begins with contents that were never written, in every turn of a loop, and must not be used after its end.
+//! begins with contents that were never written, in every iteration of a loop, and must not be used after its end.
 //!
-//! Where a `goto` leads backwards over a declaration, there are no marks: the variable goes on to exist, and its value
-//! counts as never written each time the declaration is reached (C17 6.2.4, paragraph 6). The compiler says where that
-//! is by the debug information.
+//! Where a `goto` leads backwards over a declaration, there are no marks: the variable continues to exist, and its
+//! value counts as never written each time the declaration is reached (C17 6.2.4, paragraph 6). The debug information
+//! shows where that is.
 //!
 //! The variables of `main` itself, other than those of its blocks, exist until the program ends.
 
@@ -44,7 +44,7 @@ fn mark(name: &str) -> Option<Mark> {
     }
 }
 
-/// The locals of a function for which the text marks where they begin. Such a local has ends as well, on all ways on
+/// The locals of a function for which the text marks where they begin. Such a local has ends as well, on all paths on
 /// which the function returns.
 pub(crate) fn marked(module: &Module, body: &Body) -> FxHashSet<ValueId> {
     let mut casts: FxHashMap<ValueId, ValueId> = FxHashMap::default();
@@ -180,8 +180,8 @@ pub(crate) fn is_kept_literal(body: &Body, local: ValueId) -> bool {
 /// At most this many variables are named in one sentence.
 const MAX_NAMES: usize = 3;
 
-/// A variable that is entered again has the same address as before. A pointer to the one before would be taken for one to
-/// the new one, if the address is kept somewhere. This comes after [`enter_once`].
+/// A variable that is entered again has the same address as before. A pointer to the one before would be taken for
+/// one to the new one, if the address is kept somewhere. This comes after [`enter_once`].
 pub(crate) fn kept_pointers(threads: &[ThreadCode], layout: &Layout, memory: &Memory<'_>) -> Option<Note> {
     let mut names: BTreeSet<&str> = BTreeSet::new();
     for thread in threads {

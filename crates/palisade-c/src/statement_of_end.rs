@@ -1,14 +1,14 @@
 //! What a translated program states about its end.
 //!
-//! *Problem.* That the program can always finish is asked in runs in which waits for condition variables end by
-//! signals only. What can go wrong is asked in all runs. A search for fences asks both about one program.
+//! *Problem.* Whether the program can always finish is a question about runs in which waits on condition variables end
+//! only by signals. What can go wrong is a question about all runs. A search for fences asks both about one program.
 //!
-//! *How.* Under [`Aim::Both`](crate::Aim) a variable that nobody writes says whether waits may end without a signal. It
-//! has any value at first. The program must be able to finish in the runs in which they may not; in the others it need
-//! not.
+//! *How.* Under [`Aim::Both`](crate::Aim) a variable that is never written says whether waits may end without a signal.
+//! Its initial value is arbitrary. The program must be able to finish in the runs in which they may not; in the others
+//! it need not.
 //!
-//! *Guarantee.* Each run of the program under `Both` is a run under `Safety`, with a load more per wait, and the other
-//! way round. Those in which the variable is 0 are the runs under `Progress`. The variable never changes, so what can be
+//! *Guarantee.* Each run of the program under `Both` is a run under `Safety`, with one more load per wait, and vice
+//! versa. Those in which the variable is 0 are the runs under `Progress`. The variable never changes, so what can be
 //! reached in a run of one kind is what can be reached there.
 
 use crate::Finish;

@@ -79,7 +79,7 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Generated, Vec<Diagn
         }
     }
     program.settle();
-    // Before it turns out that nobody changes a variable that a thread waits for.
+    // Before it turns out that a variable that a thread waits for never changes.
     let codes: Vec<(ThreadNumber, &Code)> =
         program.threads.iter().map(|thread| (thread.number, &thread.code)).collect();
     let finish = finish::by_text(&codes, &program.context.options.roots);
@@ -471,7 +471,7 @@ impl Threads<'_, '_> {
                 let id = BlockId(u32::try_from(block).expect("fewer than 2^32 blocks"));
                 self.expand_step(&mut code, id, at, number, &joined, &allocated, &groups);
             }
-            // Nobody reads the results of threads that nobody joins for them.
+            // If a thread is not joined for its result, the result is not read.
             let unread = self.slots.get(&number).and_then(|slot| slot.cells);
             if let Some(cells) = unread.filter(|_| !joined.contains(&number)) {
                 for block in &mut code.blocks {
@@ -548,7 +548,7 @@ impl Threads<'_, '_> {
         found
     }
 
-    /// The threads whose results somebody may read.
+    /// The threads whose results may be read.
     fn results_wanted(&self) -> FxHashSet<ThreadNumber> {
         let mut wanted = FxHashSet::default();
         for thread in &self.threads {
@@ -780,7 +780,7 @@ fn simplify(code: &mut Code, context: &mut Context<'_>) {
     }
 }
 
-/// Before the first thread starts nobody else accesses anything, so these accesses need not be looked at for races.
+/// Before the first thread starts there are no other accesses, so these need not be looked at for races.
 fn alone(code: &mut Code) {
     let starts = |step: &Step| matches!(step.kind, StepKind::Start { .. });
     let mut after: FxHashSet<BlockId> = FxHashSet::default();

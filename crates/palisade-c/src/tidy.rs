@@ -1,4 +1,4 @@
-//! Makes code compact: joins blocks, puts values where they are used, drops what nobody reads.
+//! Makes code compact: joins blocks, puts values where they are used, drops what is never read.
 //!
 //! None of this changes which accesses happen, or their order.
 
@@ -325,7 +325,7 @@ fn retarget(kind: &mut StepKind, from: RegId, to: RegId) -> bool {
     true
 }
 
-/// Drops assignments of registers that nobody reads, and results that nobody uses.
+/// Drops assignments to registers that are never read, and results that are not used.
 fn drop_dead(code: &mut Code) -> bool {
     let liveness = Liveness::new(code);
     let mut changed = false;

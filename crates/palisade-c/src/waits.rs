@@ -1,4 +1,4 @@
-//! What the waits of a translated program are for, to put them into the words of C.
+//! What the waits of a translated program are for, so that they can be described in C terms.
 
 use palisade_base::Span;
 

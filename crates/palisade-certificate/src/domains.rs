@@ -3,9 +3,9 @@
 //! *Problem.* Proofs list values of cells. A counter in a loop has too many values to list if nothing is known about
 //! it, although in every run it takes few.
 //!
-//! *Why a guess is enough.* In the narrowed program a store of a value outside of the domain of its cell is a run-time
+//! *Why a guess is enough.* In the narrowed program a store of a value outside the domain of its cell is a run-time
 //! error. Otherwise it is the same program: the same cells, initial values, instructions and properties. Take a run of
-//! the program. As long as all its stores stay inside of the domains, it is a run of the narrowed program, step by
+//! the program. As long as all its stores stay inside the domains, it is a run of the narrowed program, step by
 //! step. The first store that does not would be an error there. So if the narrowed program is safe, no run has such a
 //! store, every run of the program is a run of the narrowed one, and the program is safe.
 //!
@@ -13,7 +13,7 @@
 //! 1. A domain is named at most once, and belongs to a cell of the program.
 //! 2. It is part of the cell's own domain.
 //! 3. The cell has a certain initial value: any value of the domain would be fewer values.
-//! 4. Values outside of its own domain do not block a process: an error instead would be harmless, but it is not the
+//! 4. Values outside its own domain do not block a process: an error instead would be harmless, but it is not the
 //!    same program.
 
 use crate::Refusal;
@@ -31,7 +31,7 @@ pub struct CellDomain {
     pub hi: Value,
 }
 
-/// The program in which stores outside of these domains are errors. If it is safe, so is the program.
+/// The program in which stores outside these domains are errors. If it is safe, so is the program.
 pub fn narrowed(program: &Program, domains: &[CellDomain]) -> Result<Program, Refusal> {
     let mut narrow = program.clone();
     if domains.is_empty() {

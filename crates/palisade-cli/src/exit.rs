@@ -11,7 +11,7 @@ pub enum Exit {
     Unknown,
     /// A real program has data races, and nothing worse: 5.
     Races,
-    /// A real program fails by itself: 4.
+    /// A real program fails: 4.
     Failed,
     /// Unsafe, not as expected, or not a witness: 1.
     Violated,

@@ -291,7 +291,7 @@ impl Job<'_> {
     }
 
     /// Whether failures that were seen only with store buffers can happen without them: a search through all
-    /// executions without buffers tells, if it can be completed.
+    /// executions without buffers shows, if it can be completed.
     fn search_without_buffers(&self, findings: &mut Findings, meter: &Meter) {
         let needs_buffers = |found: &Occurrences<NamedFailure>| {
             !found.what.is_inconclusive && found.possible.is_some_and(|model| model != palisade::Model::Sc)

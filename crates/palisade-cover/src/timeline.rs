@@ -1,6 +1,6 @@
 //! From timed events to a run of the store-buffer machine.
 //!
-//! The backward engines do not search the semantics of the machine but other ones. A run found there is
+//! The backward engines do not search the machine's own semantics but equivalent ones. A run found there is
 //! described by events: steps of actors and stores that reach memory, each at a time. In the order of their
 //! times they are a run of the machine, once every actor is assigned a thread of its role.
 

@@ -8,9 +8,9 @@
 //! 1. Sets are not empty. Number 0 of each cell is the set of all its values.
 //! 2. Equal sets of a cell have the same number.
 //!
-//! *Limit.* A cell has at most [`MAX_SETS`] sets. A further one sets [`ValueSets::overflown`] and is
-//! replaced by the set of all values, which makes the results of that search worthless: it has to be repeated
-//! with single values for that cell.
+//! *Limit.* A cell has at most [`MAX_SETS`] sets. One more sets [`ValueSets::overflown`] and is replaced by the
+//! set of all values, which makes the results of that search worthless: it has to be repeated with single
+//! values for that cell.
 
 use palisade_automata::ValueId;
 use palisade_base::Id;

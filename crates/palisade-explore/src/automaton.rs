@@ -141,9 +141,9 @@ pub(crate) struct Exploring {
 pub(crate) enum Steps {
     /// Not at all: each step is one of the machine.
     Single,
-    /// Local steps are collapsed, as it suits questions about states.
+    /// Local steps are collapsed, as suits questions about states.
     Collapsed,
-    /// Local steps are collapsed, as it suits questions about what stays possible.
+    /// Local steps are collapsed, as suits questions about what stays possible.
     Settled,
 }
 

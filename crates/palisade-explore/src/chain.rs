@@ -6,7 +6,7 @@
 //! is not needed once it has been judged.
 //!
 //! *Guarantee.*
-//! - Every state of a chain is judged. A bad one, or a stuck one if these are looked for, is stored, and so ends the
+//! - Every state of a chain is judged. A bad one, or a stuck one if those are looked for, is stored, which ends the
 //!   chain.
 //! - All possible steps of a state on a chain are taken. So leaving the state out changes nothing for the
 //!   reduction of [`crate::expand`]: a cycle with such a state has a state that is expanded fully.

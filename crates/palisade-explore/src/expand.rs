@@ -220,7 +220,7 @@ impl<'s> Expander<'s, '_> {
                 continue;
             }
             let others = self.others(locals, thread);
-            // A race that the thread may be part of with its last accesses is not passed by.
+            // A race that the thread may be part of with its last accesses must not be missed.
             if info.racing.conflicts(others) {
                 continue;
             }

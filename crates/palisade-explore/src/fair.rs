@@ -261,7 +261,7 @@ impl<'g, 'a> Graph<'g, 'a> {
         self.local(state, thread) != LocalId::NONE && holder.is_none_or(|holder| holder == thread)
     }
 
-    /// Whether nobody can move, and there is no fault.
+    /// Whether no thread can move, and there is no fault.
     fn stops(&self, state: u32) -> bool {
         let holder = self.holder(state);
         let wants_more =

@@ -162,7 +162,7 @@ fn search(goal: Goal, reduction: Reduction, analysis: &Analysis<'_>, limits: &Li
     (verdict, Searched { stats, fault_seen })
 }
 
-/// What was not found is called by its name.
+/// The name of what was not found.
 fn in_its_words(verdict: Verdict, what: &'static str) -> Verdict {
     fn reworded(reason: Reason, what: &'static str) -> Reason {
         match reason {
@@ -187,7 +187,7 @@ pub(crate) fn open(bound: usize) -> Reason {
 /// Why there is no answer about all states where many threads are started.
 pub(crate) fn too_many_threads(goal: Goal) -> Reason {
     let what = if goal == Goal::Forever { "whether every run ends" } else { "what stays reachable" };
-    Reason::Unsupported(format!("too many processes are started to tell {what}"))
+    Reason::Unsupported(format!("too many processes are started to know {what}"))
 }
 
 /// Whether nothing happens after a packed state, because of a fault.

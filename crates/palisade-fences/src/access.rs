@@ -3,8 +3,8 @@
 //! A stronger access has the effect of fences next to the weak one:
 //! - A `seq_cst` store is a store with a full fence after it and, where stores can overtake each other, a
 //!   store-store fence before it.
-//! - An exchange that waits for the whole buffer has the same effect. Its store is in memory at once, but nobody can
-//!   tell: the thread does nothing between the store and the fence.
+//! - An exchange that waits for the whole buffer has the same effect. Its store is in memory at once, but this cannot
+//!   be observed: the thread does nothing between the store and the fence.
 //! - A release store is a store with a store-store fence before it.
 //! - A full fence instead of a store-store fence is a full fence at the same place.
 //!

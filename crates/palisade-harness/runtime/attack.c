@@ -10,11 +10,12 @@
  * So some of the random schedules look for exactly this. From a random store on, the stores of one thread are held
  * back, and those of all others reach memory at once. While the attacker has pending stores, it is left with a
  * certain probability. Then the others run for a random number of steps, or as long as they can. Then the attacker
- * runs until its buffer is empty, and all begins again. All of these numbers are drawn anew for every schedule.
+ * runs until its buffer is empty, and everything starts over. All of these numbers are drawn anew for every schedule.
  *
- * Only steps count that other threads can see: not those on the own stack. In most of these schedules, threads are
- * left only before steps that write. Such a switch shows others the same memory as one before the reads that come
- * before the write, and the thread has read when it continues: this is where updates get lost. */
+ * Only steps that other threads can see count, not those on the thread's own stack. In most of these schedules,
+ * threads are left only before steps that write. Others then see the same memory as if the thread had been left before
+ * the reads that precede the write, but when the thread continues it has already read: this is where updates get
+ * lost. */
 
 #include "palisade.h"
 

@@ -2,8 +2,8 @@
  *
  * Under TSO and PSO, a store waits in the buffer of its thread before it reaches memory. The thread itself
  * reads its newest pending store; all others read memory. One thread runs at a time, so memory can show what
- * the running thread sees: while thread T runs, its pending stores lie over memory. When another thread runs,
- * or a store reaches memory, they are taken away again.
+ * the running thread sees: while thread T runs, its pending stores are laid over memory. When another thread
+ * runs, or a store reaches memory, they are removed again.
  *
  * Each pending store keeps one copy of its bytes. While the buffer is shown, that copy has the bytes that the
  * store has covered, and memory has its value. While it is not, it is the other way round. So both directions

@@ -1,6 +1,6 @@
 /* Runs that never end.
  *
- * A random schedule cannot tell a loop that will end from one that will not. So from time to time, when an
+ * A random schedule cannot distinguish a loop that will end from one that will not. So from time to time, when an
  * execution has become long, all threads and buffers take turns for a while. If the whole state returns to what
  * it was, with the same actor next, then the same steps follow again, and the program never ends under this
  * schedule, which treats all threads fairly and lets every store reach memory.
@@ -11,12 +11,12 @@
  *   - all memory that was written since the state with which it is compared. Words are kept with the value they
  *     had then.
  * What code that is not instrumented writes elsewhere is not compared: it belongs to the C library. Executions in
- * which a thread waits for a time to come, or in which threads use futexes meanwhile, are not judged.
+ * which a thread waits until a certain time, or in which threads use futexes meanwhile, are not judged.
  *
  * The state to compare with is taken anew after 1, 2, 4, ... rounds, so loops of any length are found (Brent, "An
  * improved Monte Carlo factorization algorithm", BIT 20, 1980).
  *
- * If threads wrote nothing but their own stacks on the way round, all of them wait in loops, and the execution is
+ * If threads wrote nothing but their own stacks in between, all of them wait in loops, and the execution is
  * stuck. Otherwise it is a livelock. */
 
 #include "palisade.h"

@@ -1,6 +1,6 @@
 /* The heap. Every thread allocates memory from its own range of addresses and frees it there. So the results
  * of `malloc` depend only on what the calling thread has done, and not on how others were scheduled.
- * Otherwise, a repeated step would touch other addresses.
+ * Otherwise, a repeated step would touch different addresses.
  *
  * Blocks that a thread has freed wait in its quarantine, first in, first out. They are used again only when the
  * quarantine has more than QUARANTINE_BYTES or QUARANTINE_BLOCKS, so that a later access is noticed (misuse.c).

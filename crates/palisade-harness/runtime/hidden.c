@@ -1,7 +1,7 @@
-/* Detects how memory can change without an access of the program, and how code can run that nobody has
+/* Detects how memory can change without an access by the program, and how code can run that was not
  * compiled. None of it is in the log, so each case is reported where it begins:
- * - memory becomes executable, so code can be made at run time (N_CODE);
- * - memory is mapped such that it can change through another address, another process or a file, or is
+ * - memory becomes executable, so code can be generated at run time (N_CODE);
+ * - memory is mapped so that it can change through another address, another process or a file, or is
  *   replaced or discarded while there are other threads (N_MAPPING);
  * - `/proc/self/mem` or the like is opened for writing (N_MEMORY_FILE);
  * - code runs after the last handler of `exit` that can be followed (N_AFTER_EXIT).

@@ -12,7 +12,7 @@
  * thread is an error (misuse.c). After the second one, the owner may enter other functions whose frames are there. A
  * search tries the accesses of others before, between and after the two.
  *
- * Until the next such function begins, all that is below the frame that was left belongs to no function that has handed
+ * Until the next such function begins, everything below the frame that was left belongs to no function that has handed
  * out an address, whatever frames the owner has there (`live_from`).
  *
  * src/audit.rs puts calls where a function that takes an address in its frame begins, and where it is about to return

@@ -211,7 +211,7 @@ void pal_calls(pal_tell_fn *tell, void *to)
  *   P      reads a pointer and a length, and that many bytes where the pointer points to;
  *   E      changes memory that threads share, by locked instructions;
  *   -      is not a pointer to the program's memory.
- * Those that touch nothing show or change something outside of memory, such as the position in a file.
+ * Those that touch nothing show or change something outside memory, such as the position in a file.
  * Floating-point arguments do not count. src/functions.rs names the rest. */
 static const struct {
     const char *name, *touches;

@@ -14,13 +14,13 @@
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
  * - misuse.c: accesses to memory that was freed or left; leave.c: leaving a frame that others touch;
  * - site.c: which part of the program has called a library's code;
- * - verifier.c: assumptions and values that are not determined;
+ * - verifier.c: assumptions and nondeterministic values;
  * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend only on the
  *   program's own steps, so that a schedule can be repeated;
  * - limits.c: what cannot be followed; hidden.c: memory that can change without an access; library.c: code
  *   that is not followed;
  * - reap.c: processes that an execution leaves behind;
- * - restore.c: taking an execution back; resident.c: a process that runs many executions;
+ * - restore.c: undoing an execution; resident.c: a process that runs many executions;
  * - server.c: one execution after the other; watch.c: executions that do not end. */
 
 #ifndef PALISADE_H

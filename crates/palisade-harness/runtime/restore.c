@@ -1,4 +1,4 @@
-/* Executions that end by being taken back, so that the next one can begin in the same process.
+/* Executions that are undone when they have ended, so that the next one can begin in the same process.
  *
  * Starting a process for every execution costs a few hundred microseconds, far more than a short execution. So
  * the server can start one process that runs many executions (resident.c). It keeps the state in which executions
@@ -13,8 +13,8 @@
  * - Everything that the kernel keeps for a process: files and their positions, mappings, signals, threads, timers,
  *   limits. It changes only by system calls. A filter (seccomp) stops every system call but those of this file,
  *   before it has any effect, and sends SIGSYS. Then the execution is given up: nothing that it did has left this
- *   process, and the server runs it again in a process of its own. This also holds for calls of libraries that nobody
- *   wraps.
+ *   process, and the server runs it again in a process of its own. This also holds for calls by libraries that are not
+ *   wrapped.
  *
  * *Exceptions*, which are emulated here, are calls that end the process, writes to the standard output, which are kept
  * until the execution ends, and what the Rust runtime does before `main`: it looks at its files and at handlers of

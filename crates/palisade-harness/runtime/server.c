@@ -2,7 +2,7 @@
  *
  * Under `palisade run`, standard input receives commands, standard output carries the log, and standard error
  * carries what the program prints. The program stops before `main` and forks, so that all executions begin in the
- * same state, at the same addresses. A process either runs one execution, or takes executions back and runs many
+ * same state, at the same addresses. A process either runs one execution, or undoes executions and runs many
  * (resident.c). The server watches each execution (watch.c). If one dies, the server reports it with the rest of
  * its log. If one produces no events, the server ends it.
  *

@@ -4,7 +4,7 @@
  * program return to the same address in it. So a function whose source is a file of a library calls `palisade_enters`
  * at its start and `palisade_leaves` before it returns (src/audit.rs). An access in such a function is logged with a
  * call site in place of its return address: a number that stands for the return addresses from the access up to the
- * first caller outside of these functions. The number is a hash of them, so it is the same in all executions. The
+ * first caller outside these functions. The number is a hash of them, so it is the same in all executions. The
  * first time that a call site occurs in an execution, its addresses are logged.
  *
  * A function may be left without a call of `palisade_leaves`: by an exception, by `longjmp`, or by a jump to another

@@ -6,11 +6,11 @@
  * base. This takes a few nanoseconds. It needs the instruction `wrfsbase`, which Linux allows since 5.9
  * (FSGSBASE).
  *
- * A kernel thread does nothing for its thread but to exist: the C library has set up the stack and the
+ * A kernel thread does nothing for its thread except exist: the C library has set up the stack and the
  * thread-local storage that the thread uses. So the server starts the kernel threads of the first few threads
  * once, before it forks, and more of them when an execution has had more threads. A forked execution has a copy of
  * their memory, and its threads use that without any kernel threads. This saves a short execution most of its start,
- * and an execution without kernel threads can be taken back (restore.c). What the C library allocates for a thread is
+ * and an execution without kernel threads can be undone (restore.c). What the C library allocates for a thread is
  * in an arena of its own (heap.c), so that other addresses do not depend on when this was.
  *
  * Token: without that instruction, every kernel thread runs its own thread and waits for its token in a

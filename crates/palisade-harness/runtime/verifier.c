@@ -1,11 +1,11 @@
-/* What verification tools understand in C programs: assumptions, values that are not determined, and assertions.
+/* What verification tools understand in C programs: assumptions, nondeterministic values, and assertions.
  *
  * An execution in which an assumption is false does not count. In a search through all executions, only the thread
  * with that assumption ends: what others do afterwards may conflict with what it has read, and the search has to see
  * that. Whatever goes wrong in another thread afterwards also goes wrong in an execution in which this thread has not
- * got so far.
+ * got that far.
  *
- * Getting a value that is not determined is a step. In random schedules, values depend on the seed of the schedule, on
+ * Getting a nondeterministic value is a step. In random schedules, values depend on the seed of the schedule, on
  * the thread, and on how many values it has asked for, but not on the order of threads. Half of them are small, and a
  * quarter are values at which programs often change what they do: the smallest and the largest ones, and constants that
  * the program compares something with. A search through all executions tries every value of `_Bool`, of `char` and of a

@@ -1,4 +1,4 @@
-/* Watches executions, and ends those that do not end by themselves. */
+/* Watches executions, and ends those that do not end on their own. */
 
 #include "palisade.h"
 #include <fcntl.h>

@@ -5,10 +5,10 @@
 //! goes through the results one after the other, in the same order as without workers. So everything that it shows
 //! is the same, whatever the number of workers and however long they take.
 //!
-//! *What executions know of each other.* An execution depends on its command, and on what earlier executions have
+//! *What executions know about each other.* An execution depends on its command, and on what earlier executions have
 //! shown: the numbers of threads, and which parts of stacks are shared. All of this is in the command ([`Known`]) and
 //! grows during a search, mostly at its start. An execution that was run ahead of time knows less than the search does
-//! when it gets to it. Its result is used only if it is the one that the search would have got: what it has found out
+//! when it gets to it. Its result is used only if the search would have got the same one: what it has found out
 //! extends what the search knows, or is part of it. Otherwise the execution is run again.
 
 use crate::execution::{Execution, NOTE_BITS, NOTE_SHARED_STACK};
@@ -27,8 +27,8 @@ const BEGUN: usize = 4;
 /// How many executions per worker are announced and have not ended.
 const ANNOUNCED: usize = 8;
 
-/// How many executions that have ended are kept, and how many records they have in all. The search goes into depth, so it
-/// may get to an execution long after it was announced.
+/// How many executions that have ended are kept, and how many records they have in all. The search goes into depth,
+/// so it may get to an execution long after it was announced.
 const KEPT: usize = 1 << 12;
 const KEPT_RECORDS: usize = 1 << 20;
 
@@ -178,7 +178,7 @@ impl Shared {
         state
     }
 
-    /// Something has changed. Waking up nobody would take a system call, too.
+    /// Something has changed. Even waking up no one would take a system call.
     fn notify(&self, state: &State) {
         if state.sleepers > 0 {
             self.moved.notify_all();
@@ -259,7 +259,7 @@ impl Drop for Ahead {
         drop(state);
         self.shared.moved.notify_all();
         for worker in self.workers.drain(..) {
-            // If it has panicked, what it was to run is lost.
+            // If it has panicked, what it was supposed to run is lost.
             let _ = worker.join();
         }
     }

@@ -14,8 +14,8 @@
 //! 4. A new entry is written to a file of its own and then renamed, so two builds at the same time do not
 //!    interfere.
 //!
-//! If no folder can be used, a private temporary one is made and removed at the end. Nothing is kept in that
-//! case, and everything works.
+//! If no folder can be used, a private temporary one is made and removed at the end. Everything still works, but
+//! nothing is kept.
 
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! Every finding once more, from its schedule, before it is reported.
+//! Repeats every finding from its schedule before it is reported.
 //!
 //! *Problem.* Executions share processes, run ahead of time on other cores, and belong to searches that know what
 //! earlier executions have shown. A finding is worth reporting only if its schedule shows it again, since that is all
@@ -6,13 +6,13 @@
 //!
 //! *How.* For every execution that was the first to show a finding, the program is started anew, and its first
 //! execution takes the turns of that schedule, as `palisade run --replay` would. The first execution of a process is
-//! never one that was taken back (`runtime/resident.c`). What it does not show is taken out of the findings and listed
+//! never one that was undone (`runtime/resident.c`). What it does not show is taken out of the findings and listed
 //! in [`Findings::unrepeated`]: either the program does not depend on its schedule alone, or Palisade is wrong about
 //! it.
 //!
-//! *Guarantee.* After [`Session::confirm`], every failure, race and violation among the findings has been shown at least
-//! twice, except if [`Occurrences::is_repeated`] says that there was no time for that. Failures which only say that an
-//! execution could not be followed to its end are not findings and are left alone.
+//! *Guarantee.* After [`Session::confirm`], every failure, race and violation among the findings has been shown at
+//! least twice, except if [`Occurrences::is_repeated`] says that there was no time for that. Failures which only say
+//! that an execution could not be followed to its end are not findings and are left alone.
 
 use crate::allowance::Allowance;
 use crate::execution::Execution;
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long repetitions may take if the time is up otherwise.
+/// How long repetitions may take if the time is already up.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A race by the names of its accesses.
@@ -64,7 +64,7 @@ enum NotRepeated {
 }
 
 impl Session {
-    /// Repeats all findings. What does not repeat is no longer one.
+    /// Repeats all findings. One that does not repeat is no longer a finding.
     pub fn confirm(&mut self) {
         let mut firsts: BTreeMap<u64, First> = BTreeMap::new();
         let findings = &self.findings;
@@ -87,8 +87,8 @@ impl Session {
         }
     }
 
-    /// There is some time for repetitions even if a session was stopped, but never more than that: an execution that was
-    /// cut off may not end by itself.
+    /// There is some time for repetitions even if a session was stopped, but never more than that: an execution that
+    /// was cut off may not end by itself.
     fn repetition_allowance(&self) -> Allowance {
         let at_least = Instant::now() + GRACE;
         let own = self.allowance();

@@ -1,6 +1,6 @@
 //! Constants that a program compares something with.
 //!
-//! A value that is not determined (`__VERIFIER_nondet_int`) may be any of billions. Where a program behaves differently
+//! A nondeterministic value (`__VERIFIER_nondet_int`) may be any of billions. Where a program behaves differently
 //! for different values, it usually compares them with constants. So these are among the values that are tried
 //! (`runtime/verifier.c`). They are read from the compiler's assembly, and put into a section of the program.
 
@@ -14,7 +14,7 @@ const SECTION: &str = "palisade_constants";
 /// The constants of one file are at most this many.
 const MAX_CONSTANTS: usize = 64;
 
-/// What to add to the assembly of a file: nothing, unless it asks for values that are not determined.
+/// What to add to the assembly of a file: nothing, unless it asks for nondeterministic values.
 pub fn section(text: &str) -> String {
     let mut section = String::new();
     if !text.contains("__VERIFIER_nondet_") {

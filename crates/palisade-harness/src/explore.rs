@@ -50,7 +50,7 @@ pub struct Searched {
 }
 
 impl Session {
-    /// How many executions of the session's own process were taken back and have shared a process with others.
+    /// How many executions of the session's own process were undone and have shared a process with others.
     pub fn restored(&self) -> u64 {
         self.worker().restored()
     }

@@ -1,6 +1,6 @@
 //! Linking: what really becomes part of a program, and what of it cannot be followed.
 //!
-//! The linker lists the files that it uses, members of archives too. For each of them there are three cases:
+//! The linker lists the files that it uses, including members of archives. For each of them there are three cases:
 //! - All of its code has our [mark](crate::mark) and is followed.
 //! - It belongs to the compiler or to the libraries of C, C++ and Rust. The runtime stands between these and
 //!   the program.

@@ -1,4 +1,4 @@
-//! The mark in object files of which all code can be followed.
+//! The mark in object files whose code can all be followed.
 //!
 //! A section of the object file lists the sizes of its sections with code. The mark counts only if these
 //! sizes add up to the size of all code that the file has. So an object that was merged with code from

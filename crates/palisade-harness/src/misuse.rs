@@ -1,7 +1,7 @@
-//! Errors in the use of memory: what the runtime reports about one, and how it is described.
+//! Memory errors: what the runtime reports about one, and how it is described.
 //!
-//! *Problem.* An access to a block that was freed, or to a frame that was left, reads or changes what belongs to
-//! something else by now. Which order of threads shows it is a matter of luck on a real machine.
+//! *Problem.* An access to a block that was freed, or to a frame that was left, reads or changes memory that is used
+//! for something else by now. On a real machine it is a matter of luck whether this shows.
 //!
 //! *How.* The runtime keeps freed blocks from being used again for a while and checks every access
 //! (`runtime/heap.c`, `runtime/misuse.c`). The execution ends with the first error. It is described by a few records
@@ -92,8 +92,8 @@ pub(crate) fn is_update(record: &Record) -> bool {
     record.size == MISUSE_ACCESS && record.address >> 9 & 1 != 0
 }
 
-/// Whether a record says that a step was chosen for the access. That step is not in the log. The record comes before the
-/// one with the kind.
+/// Whether a record says that a step was chosen for the access. That step is not in the log. The record comes before
+/// the one with the kind.
 pub(crate) fn is_chosen(record: &Record) -> bool {
     record.size == MISUSE_ACCESS && record.address >> 10 & 1 != 0
 }

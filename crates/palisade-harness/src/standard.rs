@@ -1,4 +1,4 @@
-//! Functions of Rust's standard library that are precompiled, and what they do to memory of the program.
+//! Precompiled functions of Rust's standard library, and what they do to the program's memory.
 //!
 //! Most of the standard library is generic or inline and is compiled with the program. The rest comes as machine
 //! code without calls of the runtime. Where the program refers to such a function, by a call or by its address,
@@ -9,7 +9,7 @@
 //!   the program's own code accesses as well, before and after the call. Locks, channels and threads are such
 //!   cases: their fast paths are inline, and everything else they do is a locked instruction or a system call.
 //! - For some it is known what they [touch](Does::Touches). The runtime follows these accesses.
-//! - Some order what threads do: their begin and end become events.
+//! - Some order what threads do: their beginning and end become events.
 //! - Calls of all others are reported while there are other threads.
 
 use crate::asm;

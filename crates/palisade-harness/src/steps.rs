@@ -9,13 +9,13 @@
 //! - `exit` touches everything.
 //! - `free` writes the whole block. A store to it that is still pending in the same thread's buffer conflicts with it
 //!   like any other, although the order of these two does not matter.
-//! - Starting a thread, pausing, fences, and getting a value that is not determined touch nothing. Such a value is an
+//! - Starting a thread, pausing, fences, and getting a nondeterministic value touch nothing. Such a value is an
 //!   outcome of its step.
 //!
 //! *Store buffers.* A buffer is a process: one per thread under TSO, one per thread and address under PSO. A store
 //! that is buffered touches nothing; the step of the buffer by which it reaches memory writes its bytes. A load
-//! names the newest store of its own thread to its bytes, as far as the thread has not waited for its empty buffer
-//! since. Steps that wait until the buffer is empty come after the steps that empty it. Under PSO, a store comes after
+//! names the newest store of its own thread to its bytes, unless the thread has since waited until its buffer is
+//! empty. Steps that wait until the buffer is empty come after the steps that empty it. Under PSO, a store comes after
 //! stores of the same thread that it overlaps, and after all stores before a store-store fence.
 //!
 //! *Invariant.* What a process is about to do depends only on what its thread has done, not on how far buffers have

@@ -1,4 +1,4 @@
-//! Findings that the user has seen and does not want to be reported again.
+//! Findings that the user has seen and does not want reported again.
 //!
 //! There are two ways to silence a finding:
 //! - a line `KIND PLACE` in a file of suppressions;
@@ -6,10 +6,10 @@
 //!
 //! *What a finding's places are.* Both accesses of a race, the three instructions of a violation, the threads of a
 //! deadlock or livelock and those that were left at the end, and otherwise where the failure happened. One of them has
-//! to match. A place matches with any of the frames by which it is reported.
+//! to match. A place matches by any of the frames with which it is reported.
 //!
-//! *Guarantee.* A finding that is silenced is counted, with what silenced it. Only findings are silenced: that
-//! something could not be followed, or not to its end, is always reported.
+//! *Guarantee.* A finding that is silenced is counted, with what silenced it. Only findings can be silenced: if
+//! something could not be followed, or not to its end, that is always reported.
 
 use crate::findings::{NamedFailure, NamedRace};
 use rustc_hash::FxHashMap;

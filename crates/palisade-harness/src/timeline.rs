@@ -5,7 +5,7 @@
 //!
 //! *How.* The schedule is run again and its records are kept, the last [`MAX_RECORDS`] of them. A step is folded
 //! ([`Fold`]) if it touches only memory that no other thread touches, does not touch memory at all, or belongs to a
-//! loop whose rounds look alike. What is folded is still there; it is up to the page to hide it.
+//! loop whose iterations look alike. Folded steps are still there; it is up to the page to hide them.
 //!
 //! *Guarantee.* The steps are those of the log, in its order. A store that is overtaken is not folded. Of the steps
 //! that overtake it at the same place, the first and the last are not folded.
@@ -13,7 +13,7 @@
 //! *Invariants.*
 //! 1. A step that brings a store to memory comes after that store, and is folded if and only if the store is,
 //!    unless an overtaking refers to one of them.
-//! 2. Of the rounds of a loop, the first and the last are not folded.
+//! 2. The first and the last iteration of a loop are not folded.
 
 use crate::buffers::Buffers;
 use crate::execution::Execution;

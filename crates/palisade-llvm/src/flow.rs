@@ -66,7 +66,7 @@ impl Flow {
         self.immediate[block]
     }
 
-    /// Whether every way from the entry to `block` leads through `dominator`. A block dominates itself. Every
+    /// Whether every path from the entry to `block` leads through `dominator`. A block dominates itself. Every
     /// block dominates what cannot be reached.
     pub fn dominates(&self, dominator: BlockId, block: BlockId) -> bool {
         match (self.interval[dominator], self.interval[block]) {

@@ -144,7 +144,7 @@ pub struct Global {
     pub thread_local: bool,
     /// Whether it is never written.
     pub constant: bool,
-    /// Whether something outside of the program may change it before the program starts.
+    /// Whether something outside the program may change it before the program starts.
     pub externally_initialized: bool,
     /// The alignment in bytes; `None` is that of the type.
     pub align: Option<u64>,
@@ -239,7 +239,7 @@ pub struct Block {
 }
 
 /// Says where a variable of the source program is from here on: a call of `llvm.dbg.declare` or a record
-/// `#dbg_declare`, and their kin.
+/// `#dbg_declare`, and the like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VariableRecord {
     /// What kind of statement.
@@ -261,7 +261,7 @@ pub struct VariableRecord {
 /// What a [`VariableRecord`] states.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RecordKind {
-    /// The variable is at this address, for good.
+    /// The variable is at this address from here on.
     Declare,
     /// The variable has this value.
     Value,

@@ -41,7 +41,7 @@ impl Client {
         self.send(Notification::new(method.to_owned(), params));
     }
 
-    /// Sends a request whose answer does not matter. `number` tells requests apart.
+    /// Sends a request whose answer does not matter. `number` distinguishes requests.
     fn request(&self, method: &str, number: u64, params: impl Serialize) {
         let id = RequestId::from(format!("palisade-{number}-{method}"));
         self.send(Request::new(id, method.to_owned(), params));

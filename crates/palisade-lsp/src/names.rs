@@ -106,7 +106,7 @@ fn entry(document: &Document, named: &Symbol, children: Vec<DocumentSymbol>) -> 
         SymbolKind::Register => Kind::FIELD,
         SymbolKind::Label => Kind::KEY,
     };
-    // The place of the name has to be inside of the whole.
+    // The place of the name has to be inside the whole.
     let ranges = (range(document, named.whole.to(named.declared)), range(document, named.declared));
     symbol(named.name.clone(), Some(named.detail.clone()), kind, ranges, children)
 }

@@ -46,7 +46,7 @@ impl Lines {
         start + content.len()
     }
 
-    /// The range of a span. One outside of the text is its start.
+    /// The range of a span. One outside the text is its start.
     pub(crate) fn range(&self, text: &str, span: Span) -> Range {
         if span.is_none() {
             return Range::default();

@@ -138,7 +138,7 @@ pub(crate) fn start(question: Question, stop: Stop, client: Client, events: Send
             .with_progress(progress);
         let found = catch_unwind(AssertUnwindSafe(|| answer(&question, &stop, &limits)));
         let found = found.unwrap_or_else(|_| Err(FAILED.to_owned()));
-        // If the server has ended, nobody waits for the answer.
+        // If the server has ended, the answer is no longer wanted.
         let _ = events.send(Event::Answered(number, Box::new(found)));
     };
     let thread = std::thread::Builder::new().name("question".to_owned()).stack_size(STACK);

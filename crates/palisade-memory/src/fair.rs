@@ -21,16 +21,17 @@
 //!   memory. It says nothing about *when* a thread looks at memory. A thread that waits for a condition which
 //!   becomes true and false again and again may always look at the wrong time. So under a test-and-set lock
 //!   a thread can starve.
-//! - A thread that spins moves. A thread that is blocked does not, and it is not ignored if it is blocked
+//! - A thread that spins does move. A thread that is blocked does not, and it is not ignored if it is blocked
 //!   again and again. Both behave alike, as they should: spinning and blocking are two ways to wait.
-//! - An atomic section counts as one step. It neither stops other threads for good by being opened again and
-//!   again, nor can it be kept from being opened. Only a section that stays open forever stops all others.
+//! - An atomic section counts as one step. Opening sections again and again does not stop other threads forever, nor
+//!   can other threads keep a section from being opened forever. Only a section that stays open forever stops all
+//!   others.
 //! - Under TSO, the oldest store of a thread is the only one that can reach memory, so no store stays pending
 //!   forever. Under PSO, each cell has its own oldest store.
 //! - A choice in the program is not fair: `loop { choose { skip; } or { break; } }` need not end. But a
 //!   thread that waits for one of several things looks at each of them.
 //!
-//! *Monotony.* A fair run under SC is a fair run under TSO in which each store reaches memory at once, and a
+//! *Monotonicity.* A fair run under SC is a fair run under TSO in which each store reaches memory at once, and a
 //! fair run under TSO is one under PSO:
 //! - While a store is pending in between, memory is as before, so the other threads can take the same steps.
 //!   The storing thread has just moved. A thread whose steps are all attempts stores nothing.

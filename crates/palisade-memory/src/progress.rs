@@ -9,7 +9,7 @@
 //!
 //! In a stuck state nothing can ever change. If a thread waits inside an atomic section, no other thread
 //! takes a step, and no store of another thread reaches memory. Otherwise no store is pending, and no thread
-//! that waits for good writes to memory, so each of them waits for good forever. Attempts make no calls, so
+//! that waits for good writes to memory, so each of them keeps waiting. Attempts make no calls, so
 //! they neither start threads nor open or close atomic sections.
 //!
 //! [`Code::attempts`]: palisade_program::running::Code::attempts

@@ -17,7 +17,7 @@
 //!
 //! *Why edges are added in the order of their cost.* An edge into a state q represents what happened since q
 //! was entered. Costs of edges into one state only grow along derivations. The edge of a newly entered
-//! procedure starts at 0 again. But everything derived from it outside of the procedure costs more than the
+//! procedure starts at 0 again. But everything derived from it outside the procedure costs more than the
 //! call, which left the queue before. So an edge that leaves the queue has its least cost, as in Dijkstra's
 //! algorithm and its generalisation by Knuth (1977).
 

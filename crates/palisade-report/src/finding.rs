@@ -75,7 +75,7 @@ pub struct Finding<'a, Q: Explain = Safety> {
     pub progress: Option<&'a ProgressNote>,
     /// Which statements runs reach, if that was requested.
     pub coverage: Option<&'a CoverageNote>,
-    /// Whether the run is a shortest one, if that was requested: if not known, why.
+    /// Whether the run is a shortest one, if that was requested; if this is not known, why.
     pub shortest: Option<&'a Result<(), Reason>>,
     /// Whether the program breaks under SC as well, if that is known.
     pub also_under_sc: Option<bool>,

@@ -417,7 +417,9 @@ pub(crate) fn machines(finding: &RunFinding<'_>, possible: Option<Model>, only: 
             "only with store buffers (PSO, not seen with TSO's); it cannot happen without them"
         }
         Some(Model::Pso) => "with PSO's store buffers; not seen with those of TSO, or without any",
-        None => "with store buffers; the execution was too long to tell whether it could happen without them",
+        None => {
+            "with store buffers; the execution was too long to find out whether it could happen without them"
+        }
     };
     Some(text.to_owned())
 }

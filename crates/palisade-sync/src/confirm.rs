@@ -1,4 +1,4 @@
-//! Every finding once more, from its schedule, before it is reported.
+//! Repeats every finding from its schedule before it is reported.
 //!
 //! A test is a closure. If it depends on anything but its schedule (a counter that outlives the execution, a hash map
 //! with a random seed, the time), an execution may show something that its schedule does not show again. That is

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BuildRecord {
-    /// What the compiler printed about itself.
+    /// The version that the compiler printed.
     pub compiler: String,
     /// What it was given besides the file: options, and other files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -48,11 +48,11 @@ pub struct Answer<Q: Ask = Safety> {
     pub certified: Option<Certified>,
     /// What is known about progress.
     pub progress: Option<ProgressNote>,
-    /// What runs reach, if that was asked and is known.
+    /// What runs reach, if that was asked for and is known.
     pub reach: Option<Reach>,
-    /// Whether the run is a shortest one, if that was requested: if not known, why.
+    /// Whether the run is a shortest one, if that was requested; if this is not known, why.
     pub shortest: Option<Result<(), Reason>>,
-    /// Whether the program is unsafe under SC as well, if that was asked and is known.
+    /// Whether the program is unsafe under SC as well, if that was asked for and is known.
     pub also_under_sc: Option<bool>,
     /// What addresses mean in the program.
     pub(crate) addresses: Option<Arc<dyn Addresses>>,

@@ -11,7 +11,7 @@ use palisade_engine::{Limits, Options, Task};
 use palisade_program::written::{Program, Progress, ProgressKind};
 
 /// Checks that a certificate proves a program safe, like [`certify`]. For a C program the certificate may also prove
-/// that it is free of deadlocks and can finish: that is checked of its translation for this question.
+/// that it is free of deadlocks and can finish: that is checked on its translation for this question.
 pub fn certify_input(input: &Input, certificate: &Certificate, limits: &Limits) -> Result<Summary, Refusal> {
     let summary = certify(&input.program, certificate, limits)?;
     let Some(ranking) = &certificate.finish else { return Ok(summary) };

@@ -35,7 +35,7 @@ pub struct CheckOptions {
     pub certify: bool,
     /// Whether deadlocks are looked for.
     pub deadlocks: Deadlocks,
-    /// Whether it is wanted what runs reach.
+    /// Whether to find out what runs reach.
     pub coverage: CoverageWanted,
 }
 

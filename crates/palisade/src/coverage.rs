@@ -3,11 +3,11 @@
 //! *Problem.* `safe` says little about an assertion that no run reaches. Which statements, labels, waits,
 //! ends and processes does no run reach?
 //!
-//! *Guarantee.* What is said is true of all runs under the memory model asked about:
+//! *Guarantee.* Everything reported holds for all runs under the memory model asked about:
 //! - A part is *never reached* if no search that visited all states saw a step to it, or if it is absent from
 //!   automata that do everything that runs do and more (`palisade_automata::Automata::coverage`).
 //! - A part is *reached* if a search saw a step to it.
-//! - About all other parts nothing is known, and nothing is said.
+//! - Nothing is known about all other parts, and nothing is reported.
 //!
 //! *Cost.* A warning costs next to nothing: the engine that visits all states notes the steps it takes. If
 //! another engine answers, up to [`PROBE_BUDGET`] states are visited. The automata are used if some engine
@@ -27,19 +27,19 @@ use palisade_program::{Outline, Point, PointKind, outlines};
 use palisade_report::CoverageNote;
 use std::collections::BTreeMap;
 
-/// Whether it is wanted what runs reach.
+/// Whether to find out what runs reach.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum CoverageWanted {
     /// No.
     #[default]
     No,
-    /// As far as it can be known for a small share of the cost of the answer.
+    /// As far as can be found out for a small share of the cost of the answer.
     IfCheap,
     /// Yes, as far as the limits allow.
     Yes,
 }
 
-/// How many states are visited to see what runs reach, without being asked.
+/// How many states are visited to see what runs reach, if this was not asked for.
 const PROBE_BUDGET: u64 = 1 << 10;
 
 /// What is known about what runs reach.
@@ -76,7 +76,7 @@ impl Reach {
         if wanted == CoverageWanted::No {
             return None;
         }
-        // If there is no time for it, it is left out: the answer is worth more.
+        // If there is no time for it, it is left out: the answer matters more.
         let prepared = limits.within(|| (analysis.system(1), outlines(analysis.task.program)));
         let (system, outlines) = prepared.ok()?;
         let parts = Parts { program: analysis.task.program, system: &system, outlines: &outlines };
@@ -191,7 +191,7 @@ impl Parts<'_> {
                 unreached.extend(body.unreached(points));
                 continue;
             }
-            // A place that must not be reached is not one that something was to be checked at.
+            // A place that must not be reached is not a place where something was to be checked.
             let is_bad = |point: &Point| match &point.kind {
                 PointKind::Label(name) => {
                     body.codes.iter().any(|&code| self.is_forbidden(code, name.as_str()))
@@ -328,7 +328,7 @@ impl Parts<'_> {
 }
 
 impl Answer<Safety> {
-    /// Warnings about what no run reaches, if the program is safe: what `safe` says nothing about.
+    /// Warnings about what no run reaches, if the program is safe: the parts that `safe` says nothing about.
     pub fn vacuity(&self, input: &Input) -> Vec<Diagnostic> {
         let (Some(reach), Verdict::Holds) = (&self.reach, &self.outcome.verdict) else { return Vec::new() };
         let range = input.int_range.map(|range| format!(" with integers in {range}")).unwrap_or_default();

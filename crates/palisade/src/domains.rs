@@ -1,16 +1,16 @@
 //! Guess and proof: exact engines on programs whose counters they cannot bound by themselves.
 //!
-//! *Problem.* The exact engines `dual` and `sb` list the values that cells can hold. For a 32-bit counter in a loop these
-//! are too many, although in every run it takes few.
+//! *Problem.* The exact engines `dual` and `sb` list the values that cells can hold. For a 32-bit counter in a loop
+//! there are too many, although it takes only a few in any run.
 //!
 //! *How.* A few runs on the trusted machine, with random schedules, show which values wide cells take. These become
-//! their domains, and leaving a domain an error. Then the engine is asked.
+//! their domains, and leaving a domain becomes an error. Then the engine is asked.
 //! 1. If it answers `safe`, nothing leaves the domains, and the program is safe: the argument is in
 //!    `palisade-certificate`, which does not trust the guess either.
 //! 2. If it finds a run that leaves a domain, the domain grows by what this run stores, and the engine is asked again.
-//! 3. Any other violation is one of the program itself: up to there the run stays inside of the domains.
+//! 3. Any other violation is one of the program itself: up to there the run stays inside the domains.
 //!
-//! *Guarantee.* Every answer is one about the program. If no guess holds, there is none from here.
+//! *Guarantee.* Every answer is about the program itself. If no guess holds, there is no answer from here.
 
 use crate::answer::Answer;
 use crate::check::{CheckOptions, EngineChoice, check_analysis};
@@ -34,7 +34,7 @@ const WIDE: u64 = 1 << 14;
 /// A domain with more values than this does not help.
 const MAX_WIDTH: u64 = 256;
 
-/// How often a guess is corrected.
+/// How many times a guess is corrected.
 const CORRECTIONS: usize = 16;
 
 /// The engines that list values.

@@ -150,7 +150,7 @@ impl Listing {
             observed(&property.condition, &mut exprs);
         }
         if listed == Listed::All || exprs.is_empty() {
-            // What a translation adds is no part of an outcome.
+            // What a translation adds is not part of an outcome.
             let is_made = |address| input.addresses().is_some_and(|addresses| addresses.is_made(address));
             let own = |shared: &Shared| !shared.at.is_some_and(|at| is_made(at.address));
             let shared = program.shared.iter().filter(|shared| own(shared)).cloned().collect();
@@ -180,7 +180,7 @@ impl Listing {
         for (name, expr, can_point) in exprs {
             let condition = conditions.next().expect("one property per expression");
             let known = columns.iter().any(|column| column.condition == condition);
-            // Parameters are constants. They are no part of an outcome.
+            // Parameters are constants. They are not part of an outcome.
             if let Some(name) = name.or_else(|| name_of(&system, &condition))
                 && !known
             {

@@ -32,7 +32,7 @@ pub enum Deadlocks {
     Elsewhere,
 }
 
-/// How many states are visited to see a stuck state without being asked.
+/// How many states are visited to see a stuck state, if this was not asked for.
 const PROBE_BUDGET: u64 = 1 << 10;
 
 /// Adds what is asked about progress to an answer about bad states.
@@ -266,7 +266,7 @@ impl Asking<'_> {
         Ok(())
     }
 
-    /// A short look for a stuck state in a program that waits, without being asked.
+    /// A short look for a stuck state in a program that waits, even if this was not asked for.
     fn look_for_stuck_state(&mut self) -> Result<(), AskError> {
         if self.answer.outcome.verdict != Verdict::Holds || !waits(self.task.program) {
             return Ok(());

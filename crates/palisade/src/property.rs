@@ -1,7 +1,7 @@
 //! Programs that state no property.
 //!
-//! Such a program can only fail by itself: a value outside its domain, an index outside its array, a division
-//! by 0, an overflow. `safe` then means less than most people think, so the user is warned. Robustness does
+//! Such a program can only fail with a fault: a value outside its domain, an array index out of bounds, a
+//! division by 0, an overflow. `safe` then means less than most people think, so the user is warned. Robustness does
 //! not need a property.
 
 use crate::Input;
@@ -13,7 +13,7 @@ use palisade_syntax::Language;
 /// A warning if the program has neither a property nor an assertion.
 pub fn no_property(input: &Input) -> Option<Diagnostic> {
     let is_c = input.c.is_some();
-    // The translation of C asserts much that the program does not.
+    // The translation of C asserts many things that the program does not.
     let is_property = |check| !is_c || matches!(check, Check::Assertion | Check::NoAbort | Check::NoPanic);
     if states_property(&input.program, &is_property) || input.c.as_ref().is_some_and(|c| c.asserted()) {
         return None;
@@ -43,7 +43,7 @@ pub fn no_property(input: &Input) -> Option<Diagnostic> {
     }))
 }
 
-/// Whether a text of C calls `assert`.
+/// Whether C source calls `assert`.
 fn mentions_assert(text: &str) -> bool {
     text.match_indices("assert").any(|(at, word)| {
         let before = text[..at].chars().next_back();

@@ -1,7 +1,7 @@
 //! `safe` with a proof that the checker accepts.
 //!
-//! Engines that give no proofs are still right, and a safe program has a proof whichever engine found that it
-//! is safe. So another engine is asked for the proof. Both must agree.
+//! Engines that give no proofs are still right, and a safe program has a proof, whichever engine found it to be
+//! safe. So another engine is asked for the proof. Both must agree.
 
 use crate::answer::Proved;
 use crate::ask::EngineAnswer;

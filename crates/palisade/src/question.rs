@@ -234,7 +234,7 @@ impl Ask for FairProgress {
     }
 }
 
-/// Whether no engine decides the question under the memory model in every case, and SC would do if the
+/// Whether no engine decides the question under the memory model in every case, and SC would be enough if the
 /// program is robust. `palisade-explore` has the argument, and the reason why there may be no atomic
 /// sections.
 fn may_need_sc<Q: Ask>(analysis: &Analysis<'_>) -> bool {

@@ -1,12 +1,12 @@
 //! Data races, which only explicit search looks for.
 //!
-//! All other questions are asked about the program without its plain accesses marked as such, which has the same runs.
+//! All other questions are asked about the program with its plain accesses unmarked, which has the same runs.
 //! So every engine can answer them, and proofs are about that program. If it is safe, explicit search looks for races.
 //!
-//! In C programs, `free` and the end of a local variable are plain stores of a mark. A store of another thread that comes
-//! later finds the mark. Only under PSO can such a store come earlier and still be pending, so that it reaches memory
-//! which belongs to nobody or to something else: that is a race between the store and the mark. Under SC and TSO the
-//! marks need not be plain.
+//! In C programs, `free` and the end of a local variable are plain stores of a mark. A store of another thread that
+//! comes later finds the mark. Only under PSO can such a store come earlier and still be pending, so that it reaches
+//! memory that is unused or in use for something else by then: that is a race between the store and the mark. Under
+//! SC and TSO the marks need not be plain.
 
 use crate::answer::Answer;
 use crate::check::{CheckOptions, EngineChoice, check, check_states};

@@ -1,7 +1,7 @@
 //! The values that shared variables can take.
 //!
-//! *Guarantee.* No run under any memory model puts another value into the cell: threads are taken to read any value
-//! that a cell may hold (`palisade_automata::Automata`). Some of the values may not occur in any run.
+//! *Guarantee.* No run under any memory model puts another value into the cell: threads are assumed to read any value
+//! that a cell may hold (`palisade_automata::Automata`). Some of these values may not occur in any run.
 
 use palisade_engine::{Analysis, Limits, Reason};
 use palisade_program::Value;

@@ -1,15 +1,15 @@
 //! Condition variables of POSIX and C11.
 //!
 //! The first word of a condition variable has one bit per thread that waits. A waiting thread sets its bit by a
-//! locked instruction, unlocks the mutex, waits until somebody clears the bit, and locks the mutex again. It may
-//! also go on without a signal, except where the question is whether the program can finish: then it unlocks the mutex
-//! and locks it again. As in glibc, a signal
-//! first loads the word, without a fence, and does nothing if nobody waits. Otherwise it clears the bit of any of the
-//! waiting threads. A condition variable that was destroyed is marked.
+//! locked instruction, unlocks the mutex, waits until another thread clears the bit, and locks the mutex again. It may
+//! also continue without a signal: then it unlocks the mutex and locks it again. This is left out where the question is
+//! whether the program can finish. As in glibc, a signal first loads the word, without a fence, and does nothing if no
+//! thread waits. Otherwise it clears the bit of any of the waiting threads. A condition variable that was destroyed is
+//! marked.
 //!
-//! POSIX allows to destroy a condition variable, and to free its memory, once no thread waits any more, although
+//! POSIX allows a condition variable to be destroyed, and its memory freed, once no thread waits any more, although
 //! threads that were woken may not have left yet. As in glibc, these have a second bit until they leave, and destroying
-//! waits for them. They can always leave, and nobody else sees whether they have. So no run is lost.
+//! waits for them. They can always leave, and no other thread sees whether they have. So no run is lost.
 
 use crate::expr::Expr;
 use crate::flat::{Access, BlockId, End, RegId, StepKind, Written};
@@ -170,9 +170,9 @@ impl Generator<'_, '_> {
         Ok(Expr::Reg(result))
     }
 
-    /// A wait that ends without a signal, by itself or because its time is over, by choice. Such a thread only unlocks the
-    /// mutex and locks it again: what it could do to the signals of others, one that is woken can do as well. So it does
-    /// not access the condition variable, which may no longer exist by then.
+    /// A wait that ends without a signal, by itself or because its time is over, by choice. Such a thread only
+    /// unlocks the mutex and locks it again: what it could do to the signals of others, one that is woken can do as
+    /// well. So it does not access the condition variable, which may no longer exist by then.
     fn without_signal(
         &mut self,
         mutex: &Access,
@@ -234,7 +234,7 @@ impl Generator<'_, '_> {
         if !self.context.options.aim.asks_finish() {
             self.step(StepKind::Assume(set));
         } else {
-            // A thread that does not wait is not chosen for good: another one is.
+            // A thread that does not wait is not a valid choice: another one is chosen.
             let chosen = self.new_block();
             self.end(End::Branch(set, chosen, choose));
             self.go_on(chosen);
@@ -242,7 +242,7 @@ impl Generator<'_, '_> {
         let old = self.temporary(64);
         let operand = self.binary(BinaryOp::BitXor, Expr::Reg(mask), Expr::Int(-1));
         self.step(StepKind::Locked { rmw: Rmw::FetchAnd, old, at: at.clone(), operand });
-        // Somebody else may have woken the thread in between.
+        // Another thread may have woken this one in between.
         let still = self.binary(BinaryOp::BitAnd, Expr::Reg(old), Expr::Reg(mask));
         let still = self.binary(BinaryOp::Ne, still, Expr::Int(0));
         self.end(End::Branch(still, after, again));

@@ -1,4 +1,4 @@
-//! `malloc`, `calloc`, `realloc`, `free` and their kin. What they do is in [`crate::heap`].
+//! `malloc`, `calloc`, `realloc`, `free` and similar functions. What they do is in [`crate::heap`].
 
 use crate::expr::Expr;
 use crate::flat::{Access, StepKind};

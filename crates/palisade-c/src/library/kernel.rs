@@ -1,7 +1,7 @@
-//! The functions with which verifiers write the atomic operations of the Linux kernel: `__LKMM_LOAD` and its kin,
-//! as Dartagnan's header declares them.
+//! The functions with which verifiers write the atomic operations of the Linux kernel: `__LKMM_LOAD` and similar
+//! ones, as Dartagnan's header declares them.
 //!
-//! They are translated as the kernel does it on x86: loads and stores are ordinary ones, operations that change
+//! They are translated as in the kernel on x86: loads and stores are ordinary ones, operations that change
 //! a variable are locked instructions, `smp_mb` is a fence and `smp_wmb` a store-store fence. `smp_rmb` and the
 //! barriers around operations that are locked anyway do nothing. Read-copy-update is refused.
 

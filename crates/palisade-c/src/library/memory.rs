@@ -1,6 +1,6 @@
 //! `memset`, `memcpy` and `memmove` of small known sizes.
 //!
-//! The bytes are those of scalars. Which ones is known from the object, or from the type of the pointer.
+//! The bytes are those of scalars. The object, or the type of the pointer, shows which ones.
 
 use crate::Language;
 use crate::expr::Expr;
@@ -76,7 +76,7 @@ impl Generator<'_, '_> {
                 self.step(StepKind::Store { to: access, value: Expr::Int(value) });
             }
         } else {
-            // All is loaded before anything is stored, so that overlapping objects are right.
+            // Everything is loaded before anything is stored, so that overlapping objects are copied correctly.
             let mut loaded = Vec::new();
             for leaf in shape {
                 let pointer = self.binary(BinaryOp::WordAdd, second.clone(), Expr::Int(leaf.offset));
@@ -147,7 +147,7 @@ impl Generator<'_, '_> {
         }
     }
 
-    /// Accesses the first of some bytes that is outside of the object, if there is one. That fails.
+    /// Accesses the first of some bytes that is outside the object, if there is one. That fails.
     pub(super) fn touch_outside(&mut self, pointer: &Expr, size: i64) {
         let Expr::Address(object, offset) = pointer else { return };
         let end = self.context.memory.object(*object).size;

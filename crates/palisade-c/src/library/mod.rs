@@ -33,7 +33,7 @@ pub(crate) fn replaces(name: &str) -> bool {
     matches!(name, "__VERIFIER_assume" | "assume_abort_if_not") || name.starts_with("__VERIFIER_atomic")
 }
 
-/// What `llvm.ubsantrap` is given where an index is outside of an array, and where a shift loses bits.
+/// What `llvm.ubsantrap` is given where an index is outside an array, and where a shift loses bits.
 const OUTSIDE: i64 = 18;
 const SHIFTED_OUT: i64 = 20;
 

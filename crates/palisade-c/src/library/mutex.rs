@@ -1,7 +1,7 @@
 //! Mutexes, of POSIX and C11, and spin locks.
 //!
 //! The first word of a mutex is 0, or the number of the thread that holds it. A recursive mutex has a flag in it, and
-//! how often it is held in addition; a mutex that checks for errors has another flag. Locking is a locked compare and
+//! how many more times it is held; an error-checking mutex has another flag. Locking is a locked compare and
 //! exchange that is tried until it succeeds; unlocking is a locked exchange, as in glibc on x86.
 //!
 //! A mutex that was destroyed is marked. Initialising and destroying are plain accesses, so that another thread that is
@@ -31,7 +31,7 @@ pub(crate) const OWNER: i64 = 0xffff;
 /// One more time that the mutex is held.
 const AGAIN: i64 = 1 << 16;
 
-/// How often the mutex is held in addition.
+/// How many more times the mutex is held.
 const COUNT: i64 = CHECKING - AGAIN;
 
 /// No thread has a larger number.
@@ -41,8 +41,8 @@ pub(super) const MAX_OWNER: i64 = crate::threads::MAX_THREADS as i64;
 pub(super) const EBUSY: i64 = 16;
 const THRD_BUSY: i64 = 1;
 
-/// What a mutex that checks for errors returns to a thread that locks it again, and what it returns, like a recursive one
-/// of POSIX, to a thread that unlocks it without holding it.
+/// What a mutex that checks for errors returns to a thread that locks it again, and what it returns, like a recursive
+/// one of POSIX, to a thread that unlocks it without holding it.
 const EDEADLK: i64 = 35;
 const EPERM: i64 = 1;
 
@@ -224,7 +224,7 @@ impl Generator<'_, '_> {
         Expr::Reg(result)
     }
 
-    /// Gives the mutex back. Returns 0, or an error: if the thread does not hold a mutex that has one of the flags
+    /// Releases the mutex. Returns 0, or an error: if the thread does not hold a mutex that has one of the flags
     /// `errors`. For other mutexes this is undefined.
     pub(super) fn unlock(&mut self, at: Access, errors: i64) -> Expr {
         let (old, me) = (self.temporary(8 << at.size), self.owner());
@@ -268,8 +268,9 @@ impl Generator<'_, '_> {
         Expr::Reg(result)
     }
 
-    /// A thread must hold the mutex that it gives to a wait. For one that checks for errors, the wait returns one: `result`
-    /// is set, and control goes to `after`. For others this is undefined, and found when the mutex is unlocked.
+    /// A thread must hold the mutex that it gives to a wait. For one that checks for errors, the wait returns one:
+    /// `result` is set, and control goes to `after`. For others this is undefined, and found when the mutex is
+    /// unlocked.
     pub(super) fn needs_mutex(&mut self, at: &Access, result: RegId, after: BlockId) {
         if !self.context.features.unusual_mutexes {
             return;

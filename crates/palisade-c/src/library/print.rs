@@ -1,11 +1,11 @@
-//! Functions that print, and others that only read what they are given.
+//! Functions that print, and others that only read their arguments.
 //!
 //! They do nothing that the program could notice, but they access memory:
 //! - Strings are read byte by byte, up to the NUL or the precision, by plain accesses.
 //! - `%n` stores the number of characters so far. It must be known from the text.
-//! - A format must be a literal, or a text without `%` that is printed without other arguments.
+//! - A format must be a literal, or a string without `%` that is printed without other arguments.
 //!
-//! Printing succeeds. What a function returns is refused where it is used and not known.
+//! Printing succeeds. A program that uses the result of such a function is refused if the result is not known.
 
 use super::format::{Conversion, Part, Size, parse};
 use crate::Note;
@@ -117,7 +117,7 @@ impl<'a> Generator<'a, '_> {
             }
             self.context.notes.insert(Note("printing succeeds".to_owned()));
         }
-        // A value that nobody uses.
+        // A value that is not used.
         Ok(Some(known.or(Some(Expr::Int(0)))))
     }
 

@@ -12,8 +12,8 @@ use palisade_program::written::{BinaryOp, Check, Rmw};
 /// What a thread gets that is the last one at a barrier.
 const SERIAL_THREAD: i64 = -1;
 
-/// The word of a barrier: how many have arrived, how many it takes, how many were released and have not left yet, and its
-/// round, which is 0 or 1. One that was destroyed takes none.
+/// The word of a barrier: how many have arrived, how many it takes, how many were released and have not left yet, and
+/// its round, which is 0 or 1. One that was destroyed takes none.
 const ARRIVED: i64 = (1 << TAKES) - 1;
 const TAKES: i64 = 16;
 const INSIDE: i64 = 32;
@@ -174,8 +174,8 @@ impl Generator<'_, '_> {
         Ok(Access { pointer: self.operand(operands, 0)?, size: 3, plain: false })
     }
 
-    /// Waits until all threads that were released by a barrier have left it. They can always do so, and nobody else sees
-    /// whether they have: no run is lost.
+    /// Waits until all threads that were released by a barrier have left it. They can always do so, and no one else
+    /// sees whether they have: no run is lost.
     fn await_leaving(&mut self, at: &Access) {
         let temporary = self.temporary(64);
         let inside = self.binary(BinaryOp::BitAnd, Expr::Reg(temporary), Expr::Int(ARRIVED << INSIDE));
@@ -183,8 +183,8 @@ impl Generator<'_, '_> {
         self.step(StepKind::AwaitLoad { temporary, from: at.clone(), condition });
     }
 
-    /// Arrives at a barrier. The last one starts the next round, for which the others wait. Nobody arrives for a round
-    /// before those of the last one have left, so two rounds can be told apart by a bit.
+    /// Arrives at a barrier. The last one starts the next round, for which the others wait. No thread arrives for a
+    /// round before those of the last one have left, so two rounds can be distinguished by a bit.
     fn barrier(&mut self, at: &Access) -> Expr {
         let (again, wait_first, arrived_now) = (self.new_block(), self.new_block(), self.new_block());
         self.end(End::Goto(again));

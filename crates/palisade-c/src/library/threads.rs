@@ -132,7 +132,7 @@ impl Generator<'_, '_> {
         })
     }
 
-    /// The end of the program, if this is `main` and somebody asks what is left then.
+    /// The end of the program, if this is `main` and the question is what is left then.
     pub(crate) fn program_ends(&mut self, returns: bool) {
         if self.is_main() && self.context.options.aim == Aim::Exit {
             self.step(StepKind::ProgramEnds { returns });

@@ -63,6 +63,6 @@ fn values_without_such_an_assumption_are_refused() {
     let half =
         "  %b = icmp sge i32 %n, 0\n  %i = zext i1 %b to i32\n  call void @__VERIFIER_assume(i32 %i)\n";
     assert!(refused(&text(INT, &format!("{half}{STORED}")), &options).contains("too many values to try"));
-    // A value that nobody uses is none.
+    // A value that is not used does not count.
     translated(&text(INT, "  ret void"), &options);
 }

@@ -4,13 +4,13 @@
 //! which each stack is in its set and no atomic section is open. Pieces are a proof if
 //! 1. for each initial state, a piece contains all ways in which its threads first wait;
 //! 2. for each piece and each thread, consider everything that the thread reaches alone
-//!    ([`super::saturate`]). The part that is outside of sections and waits must be in a piece, for each
+//!    ([`super::saturate`]). The part that is outside sections and waits must be in a piece, for each
 //!    memory it leaves and each list of threads it starts, together with the sets of the others and with the
 //!    starts of the new threads;
 //! 3. the thread causes no fault on its way, and no state of a piece violates a property.
 //!
 //! This is the argument in the [header](super) of this folder with longer steps. Whatever a thread does
-//! between one point outside of sections and the next (inside a section the others do not run) is something
+//! between one point outside sections and the next (inside a section the others do not run) is something
 //! it reaches alone. Here a thread waits where it may call or return. So passing concerns only the top frame,
 //! and is visible there.
 

@@ -310,7 +310,7 @@ fn languages() -> impl TypedValueParser<Value = InputLanguage> {
         .map(|name| InputLanguage::from_name(&name).expect("a possible value"))
 }
 
-/// A larger number of instances of a process is probably a typing error.
+/// A larger number of instances of a process is probably a typo.
 const MAX_INSTANCES: u32 = 4096;
 /// No host has cores for more threads than this.
 const MAX_JOBS: u32 = 1024;
@@ -332,7 +332,7 @@ fn buffer(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&length| length > 0).ok_or_else(|| "expected a number from 1".to_owned())
 }
 
-/// A larger number of rounds is probably a typing error.
+/// A larger number of rounds is probably a typo.
 const MAX_ROUNDS: u32 = 255;
 
 fn bound(text: &str) -> Result<Bound, String> {

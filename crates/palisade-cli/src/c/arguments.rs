@@ -3,7 +3,7 @@
 use palisade::Diagnostic;
 use std::path::{Path, PathBuf};
 
-/// What follows `--`.
+/// Everything after `--`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Arguments {
     /// Options of the compiler.
@@ -32,7 +32,7 @@ const WITH_VALUE: [&str; 16] = [
     "-mllvm",
 ];
 
-/// Endings of C++ and its kin.
+/// Endings of C++ and similar languages.
 const CXX: [&str; 7] = ["cc", "cpp", "cxx", "c++", "C", "mm", "cu"];
 
 /// Beginnings of options that neither run code nor write files.
@@ -78,8 +78,8 @@ const HARMFUL: [&str; 9] = [
     "-wrapper",
 ];
 
-/// Fails if the words come from a file that is to be judged, and the compiler could be made to run code or to write
-/// files by them. The file may come from anyone.
+/// Fails if the words come from a file that is to be judged, and could make the compiler run code or write files. The
+/// file may come from anyone.
 pub fn refuse_harmful(words: &[String]) -> Result<(), Diagnostic> {
     let mut words = words.iter();
     while let Some(word) = words.next() {

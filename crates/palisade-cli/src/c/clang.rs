@@ -43,11 +43,11 @@ const MARKS: [&str; 4] = [
     "-fsanitize-trap=array-bounds",
 ];
 
-/// From this version on, clang takes every array at the end of a struct for one of open length, unless it is told
-/// that only those of length 0 and 1 are.
+/// From this version on, clang takes every array at the end of a struct for one of open length, unless it is asked to
+/// do so only for those of length 0 and 1.
 const OPEN_ARRAYS: u32 = 16;
 
-/// How often we check whether to stop.
+/// How frequently we check whether to stop.
 const LOOK: Duration = Duration::from_millis(20);
 /// More output than this is not a program that we could read.
 const MAX_OUTPUT: u64 = 256 << 20;
@@ -176,7 +176,7 @@ impl Running {
         std::thread::spawn(move || complaints.send((false, read(stderr))));
         if let (Some(mut stdin), Some(text)) = (self.0.stdin.take(), text) {
             let text = text.to_owned();
-            // A compiler that stops reading has its reasons, and prints them.
+            // A compiler that stops reading has a reason, and prints it.
             std::thread::spawn(move || _ = stdin.write_all(text.as_bytes()));
         }
         let (mut printed, mut complained) = (Vec::new(), Vec::new());

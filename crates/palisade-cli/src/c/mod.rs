@@ -238,7 +238,7 @@ fn is_llvm(path: &Path) -> bool {
 const SYSTEM: [&str; 6] =
     ["/usr/include/", "/usr/lib", "/usr/local/include/", "/opt/", "/Library/", "/rustc/"];
 
-/// So many lines without a text are shown by their numbers, from the first to the last in one file.
+/// Up to this many lines without text are shown by number, from the first to the last in one file.
 const MAX_LINES_WITHOUT_TEXT: u32 = 1 << 20;
 
 /// Lines that places refer to and whose text is not there, because of `#line` or because the file is gone. They are

@@ -1,6 +1,6 @@
 //! Files that clang sees with another text than they have on disk.
 //!
-//! Clang is told by an overlay of its virtual file system: a list of paths, each with the file that has the text.
+//! Clang gets it through an overlay of its virtual file system: a list of paths, each with the file that has the text.
 //! Names in messages and debug information stay those of the user's files.
 
 use palisade::Diagnostic;

@@ -96,7 +96,7 @@ fn read(found: &InputFile, request: &Request<'_>) -> Result<Input, Checked> {
 }
 
 fn answer(mut input: Input, request: &Request<'_>, limits: &Limits) -> Checked {
-    // A C program says itself how many threads it has.
+    // A C program itself says how many threads it has.
     let options = match &input.c {
         Some(_) => CheckOptions { threads: Threads::Declared, ..request.options.clone() },
         None => request.options.clone(),
@@ -121,7 +121,7 @@ fn answer(mut input: Input, request: &Request<'_>, limits: &Limits) -> Checked {
     let no_property = match answer.outcome.verdict {
         Verdict::Violated(_) => None,
         _ if request.args.deadlock => None,
-        // If there is no time for the remark, it is left out: the answer is worth more.
+        // If there is no time for the remark, it is left out: the answer matters more.
         _ => graced.within(|| palisade::no_property(&input)).unwrap_or(None),
     };
     let has_property = no_property.is_none();

@@ -279,7 +279,7 @@ impl Generator {
         }
     }
 
-    /// Actions inside of C's statements.
+    /// Actions inside C's statements.
     fn nested(&mut self, depth: usize) {
         match self.random.below(4) {
             0 => {

@@ -1,4 +1,4 @@
-//! How permutations act on values, cells and thread states; and the shapes of thread states.
+//! How permutations act on values, cells and thread states, and the shapes of thread states.
 //!
 //! A *shape* is what a thread state looks like if one does not know who is who: two thread states have the same
 //! shape iff some permutation maps one to the other. A thread state is its shape and the positions that it mentions,

@@ -43,7 +43,7 @@ use rustc_hash::FxHashMap;
 use sorts::{Body, Family, Sorts};
 use std::ops::Range;
 
-/// The most threads that are permuted. Their positions fit four bits.
+/// The maximum number of threads that are permuted. Their positions fit four bits.
 pub(crate) const MAX_POSITIONS: usize = 16;
 
 /// Why a guess fails.

@@ -2,7 +2,7 @@
 //!
 //! *How.* Each thread gets a colour that does not depend on who is who: its shape, the contents of its cells, and
 //! where it is mentioned. Then colours are refined by the colours of the threads that a thread mentions, or is
-//! mentioned by, until no more threads are told apart (Weisfeiler and Leman, 1968). The threads of each block are
+//! mentioned by, until no further threads are distinguished (Weisfeiler and Leman, 1968). The threads of each block are
 //! sorted by colour.
 //!
 //! *Guarantee.* The result is an image of the state. Two images of one state get the same result if threads of the

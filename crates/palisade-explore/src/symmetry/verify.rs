@@ -1,4 +1,4 @@
-//! The check that a symmetry is one.
+//! Checks that a guessed symmetry really is one.
 //!
 //! *Guarantee.* If the check succeeds, the claims in the header of [`super`] hold. For each transposition g of
 //! neighbours in a block it checks, for every thread t and every edge of its code, that the edge of g(t) does to g(s)

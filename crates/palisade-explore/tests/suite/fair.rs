@@ -160,5 +160,5 @@ fn bounds_are_stated() {
     let deep = "proc f() { f(); } process P { l: f(); } process Q { loop {} } leaves P@l;";
     check(deep, Model::Sc, &without("with up to 256 nested calls"));
     let starts = "process P { loop { spawn Q; } } process Q on spawn { skip; } terminates;";
-    check(starts, Model::Sc, "too many processes are started to tell whether every run ends");
+    check(starts, Model::Sc, "too many processes are started to know whether every run ends");
 }

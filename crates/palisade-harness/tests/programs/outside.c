@@ -1,4 +1,4 @@
-/* Loops that change something outside of the program's memory: a key, a pipe, or the position in a file. The thread
+/* Loops that change something outside the program's memory: a key, a pipe, or the position in a file. The thread
  * comes to its assertion after a few rounds, unless the flag is set before. */
 
 #include <assert.h>

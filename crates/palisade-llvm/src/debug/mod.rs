@@ -131,7 +131,7 @@ pub struct SourceVariable<'a> {
     pub parameter: Option<u32>,
     /// The line of its declaration.
     pub line: u32,
-    /// Whether it belongs to a block inside of a function, and not to the function itself.
+    /// Whether it belongs to a block inside a function, and not to the function itself.
     pub in_block: bool,
 }
 

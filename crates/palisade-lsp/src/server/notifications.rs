@@ -51,7 +51,7 @@ impl Server {
         params.content_changes.into_iter().for_each(|change| apply(&mut text, change));
         document.set_text(text, params.text_document.version);
         self.changed.insert(key);
-        // What nobody waits for is about a text that is gone.
+        // An answer that is no longer awaited is about a text that is gone.
         self.stop_where(|open| open.uri == params.text_document.uri && open.request.is_none());
         Ok(())
     }

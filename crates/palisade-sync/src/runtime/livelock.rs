@@ -5,7 +5,7 @@
 //! *How.* At the limit all threads and buffers take turns, so every thread that can move does, and every store
 //! reaches memory. The state before each turn is kept: the turn, memory, pending stores, synchronisation
 //! objects, and what every thread is about to do. If the states repeat with a fixed period, over
-//! [`MIN_REPEATED`] turns and [`MIN_PERIODS`] periods, the execution is a livelock. If nobody changed anything
+//! [`MIN_REPEATED`] turns and [`MIN_PERIODS`] periods, the execution is a livelock. If nothing changed
 //! meanwhile, all threads wait in loops, and it is a deadlock.
 //!
 //! *Assumption.* What threads keep in local variables or under locks does not lead them out. This cannot be seen

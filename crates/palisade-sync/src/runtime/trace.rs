@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(store_buffering(false), Some(Late { store: Instruction(0), access: Instruction(1) }));
     }
 
-    /// A late store that nobody can notice.
+    /// A late store that cannot be noticed.
     #[test]
     fn harmless_delays() {
         let mut trace = Trace::default();

@@ -1,16 +1,16 @@
 //! Any number of threads that run the same function.
 //!
-//! *Problem.* A program starts three threads that are alike. Is it safe with any number of them?
+//! *Problem.* A program starts three identical threads. Is it safe with any number of them?
 //!
 //! *How.* Threads that run the same code are instances of one process ([`mod@palisade_c`]). Now there is any number of
 //! instances:
 //! - They wait for the cell that is set when the last one is started, so any number of them can start there.
-//! - At its end, a thread counts itself, so that the one that joins knows when all have ended. With any number there is
+//! - At its end, a thread counts itself, so that the joining thread knows when all have ended. With any number there is
 //!   no such count. A thread that joins them stops there, and the answer says so.
 //!
-//! *Guarantee.* Up to the point where the threads are joined, a program that starts n threads in the same way has only
-//! runs that this one has with n instances. What is different between the threads of the text is refused: their
-//! arguments, and memory of their own, such as a variable whose address is taken, a node on the heap, or their number in
+//! *Guarantee.* Up to the point where the threads are joined, every run of a program that starts n threads in the same
+//! way is a run of this one with n instances. Differences between the threads are refused: different arguments, and
+//! memory of their own, such as a variable whose address is taken, a node on the heap, or their number in
 //! a mutex.
 
 use palisade_base::{Diagnostic, Span};
@@ -18,7 +18,7 @@ use palisade_c::{Finish, Note, ThreadCell, Translation};
 use palisade_program::written::{Block, Count, Expr, ExprKind, PlaceKind, Program, Rmw, StmtKind};
 use std::collections::BTreeSet;
 
-/// Lets there be any number of the threads that are alike.
+/// Allows any number of the threads that are alike.
 pub(super) fn any_number(translation: &mut Translation) -> Result<(), Vec<Diagnostic>> {
     let functions = functions(translation);
     let program = &mut translation.program;
@@ -147,7 +147,7 @@ fn mentions(e: &Expr, name: &str) -> bool {
     }
 }
 
-/// Whether a process still uses a cell. Everything is looked at that a statement can contain.
+/// Whether a process still uses a cell. Looks at everything that a statement can contain.
 fn is_used(program: &Program, name: &str) -> bool {
     program.templates.iter().any(|template| format!("{:?}", template.body).contains(&format!("{name:?}")))
 }

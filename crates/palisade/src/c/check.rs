@@ -22,15 +22,15 @@ use std::time::Instant;
 /// Checks a program within limits, like [`check`]. A C program gets as much room as it needs, up to a maximum.
 ///
 /// Where a run exceeds the room, the answer is `unsafe` if another run breaks the program, and `unknown`
-/// otherwise. If it is safe, it is asked whether it can always finish.
+/// otherwise. If it is safe, the next question is whether it can always finish.
 pub fn check_input(input: &mut Input, options: &CheckOptions, limits: &Limits) -> Result<Answer, AskError> {
     let start = Instant::now();
-    // A C program says itself how many threads it has.
+    // A C program itself says how many threads it has.
     let options = &match &input.c {
         Some(_) => CheckOptions { threads: Threads::Declared, ..options.clone() },
         None => options.clone(),
     };
-    // About C programs, questions about their end are asked in another way.
+    // For C programs, questions about their end are asked in another way.
     let about_states = match &input.c {
         Some(_) => CheckOptions { deadlocks: Deadlocks::Elsewhere, ..options.clone() },
         None => options.clone(),
@@ -42,7 +42,7 @@ pub fn check_input(input: &mut Input, options: &CheckOptions, limits: &Limits) -
             with_warnings(input, &mut answer, options, limits)?;
             return Ok(answer.about(input, start));
         };
-        // A bug is worth more than more room.
+        // A bug is worth more than extra room.
         let mut within = input.clone();
         within.leave_out_runs_beyond_limits();
         let second = check_states(&within.program, options, limits)?;
@@ -149,7 +149,7 @@ fn exceeded(answer: &Answer, input: &Input) -> Option<(Limit, Room)> {
     Some((Limit::of(violation, &c.words)?, c.room))
 }
 
-/// Whether the user leaves it to us how much room there is.
+/// Whether the user leaves the amount of room to us.
 fn may_grow(input: &Input, limit: Limit) -> bool {
     let Some(c) = &input.c else { return false };
     let options = &c.recipe.options;

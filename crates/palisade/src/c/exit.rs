@@ -34,7 +34,7 @@ const EXPLICIT: &str = "explicit";
 /// At most this many states are visited for each of the questions: a warning is not worth more.
 const BUDGET: u64 = 1 << 18;
 
-/// Addresses are below this bit. What is above may be a tag.
+/// Addresses are below this bit. The bits above may be a tag.
 const ADDRESS_BITS: u32 = 46;
 
 /// The ids of the warnings.
@@ -46,7 +46,7 @@ pub fn is_about_the_end(warning: &Diagnostic) -> bool {
     [LEAK, STILL_RUNNING].contains(&warning.id)
 }
 
-/// Adds warnings about what is left when the program ends to those of a program that is safe.
+/// If the program is safe, adds warnings about what is left when it ends.
 pub(super) fn with_warnings(
     input: &mut Input,
     answer: &mut Answer,

@@ -3,18 +3,18 @@
 //! *Problem.* A thread that waits forever for a lock or for a signal breaks the program without any assertion. In C
 //! no wait is an assumption, so this is asked about every program that is otherwise safe.
 //!
-//! *What is asked*, about the program in which waits for condition variables end by signals and timeouts only
+//! *What is asked*, about the program in which waits on condition variables end only by signals and timeouts
 //! ([`Aim::Progress`](super::Aim)):
-//! 1. Can all threads that run get stuck before the program is over?
-//! 2. From every state, can the program still finish: can `main` return, or a thread call `exit`? A program whose
-//!    text has no way to its end is not asked. Without `main`: can all threads end?
+//! 1. Can all running threads get stuck before the program is over?
+//! 2. From every state, can the program still finish: can `main` return, or a thread call `exit`? This is not
+//!    asked of a program that has no path to its end. Without `main`: can all threads end?
 //!
-//! A program that has ended is stuck in no way, whatever its threads were waiting for.
+//! A program that has ended is not stuck, whatever its threads were waiting for.
 //!
 //! *Guarantee.*
 //! - A run to a deadlock, or to a state from which the program cannot finish, is replayed on the trusted machine
 //!   like every other run.
-//! - What was not decided is said beside the verdict: it is never a plain `safe`.
+//! - Whatever was not decided is stated next to the verdict: it is never a plain `safe`.
 
 use super::{Aim, Input};
 use crate::answer::Answer;
@@ -32,11 +32,11 @@ use std::time::Instant;
 /// The engine that answers these questions.
 const EXPLICIT: &str = "explicit";
 
-/// Without a time limit, at most this many states are visited for each of the questions. The answer about bad states is worth
-/// more than an endless search for an answer about the end.
+/// Without a time limit, at most this many states are visited for each of the questions. The answer about bad states
+/// is worth more than an endless search for an answer about the end.
 const BUDGET: u64 = 1 << 21;
 
-/// The most states of a proof that the program can finish. Each is kept as a whole.
+/// The maximum number of states in a proof that the program can finish. Each is kept as a whole.
 const RANKED: u64 = 1 << 18;
 
 /// Adds to a positive answer what is known about the end of the program. If it can get stuck, the input becomes the
@@ -113,9 +113,9 @@ pub(super) fn with_finish(
     Ok(answer)
 }
 
-/// Adds the proof that a program gets stuck nowhere and can finish, if a proof is wanted and there is one. It ranks all
-/// states of the trusted machine, so it exists only for programs with few states. If the proof is to be checked, it is,
-/// and the answer says what it leaves out.
+/// Adds the proof that a program never gets stuck and can finish, if a proof is wanted and there is one. It ranks all
+/// states of the trusted machine, so it exists only for programs with few states. If the proof is to be checked, this
+/// is done here, and the answer says what the proof leaves out.
 fn prove_finish(
     answer: &mut Answer,
     program: &Program,
@@ -145,7 +145,7 @@ fn prove_finish(
             }
         }
         Ok(Some(ranking)) => answer.finish = Some(ranking),
-        // Both questions were answered by a search with reductions. Now one of all states contradicts it.
+        // Both questions were answered by a search with reductions. Now a search of all states contradicts it.
         Ok(None) if all_hold && undecided(program).is_none() => {
             let what = "all of them lead to the end, but not in the proof".to_owned();
             return Err(Bug::Contradiction { engine: EXPLICIT, what }.into());
@@ -171,7 +171,7 @@ pub fn state_finish(input: &mut Input) -> Result<Deadlocks, &'static str> {
     };
     let deadlocks = match other.c.as_ref().map(|c| (&c.finish, c.spurious)) {
         Some((Finish::NotFollowed(why), _)) => return Err(why),
-        // A program that cannot get stuck before its end is asked about deadlocks, too.
+        // A program that cannot get stuck before its end is checked for deadlocks, too.
         Some((Finish::Over | Finish::AllEnded, _)) | None => Deadlocks::IfStated,
         Some((Finish::Never, false)) => Deadlocks::Asked,
         Some((Finish::Never, true)) => {

@@ -3,7 +3,7 @@
 //! *Why.* Every thread and object that there is room for costs states, whether or not it is used. Most programs
 //! start the same threads in every run.
 //!
-//! *How.* The program is run under SC, the threads one after the other in turns. Where the run exceeds the room,
+//! *How.* The program is run under SC, with the threads taking turns. Where the run exceeds the room,
 //! the program is translated again with a little more. Other runs may need more; then the check finds out.
 
 use super::limits::{Limit, MAX_HEAP, MAX_SLOTS, Room};
@@ -52,8 +52,8 @@ pub(super) fn with_room(
     }
 }
 
-/// Runs a program under SC, its threads in turns, each taking the first way that is open to it. Returns how the
-/// run fails, if it does.
+/// Runs a program under SC, its threads in turns, each taking the first step that it can. Returns how the run fails,
+/// if it does.
 fn run(system: &System) -> Option<Violation> {
     let machine = Machine::new(system, Model::Sc);
     let mut state = machine.initial_states().next()?;

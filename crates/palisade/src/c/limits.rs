@@ -1,7 +1,7 @@
 //! Limits of the translation: how many threads and objects there is room for.
 //!
 //! A translated program asserts that it stays within these limits. A run that leaves them shows nothing about
-//! the C program, so it must never become `unsafe`, and as long as there is one, nothing is `safe`.
+//! the C program, so it must never become `unsafe`; and as long as there is one, the program is not `safe`.
 
 use super::words::CWords;
 use palisade_c::Slots;
@@ -16,9 +16,9 @@ pub(super) struct Room {
     pub(super) heap: u32,
 }
 
-/// The most threads that one thread starts, where the number is not known from the text.
+/// The maximum number of threads that one thread starts, where the number is not known from the text.
 pub const MAX_SLOTS: u32 = 16;
-/// The most objects that a thread allocates at one place of the program.
+/// The maximum number of objects that a thread allocates at one place in the program.
 pub const MAX_HEAP: u32 = 64;
 
 /// A limit of the translation that a run exceeds.
@@ -34,7 +34,7 @@ pub(super) enum Limit {
     Size,
     /// A value that the translation uses for marks of its own.
     Value,
-    /// A text that is printed as a format, and that is not known.
+    /// A string of unknown content is printed as a format.
     Format,
 }
 

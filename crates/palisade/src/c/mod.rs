@@ -4,7 +4,7 @@
 //!   guessed from one run on the trusted machine (`guess.rs`).
 //! - [`check_input`] asks whether the program is safe (`check.rs`). Where a run exceeds the room, the program is
 //!   translated again with more, up to a maximum.
-//! - `words.rs` and `places.rs` put runs into the words and lines of C.
+//! - `words.rs` and `places.rs` express runs in terms of C and its source lines.
 
 mod any;
 mod check;
@@ -58,9 +58,9 @@ pub struct Compilation {
     pub language: InputLanguage,
     /// The translation units.
     pub modules: Vec<Module>,
-    /// What the compiler printed about itself.
+    /// The version that the compiler printed.
     pub compiler: String,
-    /// What it was given besides the file.
+    /// Its arguments besides the file.
     pub arguments: Vec<String>,
     /// How to translate the program.
     pub options: COptions,
@@ -71,17 +71,17 @@ pub struct Compilation {
 pub struct COptions {
     /// Where execution starts.
     pub roots: Roots,
-    /// For how many threads there is room. If this is not given, for as many as are needed, up to [`MAX_SLOTS`].
+    /// How many threads there is room for. If this is not given, as many as are needed, up to [`MAX_SLOTS`].
     pub slots: Option<Slots>,
-    /// For how many objects there is room. If this is not given, for as many as are needed, up to [`MAX_HEAP`].
+    /// How many objects there is room for. If this is not given, as many as are needed, up to [`MAX_HEAP`].
     pub heap: Option<u32>,
     /// Whether data races are errors.
     pub races: bool,
-    /// Whether it is asked if the program can always finish.
+    /// Whether to check that the program can always finish.
     pub finish: bool,
-    /// Whether it is asked what is left when the program ends.
+    /// Whether to check what is left when the program ends.
     pub exit: bool,
-    /// Whether the last values of all globals can be seen, also of those that only one thread accesses.
+    /// Whether the last values of all globals can be seen, including those that only one thread accesses.
     pub keep_globals: bool,
     /// Whether runs that exceed the room are left out. Only for replaying such runs.
     pub within_limits: bool,
@@ -115,13 +115,13 @@ pub struct CProgram {
     recipe: Arc<Recipe>,
     room: Room,
     words: Arc<CWords>,
-    /// What it means that the program finishes.
+    /// What it means for the program to finish.
     finish: Finish,
-    /// Whether waits for condition variables can end by themselves.
+    /// Whether waits on condition variables can end spuriously.
     spurious: bool,
     /// Whether a thread may still run when `main` returns, as far as the text says.
     outlives: bool,
-    /// Whether an assertion of the program holds whatever happens, so that nothing is left of it.
+    /// Whether an assertion of the program always holds, so that nothing is left of it.
     asserted: bool,
     /// Whether it allocates memory.
     allocates: bool,
@@ -129,9 +129,9 @@ pub struct CProgram {
     allocations: Option<Vec<Allocation>>,
     /// Its threads, in the order of the instances of the processes.
     threads: Vec<Thread>,
-    /// What an answer about the program rests on, a sentence each.
+    /// What an answer about the program rests on, one sentence each.
     pub notes: Vec<String>,
-    /// What every answer about the program is about, whatever it is.
+    /// What every answer about the program, positive or not, assumes.
     pub circumstances: Vec<String>,
     /// How the program was made.
     pub build: BuildRecord,
@@ -157,12 +157,12 @@ impl fmt::Debug for Recipe {
 }
 
 impl CProgram {
-    /// Whether it is asked if the program can always finish.
+    /// Whether to check that the program can always finish.
     pub fn asks_finish(&self) -> bool {
         self.recipe.options.finish
     }
 
-    /// Whether an assertion of the program holds whatever happens, so that nothing is left of it.
+    /// Whether an assertion of the program always holds, so that nothing is left of it.
     pub(crate) fn asserted(&self) -> bool {
         self.asserted
     }
@@ -294,7 +294,7 @@ impl Recipe {
         notes
     }
 
-    /// What answers are about.
+    /// What answers assume.
     fn circumstances(&self, notes: Vec<Note>) -> Vec<String> {
         let mut all: Vec<String> = notes.into_iter().map(|note| note.0).collect();
         if !self.arguments.is_empty() {
@@ -316,12 +316,12 @@ impl Input {
         self.c.as_ref().map(|c| c.addresses())
     }
 
-    /// What an answer about the program rests on, a sentence each.
+    /// What an answer about the program rests on, one sentence each.
     pub fn assumptions(&self) -> &[String] {
         self.c.as_ref().map_or(&[], |c| &c.notes)
     }
 
-    /// What every answer about the program is about, a sentence each.
+    /// What every answer about the program assumes, one sentence each.
     pub fn circumstances(&self) -> &[String] {
         self.c.as_ref().map_or(&[], |c| &c.circumstances)
     }
@@ -354,7 +354,7 @@ impl Input {
         Some(within)
     }
 
-    /// Whether a run exceeds what is followed of a C program.
+    /// Whether a run exceeds the parts of a C program that are followed.
     pub(crate) fn is_limit(&self, replay: &Replay) -> bool {
         let limit = self.c.as_ref().zip(replay.violation);
         limit.is_some_and(|(c, violation)| limits::Limit::of(violation, &c.words).is_some())

@@ -1,6 +1,6 @@
 //! Fences and stronger accesses in the text of a C program.
 //!
-//! *Problem.* All that is known about a statement is a position in it. The text of C, with its macros, is not
+//! *Problem.* All that is known about a statement is a position in it. The source text, with its macros, is not
 //! what the compiler sees.
 //!
 //! *How.* The statement around a position is found from the tokens ([`super::tokens`]): it reaches from the end
@@ -10,8 +10,8 @@
 //! *What is refused.* There is no room for a fence in the head of a loop or an `if`, after a jump, in the
 //! definition of a macro, and outside functions.
 //!
-//! *Guarantee.* None: a macro can hide more than one statement. Whoever writes the text compiles and checks it
-//! again first.
+//! *Guarantee.* None: a macro can hide more than one statement. The caller compiles and checks the text again
+//! before writing it.
 
 use super::stronger::{Replacement, replacement};
 use super::tokens::Tokens;
@@ -102,8 +102,8 @@ fn no_room(why: &str) -> Diagnostic {
     )
 }
 
-/// The statement around a part of a text: from its first byte, after its labels, to its semicolon. In the head of a loop
-/// or an `if`, and in a `return`, the part itself. `None` in the definition of a macro, and outside functions.
+/// The statement around a part of a text: from its first byte, after its labels, to its semicolon. In the head of a
+/// loop or an `if`, and in a `return`, the part itself. `None` in the definition of a macro, and outside functions.
 pub(super) fn statement_range(tokens: &Tokens<'_>, range: Range<usize>) -> Option<Range<usize>> {
     match Statement::around(tokens, range.clone()) {
         Ok(statement) => Some(statement.start..statement.end),

@@ -1,4 +1,4 @@
-//! Where the places of debug information are in the text of the user's files.
+//! Maps positions in the debug information to positions in the user's files.
 
 use palisade_base::{Source, Span};
 use palisade_c::Places;

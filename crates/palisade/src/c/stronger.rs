@@ -1,20 +1,20 @@
-//! Stores and fences of a C text, written in a stronger way.
+//! Stores and fences in C source, rewritten to be stronger.
 //!
-//! *Problem.* The program says that a statement of the text has a store, or a store-store fence. Where in the text is
-//! it, and how is a stronger one written?
+//! *Problem.* The program says that a statement of the source has a store, or a store-store fence. Where in the source
+//! is it, and how is a stronger one written?
 //!
 //! *What is recognised* (with any order):
 //! - `atomic_store_explicit`, `__atomic_store_n`, `__atomic_store`, `__c11_atomic_store`, `atomic_flag_clear_explicit`
 //!   and `__atomic_clear`: the order is replaced;
 //! - `__sync_lock_release(p)`: becomes a `seq_cst` store of 0;
-//! - `x = v;` where `x` is not atomic: becomes an exchange, or a release store, of the compiler's builtin functions;
+//! - `x = v;` where `x` is not atomic: becomes an exchange, or a release store, with the compiler's builtin functions;
 //! - `atomic_thread_fence`, `__atomic_thread_fence` and `__c11_atomic_thread_fence`: the order is replaced;
 //! - `_mm_sfence()`, and `sfence` in inline assembly: becomes an `mfence`.
 //!
-//! A statement with several of these has no answer.
+//! A statement with several of these is not changed.
 //!
-//! *Guarantee.* None: a macro can hide what a word means, and a type may not allow it. Whoever writes the text compiles
-//! and checks it again first.
+//! *Guarantee.* None: a macro can hide what a word means, and a type may not allow the change. The caller compiles and
+//! checks the text again before writing it.
 
 use super::patch::{statement_range, text_of};
 use super::tokens::Tokens;
@@ -29,7 +29,7 @@ pub(crate) struct Replacement {
     pub(crate) text: String,
 }
 
-/// How an access is made stronger, if the text shows it.
+/// How to make an access stronger, if the text shows it.
 pub(crate) fn stronger(source: &Source, at: AccessAt) -> Option<Stronger> {
     let (_, found) = find_in(source, at)?;
     let weak = found.replacement(FenceKind::StoreStore).map(|_| found.change(FenceKind::StoreStore));
@@ -107,7 +107,7 @@ impl Found<'_> {
         call.map_or("", |call| self.tokens.get(call))
     }
 
-    /// What to replace; `None` if the access is as strong already.
+    /// What to replace; `None` if the access is already as strong.
     fn replacement(&self, kind: FenceKind) -> Option<Replacement> {
         let tokens = &self.tokens;
         match (&self.form, kind) {

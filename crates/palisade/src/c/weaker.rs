@@ -1,14 +1,15 @@
-//! Fences and orders of a C text that could be weaker.
+//! Fences and orders in C source that could be weaker.
 //!
 //! *What is recognised*, and what it becomes:
-//! - `seq_cst` stores, also `atomic_store`, `atomic_flag_clear` and `x = v;` where `x` is atomic: release stores;
+//! - `seq_cst` stores, including `atomic_store`, `atomic_flag_clear` and `x = v;` where `x` is atomic: release stores;
 //! - exchanges whose result is not used: release stores;
 //! - full fences: fences that order nothing on x86, and under PSO stores only. They still bind the compiler.
 //!
-//! Nothing becomes weaker than release and acquire: what the machine allows, the compiler may do as well. Loads and
-//! read-modify-write operations have the same instructions whatever their order, so they are counted and left alone.
+//! Nothing becomes weaker than release and acquire, because the compiler may reorder what the machine does not. Loads
+//! and read-modify-write operations have the same instructions whatever their order, so they are counted and left
+//! alone.
 //!
-//! *Guarantee.* None: whoever writes the text compiles and checks it first.
+//! *Guarantee.* None: the caller compiles and checks the text before writing it.
 
 use super::patch::{FilePatch, statement_range, text_of};
 use super::stronger::{FENCES, Form, STORES, find, last_argument};
@@ -47,7 +48,7 @@ pub(crate) enum Rendering {
     Probe,
 }
 
-/// All that could be weaker, in the order of the text. The program says which assignments are `seq_cst` stores.
+/// Everything that could be weaker, in the order of the text. The program says which assignments are `seq_cst` stores.
 pub(crate) fn weakenings(source: &Source, program: &Program, model: Model) -> Vec<Weakening> {
     let mut found = Vec::new();
     let strong = strong_stores(program);

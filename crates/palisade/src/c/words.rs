@@ -1,4 +1,4 @@
-//! What the addresses of a C program mean, in the words of C.
+//! What the addresses of a C program mean, in C terms.
 
 use palisade_base::Span;
 use palisade_c::{FREED, Object, ObjectKind, Objects, Problem, ThreadCell, UNINITIALISED, Wait, WaitTable};

@@ -1,4 +1,4 @@
-//! An oracle that has the text with a set of changes confirmed before the set counts.
+//! An oracle that accepts a set of changes only once the text with these changes has been confirmed.
 
 use super::oracle::Engines;
 use super::write::WriteError;

@@ -11,7 +11,7 @@ pub struct Costs {
     given: Vec<(Change, u64)>,
 }
 
-/// About so many cycles, on x86 and on SPARC. Under TSO, a release store or a store-store fence is no instruction.
+/// Roughly this many cycles, on x86 and on SPARC. Under TSO, a release store or a store-store fence is no instruction.
 const TSO: [(Change, u64); 5] = [
     (Change::Fence, 20),
     (Change::SeqCst, 15),

@@ -1,19 +1,20 @@
 //! Which fences and orders of a C program are unnecessary.
 //!
-//! *Problem.* A program is right. Which of its full fences, `seq_cst` stores and exchanges can be weaker, one by one and
-//! together, so that it stays right?
+//! *Problem.* A program is correct. Which of its full fences, `seq_cst` stores and exchanges can be weaker, one by one
+//! and together, so that it stays correct?
 //!
-//! *Method.* All of them are made weaker at once. Then a cheapest set is searched that has to become strong again
-//! ([`mod@palisade_fences`]). All others can go together.
+//! *Method.* All of them are made weaker at once. Then a cheapest set that has to become strong again is searched for
+//! ([`mod@palisade_fences`]). All others can be weakened together.
 //!
 //! *Guarantee.*
-//! - Each weaker program that is called right was compiled from its text and checked like any other: for all that was
-//!   established about the program as it is. That holds for each change alone, and for all of them together.
+//! - Each weaker program that is called correct was compiled from its text and checked like any other, for everything
+//!   that was established about the original program. That holds for each change alone, and for all of them together.
 //! - The set that stays is cheapest: for each of its members there is a run that becomes possible without it, while the
-//!   others stay. If the program that was found is not confirmed, the set that goes is grown one by one instead, each
-//!   time with a check. Then it is maximal, but another may save more, and [`Minimised::is_cheapest`] is false.
+//!   others stay. If the program that was found is not confirmed, the set to weaken is grown one change at a time
+//!   instead, with a check each time. Then it is maximal, but another may save more, and [`Minimised::is_cheapest`] is
+//!   false.
 //!
-//! What is weaker than release and acquire is never tried (see `c/weaker.rs`).
+//! Nothing weaker than release and acquire is ever tried (see `c/weaker.rs`).
 
 use super::confirming::Confirming;
 use super::oracle::Engines;
@@ -39,7 +40,7 @@ pub type Compile<'a> = &'a dyn Fn(&[FilePatch]) -> Result<Box<Input>, Refused>;
 /// What is known about a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Judged {
-    /// It is right, and this was established besides.
+    /// It is right, and this was also established.
     Right(Vec<String>),
     /// It is wrong, and how.
     Wrong(String),
@@ -334,7 +335,7 @@ impl Search<'_> {
         Ok((kept_only, Some(together)))
     }
 
-    /// Lets go what can go, one after the other, the most expensive first.
+    /// Weakens what can be weaker, one after the other, the most expensive first.
     fn grow(&mut self, weakenings: &[Weakening], known: &mut [Known]) -> Result<(), AskError> {
         let mut order: Vec<usize> =
             (0..known.len()).filter(|&index| known[index].alone == Alone::Unnecessary).collect();

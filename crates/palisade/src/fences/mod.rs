@@ -1,6 +1,6 @@
 //! Finding fences, and writing them into the text of the program.
 //!
-//! In C, an access can be made stronger instead. Whatever is found there is compiled and checked again, before it is
+//! In C, an access can be made stronger instead. Every result for C is compiled and checked again before it is
 //! reported; if that fails, the next possibility is tried.
 
 mod confirming;
@@ -91,7 +91,7 @@ pub struct FencesAnswer {
     pub places: Places,
     /// Sets of fences, and how the search ended.
     pub findings: Findings,
-    /// Whether the text with the first set was compiled and checked again, if that was asked for.
+    /// Whether the text with the first set was compiled and checked again, if that was requested.
     pub confirmed: Option<Result<(), WriteError>>,
     /// The answer under SC, if no fences help and the goal is safety.
     pub under_sc: Option<Answer>,
@@ -191,7 +191,7 @@ fn fences_at(
     search_at(input, options, places.clone(), &weight, &oracle, start, limits)
 }
 
-/// Searches fences at some places.
+/// Searches for fences at some places.
 fn search_at(
     input: &Input,
     options: &FencesOptions,

@@ -223,8 +223,8 @@ impl<Q: Ask> EngineAnswer<Q> {
     }
 }
 
-/// Who has a shorter run than this answer, if it has a run: of two runs, the shorter one is easier to
-/// understand.
+/// An engine with a shorter run than this answer, if it has a run: of two runs, the shorter one is easier
+/// to understand.
 fn with_shorter_run<Q: Ask>(answer: &EngineAnswer<Q>, others: &[Option<EngineAnswer<Q>>]) -> Option<usize> {
     let steps =
         |answer: &EngineAnswer<Q>| answer.outcome.verdict.witness().map(|witness| witness.run.steps.len());

@@ -7,7 +7,7 @@ use palisade_program::written::{
 };
 use rustc_hash::FxHashSet;
 
-/// The variables that some store outside of atomic blocks may change. `None` means all variables, if a
+/// The variables that some store outside atomic blocks may change. `None` means all variables, if a
 /// store goes through a pointer. Procedures are assumed to be called from outside atomic blocks.
 pub(in super::super) fn stored(program: &Program) -> Option<Set<'_>> {
     let mut stored = Set::default();

@@ -101,7 +101,7 @@ static void *work(void *nothing)
     check("ttas", &ttas, &[("work", "THREADS")], &[], "safe");
 }
 
-/// What tells threads apart is refused.
+/// Whatever distinguishes threads is refused.
 #[test]
 fn threads_that_differ() {
     let refused = |name: &str, main: &str, words: &str| {

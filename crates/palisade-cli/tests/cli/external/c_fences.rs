@@ -374,7 +374,7 @@ fn the_next_possibility() {
         &[],
         &["__atomic_thread_fence", "__atomic_thread_fence"],
     );
-    // A fence after the store would be inside of the condition. The store itself can be changed there.
+    // A fence after the store would be inside the condition. The store itself can be changed there.
     let condition =
         "if (atomic_store_explicit(&MINE, 1, memory_order_release), atomic_load(&OTHER))\n  RESULT = 1";
     changed(

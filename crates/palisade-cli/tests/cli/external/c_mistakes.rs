@@ -30,7 +30,7 @@ fn variables_that_no_longer_exist() {
         "int main(void) { int *p, y = 2; { int x = 1; p = IF(&x, &y); } return *p; }",
         "use of the local variable `x` after its block has ended in main",
     );
-    // In every turn of a loop the variable is a new one, without a value.
+    // In every iteration of a loop the variable is a new one, without a value.
     check(
         &scratch,
         "turns.c",

@@ -156,7 +156,7 @@ fn long_executions_are_folded() {
     assert!(text(&mut page, ".why").contains("on any machine"));
     let left_out = text(&mut page, ".left-out");
     assert!(
-        left_out.contains("steps are folded: ") && left_out.contains("repeat the round of a loop"),
+        left_out.contains("steps are folded: ") && left_out.contains("repeat a loop iteration"),
         "{left_out}"
     );
     assert!(left_out.contains("The folded steps are not on this page."), "{left_out}");

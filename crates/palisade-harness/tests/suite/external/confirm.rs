@@ -91,7 +91,7 @@ fn findings_of_many_executions_repeat() {
     }
 }
 
-/// What depends on something outside of the program does not repeat, and is not a finding.
+/// What depends on something outside the program does not repeat, and is not a finding.
 #[test]
 fn what_does_not_repeat_is_not_a_finding() {
     let path = compile("once.c", "confirm-once", &[]);

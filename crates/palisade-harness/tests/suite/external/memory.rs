@@ -1,4 +1,4 @@
-//! Errors in the use of memory: freed blocks, frames that were left, and what is outside of blocks.
+//! Memory errors: freed blocks, frames that were left, and accesses outside blocks.
 
 use crate::common::{compile_with, failures, programs, random, start};
 use palisade_harness::process::{Program, Scheduling};

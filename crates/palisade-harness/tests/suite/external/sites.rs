@@ -1,4 +1,4 @@
-//! Findings inside functions of libraries are reported where the program calls them, and told apart by that.
+//! Findings inside library functions are reported where the program calls them, and are distinguished by that.
 
 use crate::common::{compile_with, program, programs, random, run, start};
 use palisade_harness::process::{Program, Scheduling};
@@ -125,8 +125,8 @@ fn crashes_in_the_library() {
     });
 }
 
-/// A macro counts where it is used. A function in a header of the program counts where it is, and if it was inlined, the
-/// functions around it are known.
+/// A macro counts where it is used. A function in a header of the program counts where it is, and if it was inlined,
+/// the functions around it are known.
 #[test]
 fn macros_and_headers_of_the_program() {
     for compiler in ["gcc", "clang"] {

@@ -1,4 +1,4 @@
-//! Loom's conventions, as docs/rust-tests.md describes them: two crates outside of the workspace, one of which depends
+//! Loom's conventions, as docs/rust-tests.md describes them: two crates outside the workspace, one of which depends
 //! on the other. Both use the standard library, or `palisade-sync` with `--cfg palisade`.
 
 use std::path::{Path, PathBuf};
