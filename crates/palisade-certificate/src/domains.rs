@@ -1,7 +1,7 @@
 //! Domains of cells that were guessed, and are proved together with the program.
 //!
 //! *Problem.* Proofs list values of cells. A counter in a loop has too many values to list if nothing is known about
-//! it, although in every run it takes few.
+//! it, although it takes only a few in any run.
 //!
 //! *Why a guess is enough.* In the narrowed program a store of a value outside the domain of its cell is a run-time
 //! error. Otherwise it is the same program: the same cells, initial values, instructions and properties. Take a run of
@@ -12,7 +12,7 @@
 //! *What is checked* ([`narrowed`]), because only this makes the argument hold:
 //! 1. A domain is named at most once, and belongs to a cell of the program.
 //! 2. It is part of the cell's own domain.
-//! 3. The cell has a certain initial value: any value of the domain would be fewer values.
+//! 3. The cell has one fixed initial value: narrowing the domain must not reduce the initial values.
 //! 4. Values outside its own domain do not block a process: an error instead would be harmless, but it is not the
 //!    same program.
 

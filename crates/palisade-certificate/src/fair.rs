@@ -11,7 +11,7 @@
 //!
 //! For point 3, the states are split into strongly connected sets: everything that a state reaches and is
 //! reached from. A set fails a condition "if it has a state of A, then it has a state or step of B". No set
-//! inside it with a state of A satisfies the condition either. So the states of A are taken away, and what
+//! inside it with a state of A satisfies the condition either. So the states of A are removed, and what
 //! remains is split again, until nothing remains.
 //!
 //! *Limits.* Where buffers grow without bound there are infinitely many states, and the limits are reached.

@@ -1,6 +1,6 @@
 //! `palisade doctor`: can this machine run real programs under the scheduler, and what should be installed?
 //!
-//! Exit codes: 0 if C programs can be run, 3 if something is missing for that.
+//! Exit codes: 0 if C programs can be run, 3 if something needed for that is missing.
 
 use crate::args::Format;
 use crate::c::Clang;

@@ -121,9 +121,9 @@ fn list(args: &OutcomesArgs, limits: &Limits) -> Result<List, NoList> {
         Some(number) => {
             let number = number as usize;
             let Some(row) = rows.get(number - 1) else {
-                let message = format!("there is no outcome {number}: there are {}", rows.len());
+                let message = format!("there is no outcome {number}: the list has {}", rows.len());
                 let error = Diagnostic::error("no-such-outcome", message);
-                let help = "`palisade outcomes` without --run numbers them";
+                let help = "run `palisade outcomes` without --run to see the numbers";
                 let diagnostics = vec![error.help(help)];
                 return Err(NoList::Refused(Refused { source: input.source.clone(), diagnostics }));
             };

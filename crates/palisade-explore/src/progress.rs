@@ -162,7 +162,7 @@ fn search(goal: Goal, reduction: Reduction, analysis: &Analysis<'_>, limits: &Li
     (verdict, Searched { stats, fault_seen })
 }
 
-/// The name of what was not found.
+/// Rewords a verdict so that it names what was not found.
 fn in_its_words(verdict: Verdict, what: &'static str) -> Verdict {
     fn reworded(reason: Reason, what: &'static str) -> Reason {
         match reason {

@@ -183,7 +183,7 @@ fn rust_finding(work: &Path) -> Finding {
             .is_ok_and(|output| output.status.success());
     let calls = |bytes: Vec<u8>| bytes.windows(11).any(|window| window == b"__tsan_read");
     if made && fs::read(&object).is_ok_and(calls) {
-        finding(Health::Fine, format!("{version} instruments programs"), None)
+        finding(Health::Fine, format!("{version} can instrument programs"), None)
     } else {
         finding(
             Health::Absent,

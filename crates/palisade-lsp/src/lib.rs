@@ -1,6 +1,6 @@
 //! The language server: what an editor asks about a program, in the words of the Language Server Protocol.
 //!
-//! The library does the work; this crate maps. One thread reads messages, one writes them, and the loop in
+//! The library does the work; this crate only translates. One thread reads messages, one writes them, and the loop in
 //! [`server`] handles one event at a time. Whatever may take long is a question ([`questions`]), which a thread of
 //! its own answers within limits. Each question can be stopped, and a newer one about the same file stops the
 //! older one. So the editor never waits for an engine.

@@ -1,4 +1,4 @@
-//! Names: where they are declared and used, what they are, and giving them others.
+//! Names: where they are declared and used, what they are, and renaming them.
 
 use crate::documents::Document;
 use lsp_types::{

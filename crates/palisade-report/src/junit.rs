@@ -1,4 +1,4 @@
-//! JUnit's XML, which continuous integration shows as a table of tests. There is one test per file.
+//! JUnit XML, which continuous integration shows as a table of tests. There is one test per file.
 
 use std::fmt::Write;
 

@@ -1,5 +1,4 @@
-//! Findings that the user has silenced: how many there are, what has silenced each, and which suppressions are of no
-//! use.
+//! Findings that the user has silenced: how many there are, what silenced each, and which suppressions are unused.
 
 use crate::monitor::location_of;
 use crate::run::{RunFinding, place_json, times};

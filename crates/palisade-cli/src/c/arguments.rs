@@ -1,4 +1,4 @@
-//! What follows `--`: options of the compiler, and further files.
+//! The arguments after `--`: options of the compiler, and further files.
 
 use palisade::Diagnostic;
 use std::path::{Path, PathBuf};

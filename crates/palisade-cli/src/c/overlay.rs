@@ -1,4 +1,4 @@
-//! Files that clang sees with another text than they have on disk.
+//! Files whose text clang sees differently from what is on disk.
 //!
 //! Clang gets it through an overlay of its virtual file system: a list of paths, each with the file that has the text.
 //! Names in messages and debug information stay those of the user's files.

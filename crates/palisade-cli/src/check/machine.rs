@@ -1,4 +1,4 @@
-//! Output for other programs, in addition to standard output: JUnit's XML for continuous integration, SARIF
+//! Output for other programs, in addition to standard output: JUnit XML for continuous integration, SARIF
 //! for code scanning.
 
 use super::one::{Answered, Checked, failure, panicked};

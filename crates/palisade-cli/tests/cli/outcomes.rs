@@ -118,7 +118,7 @@ step   process  line  instruction        effect           buffer P  buffer Q  me
     let ran = scratch.run(&["outcomes", "sb.pal", "--model", "all", "--run", "4"]).exits(0);
     assert!(ran.stdout.contains("a run to outcome 4 under SC:"), "{}", ran.stdout);
     let wrong = scratch.run(&["outcomes", "sb.pal", "--run", "5"]).exits(2);
-    assert!(wrong.stderr.contains("there is no outcome 5: there are 4"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("there is no outcome 5: the list has 4"), "{}", wrong.stderr);
     // The run ends in an error in other cases. The run that is shown does not.
     let ran = scratch.run(&["outcomes", "stuck.pal", "--run", "1"]).exits(0);
     assert!(ran.stdout.contains("a run to outcome 1"), "{}", ran.stdout);

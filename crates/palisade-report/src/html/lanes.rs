@@ -1,4 +1,4 @@
-//! The steps of an execution as a picture. There is a lane per thread, and time runs down.
+//! The steps of an execution as a picture. There is a lane per thread, and time runs downwards.
 //!
 //! - A store that waits in its buffer has a bar, from the step that made it to the step in which it reaches memory.
 //! - An arrow leads from a step that overtook a store to above that store.

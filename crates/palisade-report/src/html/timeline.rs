@@ -1,4 +1,4 @@
-//! The run as a picture. There is a lane per thread, time runs down, and memory is on the right.
+//! The run as a picture. There is a lane per thread, time runs downwards, and memory is on the right.
 //!
 //! - A store is a box. A bar below it lasts as long as the store waits in the buffer. Where the bar ends, an
 //!   arrow leads to memory.
