@@ -35,6 +35,7 @@ impl Family {
                 "-fsanitize=thread",
                 "--param=tsan-distinguish-volatile=1",
                 "--param=tsan-instrument-func-entry-exit=0",
+                NO_TAIL_CALLS,
                 "-U__SANITIZE_THREAD__",
                 "-Wno-tsan",
                 // Expanded inline, these would be accesses that the runtime does not see.
@@ -49,6 +50,7 @@ impl Family {
                 "-tsan-distinguish-volatile=1",
                 "-mllvm",
                 "-tsan-instrument-func-entry-exit=0",
+                NO_TAIL_CALLS,
                 "-mllvm",
                 "-tsan-instrument-read-before-write=1",
                 "-mllvm",
@@ -59,6 +61,10 @@ impl Family {
         }
     }
 }
+
+/// A call in the place of a return would come from the caller of its function. If that is precompiled code, as for the
+/// function of a `std::thread`, a `delete` would count as the library's own.
+const NO_TAIL_CALLS: &str = "-fno-optimize-sibling-calls";
 
 /// The members of `std::string` are compiled with the program instead of being called in the library, where
 /// they would not be followed. It means nothing in C.

@@ -91,6 +91,18 @@ static void header()
     first.join();
 }
 
+/* The last things that functions of threads do. Precompiled functions of the library call these functions. */
+static std::atomic<std::atomic<int> *> block;
+
+static void ends()
+{
+    block = new std::atomic<int>(0);
+    std::thread first([] { block.load()->store(3, std::memory_order_relaxed); });
+    std::thread second([] { delete block.load(); });
+    first.join();
+    second.join();
+}
+
 /* A crash inside the library. */
 static void crash()
 {
@@ -111,6 +123,8 @@ int main(int count, char **arguments)
         waits();
     } else if (!strcmp(how, "header")) {
         header();
+    } else if (!strcmp(how, "ends")) {
+        ends();
     } else if (!strcmp(how, "crash")) {
         crash();
     }

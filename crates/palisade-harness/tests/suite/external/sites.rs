@@ -115,6 +115,20 @@ fn waits_in_the_precompiled_library() {
     });
 }
 
+/// What the function of a thread does last is a step of the program, and has its place there.
+#[test]
+fn calls_in_the_place_of_a_return() {
+    each("ends", |how, program| {
+        let mut session = start(program, &Options { model: Model::Tso, ..random(0) });
+        let searched = session.explore(None, 1_000, |_| true);
+        let failures = &session.findings.failures;
+        let [found] = failures.as_slice() else { panic!("{how}: {searched:?} {failures:?}") };
+        let lines: Vec<String> = found.what.places.iter().map(|(place, _)| line(place)).collect();
+        let expected = [at("block.load()->store"), at("delete block"), at("block = new")];
+        assert_eq!((found.what.name, lines), ("use-after-free", expected.to_vec()), "{how}");
+    });
+}
+
 #[test]
 fn crashes_in_the_library() {
     each("crash", |how, program| {
