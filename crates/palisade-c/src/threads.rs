@@ -249,42 +249,49 @@ impl Threads<'_, '_> {
         let limit =
             if number == 1 { self.context.options.slots.main } else { self.context.options.slots.nested };
         let mut found: Vec<ThreadNumber> = Vec::new();
-        for block in self.threads[parent].code.reachable() {
-            for step in &self.threads[parent].code.block(block).steps {
-                let StepKind::Start { thread, entry, argument } = &step.kind else { continue };
-                let range = match thread {
-                    Expr::Int(thread) => *thread..*thread + 1,
-                    _ => first..first + i64::from(limit),
-                };
-                let entries: Vec<FunctionRef> = match entry {
-                    Expr::Int(address) => {
-                        self.context.memory.function_at(*address).and_then(as_function).into_iter().collect()
+        let code = &self.threads[parent].code;
+        let blocks = code.reachable();
+        let steps = || blocks.iter().flat_map(|block| &code.block(*block).steps);
+        // Where the number is not known, it may be that of any thread that is started elsewhere.
+        let known = steps().filter_map(|step| match &step.kind {
+            StepKind::Start { thread: Expr::Int(thread), .. } => Some(thread + 1),
+            _ => None,
+        });
+        let end = known.chain([first + i64::from(limit)]).max().unwrap_or(first);
+        for step in steps() {
+            let StepKind::Start { thread, entry, argument } = &step.kind else { continue };
+            let range = match thread {
+                Expr::Int(thread) => *thread..*thread + 1,
+                _ => first..end,
+            };
+            let entries: Vec<FunctionRef> = match entry {
+                Expr::Int(address) => {
+                    self.context.memory.function_at(*address).and_then(as_function).into_iter().collect()
+                }
+                _ => {
+                    let linked = self.context.memory.linked;
+                    let fits = |function: &&FunctionRef| {
+                        let module = &linked.modules[function.module];
+                        module.functions[function.function].parameters.len() == 1
+                    };
+                    self.context.address_taken.iter().filter(fits).copied().collect()
+                }
+            };
+            for thread in range {
+                let slot = self.slots.entry(thread).or_default();
+                for entry in &entries {
+                    if !slot.entries.contains(entry) {
+                        slot.entries.push(*entry);
                     }
-                    _ => {
-                        let linked = self.context.memory.linked;
-                        let fits = |function: &&FunctionRef| {
-                            let module = &linked.modules[function.module];
-                            module.functions[function.function].parameters.len() == 1
-                        };
-                        self.context.address_taken.iter().filter(fits).copied().collect()
-                    }
-                };
-                for thread in range {
-                    let slot = self.slots.entry(thread).or_default();
-                    for entry in &entries {
-                        if !slot.entries.contains(entry) {
-                            slot.entries.push(*entry);
-                        }
-                    }
-                    if !slot.starts.contains(&step.span) {
-                        slot.starts.push(step.span);
-                    }
-                    if !slot.arguments.contains(argument) {
-                        slot.arguments.push(argument.clone());
-                    }
-                    if !found.contains(&thread) {
-                        found.push(thread);
-                    }
+                }
+                if !slot.starts.contains(&step.span) {
+                    slot.starts.push(step.span);
+                }
+                if !slot.arguments.contains(argument) {
+                    slot.arguments.push(argument.clone());
+                }
+                if !found.contains(&thread) {
+                    found.push(thread);
                 }
             }
         }
@@ -699,6 +706,20 @@ impl Threads<'_, '_> {
         groups: &Groups,
     ) -> Vec<StepKind> {
         let slot = &self.slots[&number];
+        // A thread whose code has its function or argument built in is started with no other one.
+        let other_entry = match (entry, slot.entries.as_slice()) {
+            (Expr::Int(address), [only]) => {
+                self.context.memory.function_at(*address).and_then(as_function) != Some(*only)
+            }
+            _ => false,
+        };
+        let other_argument = match slot.arguments.as_slice() {
+            [only] if only.is_constant() => argument != only,
+            _ => false,
+        };
+        if other_entry || other_argument {
+            return vec![StepKind::Assert(Expr::Int(0), Check::Threads)];
+        }
         let mut steps = Vec::new();
         let mut store = |object, value: &Expr| {
             let to = Access { pointer: Expr::Address(object, 0), size: 3, plain: false };

@@ -240,3 +240,43 @@ fn handles_and_detached_threads() {
         "data race on x",
     );
 }
+
+/// The number of threads that were started before depends on a variable, so a thread may be started at several places,
+/// each with a function and an argument of its own.
+#[test]
+fn threads_that_are_started_at_several_places() {
+    let scratch = Scratch::new("c_started");
+    check(
+        &scratch,
+        "argument.c",
+        "int n = 1;\nstatic void *work(void *p) { assert(p != (void *)3); return 0; }\n\
+         int main(void) { pthread_t t[1], u;\n    for (int i = 0; i < n; i++) pthread_create(&t[i], 0, work, (void *)1);\n    \
+         pthread_create(&u, 0, work, (void *)IF(3, 2)); pthread_join(u, 0); return 0; }",
+        "assertion failed in work",
+    );
+    check(
+        &scratch,
+        "function.c",
+        "int n = 1;\nstatic void *work(void *p) { return p; }\nstatic void *other(void *p) { assert(IF(0, 1)); return p; }\n\
+         int main(void) { pthread_t t[1], u;\n    for (int i = 0; i < n; i++) pthread_create(&t[i], 0, work, 0);\n    \
+         pthread_create(&u, 0, other, 0); pthread_join(u, 0); return 0; }",
+        "assertion failed in work|other",
+    );
+    check(
+        &scratch,
+        "condition.c",
+        "int go = 0, a, b;\nstatic void *f(void *p) { a = 1; return p; }\nstatic void *g(void *p) { b = 1; return p; }\n\
+         int main(void) { pthread_t u, v;\n    if (go) pthread_create(&u, 0, f, 0);\n    pthread_create(&v, 0, g, 0);\n    \
+         pthread_join(v, 0); assert(b == IF(0, 1)); return 0; }",
+        "assertion failed in main",
+    );
+    check(
+        &scratch,
+        "result.c",
+        "int n = 1;\nstatic void *work(void *p) { return p; }\n\
+         int main(void) { pthread_t t[1], u; void *r;\n    \
+         for (int i = 0; i < n; i++) pthread_create(&t[i], 0, work, (void *)1);\n    \
+         pthread_create(&u, 0, work, (void *)2); pthread_join(u, &r); assert(r == (void *)IF(1, 2)); return 0; }",
+        "assertion failed in main",
+    );
+}
