@@ -74,7 +74,7 @@ enum Suite {
     Spin {
         /// Models to run, e.g. lamport-3; the default is all models of the suite
         models: Vec<Model>,
-        /// How often each measurement is taken; the median counts
+        /// How many times each measurement is taken; the median counts
         #[arg(long, default_value_t = 5)]
         rounds: usize,
     },

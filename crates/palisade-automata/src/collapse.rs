@@ -100,7 +100,7 @@ pub const MAX_CALLS: usize = 256;
 pub const MAX_FRAMES: usize = MAX_CALLS + 1;
 
 /// Runs a thread on from `after`, a step of `source` (`None` at the start). All local steps that it takes are
-/// noted in `coverage`, also those that lead nowhere.
+/// noted in `coverage`, including those that lead nowhere.
 pub fn run_on(
     machine: &ThreadMachine<'_>,
     observer: &Observer,

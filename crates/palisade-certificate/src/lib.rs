@@ -161,7 +161,7 @@ pub enum Refusal {
     /// What must stay reachable does not.
     #[error("the program reaches a state from which one of its `live` properties is out of reach")]
     OutOfReach,
-    /// A fair run goes on forever and violates a property by that.
+    /// A fair run goes on forever and thereby violates a property.
     #[error("a fair run violates one of the program's `terminates` or `leaves` properties")]
     Forever,
     /// The ranking of states does not lead to what must stay possible.

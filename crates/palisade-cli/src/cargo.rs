@@ -115,7 +115,7 @@ struct Ended {
     runs: Runs,
 }
 
-/// Cargo's arguments, and what it runs. `cargo test` goes on after a failure, so that there is a verdict for every
+/// Cargo's arguments, and what it runs. `cargo test` continues after a failure, so that there is a verdict for every
 /// test. Documentation tests are compiled by rustdoc, which does not instrument them.
 fn arguments(given: &[String]) -> Result<(Vec<String>, Runs), String> {
     const SELECT: [&str; 10] = [

@@ -334,7 +334,7 @@ impl State {
         } else {
             writeln!(stderr, "{line}")
         };
-        // If progress cannot be shown, that is no reason to stop.
+        // Not being able to show progress is no reason to stop.
         let _ = written.and_then(|()| stderr.flush());
     }
 

@@ -135,7 +135,7 @@ impl Output {
         report::diagnostics(source, diagnostics, limit, self.colour_of_errors)
     }
 
-    /// Reports why there is no answer for a file. With JSON, also on standard output.
+    /// Reports why there is no answer for a file. With JSON, this goes to standard output as well.
     pub fn refuse(&self, refused: &Refused) -> Exit {
         self.complain(&self.diagnostics(&refused.source, &refused.diagnostics));
         self.print(&self.refused(&refused.source, &refused.diagnostics));

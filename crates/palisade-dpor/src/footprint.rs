@@ -119,7 +119,7 @@ impl Footprint {
 /// Spreads neighbouring words over the bits of a mask: 2⁶⁴ divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The mask of a step that may conflict with all others, also with those that touch nothing.
+/// The mask of a step that may conflict with all others, even those that touch nothing.
 const EVERYTHING: u64 = u64::MAX;
 
 /// Whether steps with these masks may conflict. This excludes most pairs of steps that do not, and takes less time than

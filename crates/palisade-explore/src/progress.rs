@@ -177,7 +177,7 @@ fn in_its_words(verdict: Verdict, what: &'static str) -> Verdict {
     }
 }
 
-/// Why [`End::Open`] with the longest buffers is no answer.
+/// Why [`End::Open`] with the longest buffers is not an answer.
 pub(crate) fn open(bound: usize) -> Reason {
     Reason::Observed(format!(
         "with buffers up to {bound}, some states lead to what must stay reachable only with longer buffers, if at all"

@@ -33,7 +33,7 @@ pub(crate) enum Goal {
     Stuck,
     /// A state from which a goal of the program is out of reach.
     OutOfReach,
-    /// A fair run that goes on forever and violates a property by that.
+    /// A fair run that goes on forever and thereby violates a property.
     Forever,
     /// Nothing. All states are visited, to see which steps runs take.
     Steps,

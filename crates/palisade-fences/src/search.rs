@@ -49,7 +49,7 @@ pub enum Which {
     All,
 }
 
-/// So many sets are tried until one is accepted.
+/// This many sets are tried until one is accepted.
 const MAX_REFUSED: usize = 8;
 
 /// A fence of a set, and why it is needed.
@@ -99,7 +99,8 @@ pub struct Findings {
     pub end: End,
     /// What the run of [`End::Hopeless`] shows.
     pub hopeless: Shown,
-    /// Whether the oracle accepts the set, if one was wanted. Otherwise it is the cheapest set, but it cannot be written.
+    /// Whether the oracle accepts the set, if one was wanted. Otherwise it is the cheapest set, but it cannot be
+    /// written.
     pub accepted: bool,
     /// A lower bound on the cost of any set that makes the program correct.
     pub least: Cost,

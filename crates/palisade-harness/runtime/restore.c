@@ -95,7 +95,7 @@ struct kept {
 #define OWN_PLACE 0x074000000000ull
 #define own ((struct kept *)OWN_PLACE)
 
-/* Whether executions of this process are taken back. */
+/* Whether executions of this process are undone. */
 char pal_restores;
 
 /* The only system calls that the filter lets pass. */
@@ -163,7 +163,7 @@ static void copy_bytes(uint64_t to, uint64_t from, uint64_t size)
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
-/* The current execution cannot be taken back: the server runs it again. */
+/* The current execution cannot be undone: the server runs it again. */
 void pal_give_up(void)
 {
     pal_resident_gives_up();
@@ -596,7 +596,7 @@ static int is_saved(void)
     return ebx <= REGISTER_BYTES;
 }
 
-/* Prepares this process to take executions back. Returns 0 if that is not possible. */
+/* Prepares this process to undo executions. Returns 0 if that is not possible. */
 int pal_begin_restoring(void)
 {
     if (pal.token_mode || !is_saved() || pal_map(OWN_PLACE, sizeof(struct kept), MAP_PRIVATE | MAP_NORESERVE)) {

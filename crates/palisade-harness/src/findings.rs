@@ -39,13 +39,13 @@ pub struct Occurrences<T> {
     pub what: T,
     /// How many executions showed it.
     pub executions: u64,
-    /// How often it was seen in total.
+    /// How many times it was seen in total.
     pub count: u64,
     /// The strongest model under which an execution that showed it is possible, if known.
     pub possible: Option<Model>,
     /// The first execution that showed it, of those that are possible under that model.
     pub first: First,
-    /// What has silenced it, if something has.
+    /// What silenced it, if anything did.
     pub silenced: Option<SilencedBy>,
     /// Whether it was shown again, from its schedule, by a new process of the program.
     pub is_repeated: bool,
@@ -106,14 +106,14 @@ impl NamedFailure {
     }
 }
 
-/// Something that an execution has shown, but not when it was repeated from its schedule. It is not a finding.
+/// Something that an execution showed, but did not show when it was repeated from its schedule. It is not a finding.
 #[derive(Clone, Debug)]
 pub struct Unrepeated {
     /// What it was, in words.
     pub what: String,
     /// The execution that showed it.
     pub first: First,
-    /// What the repetition has shown instead.
+    /// What the repetition showed instead.
     pub instead: String,
 }
 
@@ -137,7 +137,7 @@ impl Silenced {
     }
 }
 
-/// The name of the failure that no execution has met all assumptions. It is kept only as long as that holds.
+/// The name of the failure that no execution has met all assumptions. It is kept only while that is true.
 pub(crate) const VACUOUS: &str = "no-execution";
 
 /// Everything that was found.
@@ -153,7 +153,7 @@ pub struct Findings {
     pub races: Vec<Occurrences<NamedRace>>,
     /// Failures.
     pub failures: Vec<Occurrences<NamedFailure>>,
-    /// Findings that the user does not want to be reported.
+    /// Findings that the user does not want reported.
     pub silenced: Silenced,
     /// What was seen and did not repeat.
     pub unrepeated: Vec<Unrepeated>,

@@ -83,7 +83,7 @@ pub enum RecordKind {
     /// come one after the other, that of the access first; the size is the index. From then on, the call site is used
     /// as a place.
     Site,
-    /// The thread gets a value that is not determined. Bits 0 to 23 of the address have the number of values that it
+    /// The thread gets a nondeterministic value. Bits 0 to 23 of the address have the number of values that it
     /// could be, and bits 24 to 47 which of them it is. The number is 0 if it depends on the seed.
     Choice,
 }

@@ -19,7 +19,7 @@ pub enum MisuseKind {
     DoubleFree,
     /// Something is freed that is not the start of a block.
     InvalidFree,
-    /// An access in front of a block or after its end.
+    /// An access before the start of a block or after its end.
     HeapOverflow,
     /// An access to a frame of a stack that was left.
     StackUseAfterReturn,
@@ -47,7 +47,7 @@ pub struct Spot {
     pub place: u64,
 }
 
-/// An error in the use of memory.
+/// A memory error.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Misuse {
     /// What is wrong.
@@ -170,7 +170,7 @@ impl Misuse {
                 let (distance, which) = if self.address >= end {
                     (self.address - end, "after the end of")
                 } else {
-                    (self.start - self.address, "in front of")
+                    (self.start - self.address, "before")
                 };
                 let distance = if distance == 0 { "right".to_owned() } else { bytes(distance) };
                 format!(

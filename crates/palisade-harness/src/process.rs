@@ -59,14 +59,14 @@ const START: Duration = Duration::from_secs(20);
 /// How threads are switched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Scheduling {
-    /// Coroutines, if the machine supports them. Executions that can be taken back share a process.
+    /// Coroutines, if the machine supports them. Executions that can be undone share a process.
     #[default]
     Best,
     /// Kernel threads that pass a token.
     Token,
     /// Coroutines, and every execution in a process of its own.
     Forked,
-    /// Coroutines, and from the first execution on, executions that can be taken back share a process.
+    /// Coroutines, and from the first execution on, executions that can be undone share a process.
     Restored,
 }
 

@@ -52,7 +52,7 @@ const OTHER_OPTIONS: &[&str] = &[
 const SETTINGS: &[(&str, &str)] =
     &[("CARGO_INCREMENTAL", "0"), ("CARGO_PROFILE_DEV_LTO", "off"), ("CARGO_PROFILE_RELEASE_LTO", "off")];
 
-/// How the name of the linker begins that `palisade cargo` gives to rustc. It is a link to `palisade` itself.
+/// The beginning of the name of the linker that `palisade cargo` gives to rustc. It is a link to `palisade` itself.
 pub const LINKER: &str = "palisade-linker";
 
 /// The compiler that links, as rustc would call it.

@@ -125,7 +125,7 @@ impl Turns {
         self.turns.iter().map(|turn| u64::from(turn.steps)).sum()
     }
 
-    /// How often the next turn belongs to a different actor.
+    /// How many times the next turn belongs to a different actor.
     pub fn switches(&self) -> usize {
         self.turns.len().saturating_sub(1)
     }

@@ -11,7 +11,7 @@ pub struct Call {
     pub callee: Callee,
     /// The [function type](crate::types::Type::Function) with which it is called.
     pub ty: TypeId,
-    /// The arguments, also those of `...`.
+    /// The arguments, including those of `...`.
     pub arguments: Box<[Argument]>,
     /// Attributes of the call, such as `noreturn`.
     pub attributes: Attributes,

@@ -31,7 +31,7 @@ impl Op {
         }
     }
 
-    /// Visits every mention of a block, also those in a phi.
+    /// Visits every mention of a block, including those in a phi.
     pub(crate) fn for_each_block_mut(&mut self, mut visit: impl FnMut(&mut BlockId)) {
         match self {
             Op::Branch(to) => visit(to),

@@ -20,7 +20,7 @@ pub enum Violation {
     Deadlock,
     /// No state that satisfies the goal with this index is reachable from here.
     Unreachable(usize),
-    /// The run can go on forever in a fair way, and violates a property by that.
+    /// The run can go on forever in a fair way, and thereby violates a property.
     Forever {
         /// The index of the property in `System::fair`.
         property: usize,

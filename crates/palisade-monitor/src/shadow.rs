@@ -175,7 +175,7 @@ impl Shadow {
         piece
     }
 
-    /// How often pieces were cut, merged or forgotten. While this number stays the same, a piece that was
+    /// How many times pieces were cut, merged or forgotten. While this number stays the same, a piece that was
     /// found remains valid.
     #[inline(always)]
     pub fn changes(&self) -> u64 {

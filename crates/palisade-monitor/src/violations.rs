@@ -17,7 +17,7 @@ pub struct Violation {
     pub access: Instruction,
 }
 
-/// How often a violation was seen.
+/// How many times a violation was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Seen {
     /// The number of times.

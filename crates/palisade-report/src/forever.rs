@@ -138,7 +138,7 @@ impl Cycle<'_> {
         if reads.is_empty() {
             return String::new();
         }
-        // Somebody else may change the cell in between.
+        // Another process may change the cell in between.
         let states = &self.evidence.replay.states[self.from..];
         let changes = |cell: CellId| states.iter().any(|state| state.memory[cell] != states[0].memory[cell]);
         let system = self.evidence.machine.system;

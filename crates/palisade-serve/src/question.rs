@@ -7,7 +7,7 @@ use palisade::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The most instances of every process; more are not practical in a playground.
+/// The maximum number of instances of every process; more are not practical in a playground.
 const MAX_THREADS: u32 = 64;
 /// Longer names are truncated.
 const LONGEST_NAME: usize = 200;

@@ -67,9 +67,9 @@ impl Default for Checker {
     }
 }
 
-/// How often to try a failing schedule with fewer switches.
+/// How many times to try a failing schedule with fewer switches.
 const TRIES_TO_SHORTEN: usize = 60;
-/// How often to restart a search because a loop turned out not to be a wait.
+/// How many times to restart a search because a loop turned out not to be a wait.
 const MAX_RESTARTS: usize = 20;
 
 impl Checker {

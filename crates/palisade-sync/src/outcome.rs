@@ -95,7 +95,7 @@ pub struct Reordering {
 pub struct Unrepeated {
     /// What it was.
     pub what: String,
-    /// What the repetition has shown instead.
+    /// What the repetition showed instead.
     pub instead: String,
     /// The schedule.
     pub schedule: Schedule,

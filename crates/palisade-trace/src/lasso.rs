@@ -18,7 +18,7 @@ pub fn replay_lasso(machine: Machine<'_>, run: &Run) -> Result<Replay, ReplayErr
     for from in starts {
         match violated(machine, run, &replay, from, None) {
             Ok(violation) => return Ok(Replay { violation: Some(violation), ..replay }),
-            // That a run does not stop at its end is no reason why it has no cycle.
+            // A run that does not stop at its end may still have a cycle.
             Err(error) if from < run.steps.len() || run.steps.is_empty() => why = error,
             Err(_) => {}
         }

@@ -50,7 +50,7 @@ pub fn shorten(machine: Machine<'_>, run: Run) -> Run {
     Run { memory: shortener.memory, steps: shortener.best.steps }
 }
 
-/// How often two consecutive steps belong to different threads.
+/// How many times two consecutive steps belong to different threads.
 pub fn context_switches(steps: &[Step]) -> usize {
     steps.windows(2).filter(|pair| pair[0].thread != pair[1].thread).count()
 }

@@ -250,7 +250,7 @@ impl<'s, B: Backward> Search<'s, B> {
         self.generated
     }
 
-    /// How often two elements were compared in full because their signatures did not rule it out.
+    /// How many times two elements were compared in full because their signatures did not rule it out.
     pub fn subsumption_tests(&self) -> u64 {
         self.tests
     }

@@ -84,7 +84,7 @@ pub enum NotCompiled {
 impl Clang {
     /// `$CC` if it is clang, or else the first clang that is installed.
     pub fn find() -> Result<Clang, Diagnostic> {
-        // `make CC='palisade cc'` is no reason to call ourselves.
+        // With `make CC='palisade cc'` we must not call ourselves.
         let requested = std::env::var("CC").ok().filter(|name| !name.contains("palisade"));
         let requested = requested.iter().map(|cc| cc.split_whitespace().map(str::to_owned).collect());
         let usual = NAMES.iter().map(|name| vec![(*name).to_owned()]);

@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 /// A picture has at most this many steps: the last ones.
 pub(super) const MAX_ROWS: usize = 400;
-/// Pictures with more lanes are of no use.
+/// Pictures with more lanes are useless.
 const MAX_LANES: usize = 16;
 
 const ROW: usize = 32;

@@ -15,7 +15,7 @@ use palisade_memory::{Action, Effect};
 use palisade_trace::Evidence;
 use std::fmt::Write;
 
-/// Pictures of runs with more rows than this are of no use.
+/// Pictures of runs with more rows than this are useless.
 const MAX_ROWS: usize = 300;
 /// Neither are pictures with more lanes than this.
 const MAX_LANES: usize = 12;

@@ -55,9 +55,9 @@ pub struct Lazy {
 
 /// The number of states that the first search under SC of a series may visit.
 const SHARE: u64 = 1 << 17;
-/// How often a program with loops is extended before its loops are unrolled.
+/// How many times a program with loops is extended before its loops are unrolled.
 const MAX_EXTENSIONS: usize = 4;
-/// How often a program without loops is extended. The programs tried so far needed a few dozen extensions at
+/// How many times a program without loops is extended. The programs tried so far needed a few dozen extensions at
 /// most.
 const MAX_DELETIONS: usize = 10_000;
 /// The largest number of sequences per extension.

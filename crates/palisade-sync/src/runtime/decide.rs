@@ -6,7 +6,7 @@ use super::state::{End, Failure, Object, State, Wait};
 use super::strategy::{Candidate, Position, Strategy};
 use palisade_dpor::{Choice, Mode};
 
-/// How often threads in waiting loops may continue when no other thread can.
+/// How many times threads in waiting loops may continue when no other thread can.
 const MAX_IDLE_STEPS: u32 = 2000;
 
 /// Threads that have not ended.

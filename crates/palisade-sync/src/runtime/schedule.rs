@@ -105,7 +105,7 @@ impl FromStr for Schedule {
 }
 
 impl Schedule {
-    /// How often a step is taken by another thread than the step before. A store that reaches memory is a step
+    /// How many times a step is taken by a different thread than the step before. A store that reaches memory is a step
     /// of its thread.
     pub fn switches(&self) -> usize {
         self.0.windows(2).filter(|pair| pair[0].thread() != pair[1].thread()).count()

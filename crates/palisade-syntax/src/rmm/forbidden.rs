@@ -119,7 +119,7 @@ fn shape<'a>(combination: &Combination<'a>, groups: &[Group<'_>]) -> Vec<Option<
     labels
 }
 
-/// How often each label occurs in a template's part of a combination, in the order of the combination.
+/// How many times each label occurs in a template's part of a combination, in the order of the combination.
 fn tally<'a>(combination: &Combination<'a>, group: &Group<'_>) -> Vec<(Option<&'a str>, u64)> {
     let mut tally: Vec<(Option<&str>, u64)> = Vec::new();
     for (label, _) in &combination.entries[group.copies.start as usize..group.copies.end as usize] {

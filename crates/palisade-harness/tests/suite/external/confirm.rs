@@ -74,7 +74,7 @@ fn all_kinds_of_findings_repeat() {
     }
 }
 
-/// Races and violations, and executions that were run ahead or taken back.
+/// Races and violations, and executions that were run ahead or undone.
 #[test]
 fn findings_of_many_executions_repeat() {
     for source in ["races.c", "dekker.c"] {

@@ -187,7 +187,7 @@ fn memory_is_restored() {
     }
 }
 
-/// What cannot be taken back is done in a process of its own.
+/// What cannot be undone is done in a process of its own.
 #[test]
 fn what_is_outside_is_not_restored() {
     let path = compile("restored.c", "restored_outside", &["-Wl,--no-as-needed", "-lm"]);
