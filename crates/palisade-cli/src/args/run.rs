@@ -35,7 +35,7 @@ pub struct RunArgs {
     /// For pct: how many events have to happen in the right order
     #[arg(long, value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub depth: u32,
-    /// For exhaustive: only schedules with at most this many preemptions
+    /// For exhaustive: only schedules with at most this many preemptions and delayed stores
     #[arg(long, value_name = "N")]
     pub preemptions: Option<usize>,
     /// The store buffers that threads have [default: tso]; with --robust: the violations to report [default: both]
@@ -100,7 +100,7 @@ pub struct RunArgs {
 /// How schedules are chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum StrategyArg {
-    /// Any thread that can run, all equally likely
+    /// Any thread that can run; schedules differ in how long threads run and stores wait
     Random,
     /// Random priorities, changed at a few random steps
     Pct,
