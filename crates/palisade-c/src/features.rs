@@ -4,6 +4,7 @@ use crate::inline::Features;
 use crate::link::Linked;
 use palisade_llvm::Module;
 use palisade_llvm::calls::{ArgumentValue, Callee};
+use palisade_llvm::types::{Type, TypeId};
 use palisade_llvm::values::{ConstantId, ConstantKind, Operand};
 
 /// A semaphore that starts with less than this is never posted so often that its value becomes too large: that would
@@ -41,11 +42,19 @@ fn has_unusual_mutex(module: &Module) -> bool {
     module.globals.iter().any(|global| {
         let zero = |constant: ConstantId| matches!(module.constants[constant].kind, ConstantKind::Zero);
         let scalar = module.types.fields(global.ty).is_none()
-            && !matches!(module.types.get(global.ty), palisade_llvm::types::Type::Array { .. });
-        let text = module.types.display(global.ty).to_string();
-        let bytes = text.contains("x i8]");
-        global.initializer.is_some_and(|constant| !zero(constant)) && !scalar && !bytes
+            && !matches!(module.types.get(global.ty), Type::Array { .. });
+        global.initializer.is_some_and(|constant| !zero(constant))
+            && !scalar
+            && !holds_only_bytes(module, global.ty)
     })
+}
+
+/// Whether a type is an array of bytes, as texts are, or of such arrays.
+fn holds_only_bytes(module: &Module, mut ty: TypeId) -> bool {
+    while let Type::Array { element, .. } = module.types.get(ty) {
+        ty = *element;
+    }
+    matches!(module.types.get(ty), Type::Integer(8))
 }
 
 /// Whether a semaphore may start with a large value.

@@ -124,6 +124,15 @@ fn locks_that_report_errors() {
         ),
         not_held,
     );
+    // Next to the mutex is a union, which clang fills up with bytes.
+    check(
+        &scratch,
+        "initialised.c",
+        "static struct { union { char c; long l; } u; pthread_mutex_t m; } g =\n    \
+         { { .c = 1 }, { .__data = { .__kind = IF(PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE) } } };\n\
+         int main(void) { pthread_mutex_lock(&g.m); pthread_mutex_lock(&g.m); pthread_mutex_unlock(&g.m); pthread_mutex_unlock(&g.m); return 0; }",
+        "deadlock: main waits",
+    );
     // C11 leaves it undefined for all mutexes.
     check(
         &scratch,
