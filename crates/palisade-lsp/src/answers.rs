@@ -3,7 +3,7 @@
 use crate::c;
 use crate::edits::{Fix, edits};
 use crate::problems::{found, problem};
-use crate::questions::{Asked, Found, Question, Stop};
+use crate::questions::{Asked, Question, Reply, Stop};
 use crate::run::{self, Files};
 use lsp_types::{DiagnosticSeverity, Range, Uri};
 use palisade::report::html::{self, Subject};
@@ -14,14 +14,14 @@ use palisade::{
 };
 
 /// Answers a question.
-pub(crate) fn answer(question: &Question, stop: &Stop, limits: &Limits) -> Result<Found, String> {
+pub(crate) fn answer(question: &Question, stop: &Stop, limits: &Limits) -> Result<Reply, String> {
     let Some(language) = question.language.text() else { return c::answer(question, stop) };
     // What was found in time is still turned into an answer.
     let found = limits.clone().with_grace().within(|| find(question, language, limits));
     found.unwrap_or_else(|what| Ok(unknown(question, &what.to_string())))
 }
 
-fn find(question: &Question, language: Language, limits: &Limits) -> Result<Found, String> {
+fn find(question: &Question, language: Language, limits: &Limits) -> Result<Reply, String> {
     let input = palisade::read(question.source.clone(), language, None)
         .map_err(|_| format!("{} has errors, which are listed among its problems", question.source.name()))?;
     match question.asked {
@@ -32,12 +32,12 @@ fn find(question: &Question, language: Language, limits: &Limits) -> Result<Foun
         Asked::Values => {
             let values =
                 palisade::possible_values(&input.program, limits).map_err(|reason| reason.to_string());
-            Ok(Found { values: Some(values), ..Found::default() })
+            Ok(Reply { values: Some(values), ..Reply::default() })
         }
     }
 }
 
-fn check(question: &Question, input: &Input, limits: &Limits) -> Result<Found, String> {
+fn check(question: &Question, input: &Input, limits: &Limits) -> Result<Reply, String> {
     let answer = checked(question, input, limits)?;
     let mut shown = shown(question, input, &answer, "unsafe", DiagnosticSeverity::ERROR);
     if answer.outcome.verdict == Verdict::Holds {
@@ -56,7 +56,7 @@ fn checked(question: &Question, input: &Input, limits: &Limits) -> Result<Answer
     palisade::check(&input.program, &options, limits).map_err(|error| error.to_string())
 }
 
-fn robust(question: &Question, input: &Input, limits: &Limits) -> Result<Found, String> {
+fn robust(question: &Question, input: &Input, limits: &Limits) -> Result<Reply, String> {
     let options = RobustOptions { model: question.model, ..RobustOptions::default() };
     let answer = palisade::robust(&input.program, &options, limits).map_err(|error| error.to_string())?;
     Ok(shown(question, input, &answer, "not-robust", DiagnosticSeverity::WARNING))
@@ -69,7 +69,7 @@ fn shown<Q: Ask>(
     answer: &Answer<Q>,
     id: &str,
     severity: DiagnosticSeverity,
-) -> Found {
+) -> Reply {
     let finding = answer.finding(input, None, None);
     let why = finding.why().unwrap_or_default();
     let word = finding.word().to_owned();
@@ -87,7 +87,7 @@ fn shown<Q: Ask>(
         None => Vec::new(),
     };
     let brief = format!("{word} under {}", question.model.name().to_uppercase());
-    Found { headline: finding.headline(Colour::Never), word, brief, findings, ..Found::default() }
+    Reply { headline: finding.headline(Colour::Never), word, brief, findings, ..Reply::default() }
 }
 
 /// An answer that is not known, as a remark at the first line.
@@ -97,18 +97,18 @@ fn not_known(uri: &Uri, why: &str) -> Vec<(Uri, lsp_types::Diagnostic)> {
 }
 
 /// The answer if time or memory ran out.
-pub(crate) fn unknown(question: &Question, why: &str) -> Found {
-    Found {
+pub(crate) fn unknown(question: &Question, why: &str) -> Reply {
+    Reply {
         word: "unknown".to_owned(),
         headline: format!("unknown  {}: {why}", question.source.name()),
         brief: "unknown".to_owned(),
         findings: not_known(&question.uri, why),
         values: Some(Err(why.to_owned())),
-        ..Found::default()
+        ..Reply::default()
     }
 }
 
-fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<Found, String> {
+fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<Reply, String> {
     let check = CheckOptions { model: question.model, ..CheckOptions::default() };
     let options = FencesOptions { check, ..FencesOptions::default() };
     let answer = palisade::fences(input, &options, limits).map_err(|error| error.to_string())?;
@@ -129,7 +129,7 @@ fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<Found, 
     });
     let findings = fix.as_ref().map_or_else(Vec::new, places);
     let brief = if why.is_empty() { word.clone() } else { format!("{word} {why}") };
-    Ok(Found { word, headline, brief, findings, fix, ..Found::default() })
+    Ok(Reply { word, headline, brief, findings, fix, ..Reply::default() })
 }
 
 /// Why fences were not written.
@@ -157,12 +157,12 @@ pub(crate) fn places(fix: &Fix) -> Vec<(Uri, lsp_types::Diagnostic)> {
     all
 }
 
-fn page(question: &Question, input: &Input, limits: &Limits) -> Result<Found, String> {
+fn page(question: &Question, input: &Input, limits: &Limits) -> Result<Reply, String> {
     let answer = checked(question, input, limits)?;
     let finding = answer.finding(input, None, None);
     let subject = Subject { source: &input.source, language: input.language.name() };
     let entry = html::answer(subject, &finding, &[], 0);
     let title = format!("palisade check {}", input.source.name());
     let page = html::page(&title, &[entry], &question.maker);
-    Ok(Found { word: finding.word().to_owned(), html: Some(page), ..Found::default() })
+    Ok(Reply { word: finding.word().to_owned(), html: Some(page), ..Reply::default() })
 }

@@ -5,7 +5,7 @@ use crate::answers::{places, unknown};
 use crate::documents::uri;
 use crate::edits::Fix;
 use crate::problems::found;
-use crate::questions::{Asked, Found, Question, Stop};
+use crate::questions::{Asked, Question, Reply, Stop};
 use crate::run::{self, Files};
 use lsp_types::{Diagnostic, DiagnosticSeverity, Position, Range, TextEdit, Uri};
 use palisade::trace::WitnessFile;
@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Answers a question about a C program.
-pub(crate) fn answer(question: &Question, stop: &Stop) -> Result<Found, String> {
+pub(crate) fn answer(question: &Question, stop: &Stop) -> Result<Reply, String> {
     let path = question.path.as_deref().ok_or("save the program first: C is compiled from a file")?;
     let program = CProgram { question, stop, path, folder: path.parent().unwrap_or(Path::new("/")) };
     match question.asked {
         Asked::Check | Asked::Robust => program.ask(),
         Asked::Fences => program.fences(),
         Asked::Html => program.page(),
-        Asked::Values => Ok(Found::default()),
+        Asked::Values => Ok(Reply::default()),
     }
 }
 
@@ -59,7 +59,7 @@ impl CProgram<'_> {
     }
 
     /// `check` or `robust`.
-    fn ask(&self) -> Result<Found, String> {
+    fn ask(&self) -> Result<Reply, String> {
         let name = self.question.asked.name();
         let printed = self.run(name, &["--format".into(), "json".into()])?;
         let record: Value = serde_json::from_str(printed.lines().next().unwrap_or_default())
@@ -91,7 +91,7 @@ impl CProgram<'_> {
             why => format!("{word}  {}: {why}", self.question.source.name()),
         };
         let brief = format!("{word} under {}", self.question.model.name().to_uppercase());
-        Ok(Found { word, headline, brief, findings, ..Found::default() })
+        Ok(Reply { word, headline, brief, findings, ..Reply::default() })
     }
 
     /// The address of a file of the program, which the command names as seen from the folder.
@@ -103,13 +103,13 @@ impl CProgram<'_> {
     }
 
     /// A program that does not compile or is not understood: all errors.
-    fn refused(&self, record: &Value) -> Found {
+    fn refused(&self, record: &Value) -> Reply {
         let listed = record["diagnostics"].as_array().cloned().unwrap_or_default();
         let findings: Vec<(Uri, Diagnostic)> = listed.iter().map(|problem| self.problem(problem)).collect();
         let first =
             listed.first().and_then(|problem| problem["message"].as_str()).unwrap_or("it is not understood");
         let headline = format!("refused  {}: {first}", self.question.source.name());
-        Found { word: "refused".into(), headline, brief: "refused".into(), findings, ..Found::default() }
+        Reply { word: "refused".into(), headline, brief: "refused".into(), findings, ..Reply::default() }
     }
 
     fn problem(&self, problem: &Value) -> (Uri, Diagnostic) {
@@ -142,7 +142,7 @@ impl CProgram<'_> {
     }
 
     /// The fences, as the patch that the command prints. It has compiled and checked the program with them.
-    fn fences(&self) -> Result<Found, String> {
+    fn fences(&self) -> Result<Reply, String> {
         let printed = self.run("fences", &["--diff".into(), "-q".into()])?;
         let headline = printed.lines().next().unwrap_or("unknown").to_owned();
         let word = headline.split_whitespace().next().unwrap_or("unknown").to_owned();
@@ -158,17 +158,17 @@ impl CProgram<'_> {
         let fix = (!changes.is_empty())
             .then(|| Fix { title: format!("Change the program: {word} {why}"), changes });
         let findings = fix.as_ref().map_or_else(Vec::new, places);
-        Ok(Found { word, headline, brief, findings, fix, ..Found::default() })
+        Ok(Reply { word, headline, brief, findings, fix, ..Reply::default() })
     }
 
     /// The answer as a web page.
-    fn page(&self) -> Result<Found, String> {
+    fn page(&self) -> Result<Reply, String> {
         let folder = tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
         let file = folder.path().join("run.html");
         let printed = self.run("check", &["-q".into(), "--html".into(), file.clone().into()])?;
         let page = std::fs::read_to_string(&file).map_err(|error| format!("there is no page: {error}"))?;
         let word = printed.split_whitespace().next().unwrap_or("refused").to_owned();
-        Ok(Found { word, html: Some(page), ..Found::default() })
+        Ok(Reply { word, html: Some(page), ..Reply::default() })
     }
 }
 

@@ -72,9 +72,9 @@ pub(crate) struct Question {
     pub(crate) maker: String,
 }
 
-/// What was found out.
+/// The answer to a question, as an editor shows it.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct Reply {
     /// The verdict.
     pub(crate) word: String,
     /// The verdict and why, in a line.

@@ -3,7 +3,7 @@
 use super::requests::hover;
 use super::{Open, Server};
 use crate::documents::path;
-use crate::questions::{Asked, Found, Question, Stop, start};
+use crate::questions::{Asked, Question, Reply, Stop, start};
 use lsp_server::{ErrorCode, RequestId, Response};
 use lsp_types::{MessageType, Range};
 use palisade::syntax::names::Symbol;
@@ -72,7 +72,7 @@ impl Server {
     }
 
     /// A question was answered. Nobody waits for the answer if the question was stopped.
-    pub(super) fn answered(&mut self, number: u64, found: Result<Found, String>) {
+    pub(super) fn answered(&mut self, number: u64, found: Result<Reply, String>) {
         let Some(open) = self.open.remove(&number) else { return };
         let key = open.uri.as_str().to_owned();
         if open.asked == Asked::Values {
@@ -119,7 +119,7 @@ impl Server {
     }
 
     /// Keeps what was found, if it is about the text that is open now.
-    fn keep(&mut self, key: &str, open: &Open, found: Found) -> bool {
+    fn keep(&mut self, key: &str, open: &Open, found: Reply) -> bool {
         let Some(document) = self.documents.get_mut(key).filter(|document| document.version == open.version)
         else {
             return false;

@@ -14,7 +14,7 @@ use crate::capabilities::Settings;
 use crate::client::Client;
 use crate::documents::Document;
 use crate::problems::problems;
-use crate::questions::{Asked, Found, Stop};
+use crate::questions::{Asked, Reply, Stop};
 use crate::transport::{Received, receive, send};
 use lsp_server::{Message, RequestId};
 use lsp_types::notification::{Exit, Notification as _};
@@ -58,7 +58,7 @@ pub(crate) enum Event {
     /// The client sent something, or left.
     Received(Received),
     /// The question with this number was answered.
-    Answered(u64, Box<Result<Found, String>>),
+    Answered(u64, Box<Result<Reply, String>>),
 }
 
 /// Serves a client until it leaves.

@@ -52,7 +52,7 @@ pub(crate) fn replacement(source: &Source, at: AccessAt, kind: FenceKind) -> Opt
     Some((source.file(at.span), found.replacement(kind)?))
 }
 
-fn find_in<'a>(source: &'a Source, at: AccessAt) -> Option<(Range<usize>, Found<'a>)> {
+fn find_in<'a>(source: &'a Source, at: AccessAt) -> Option<(Range<usize>, WrittenAccess<'a>)> {
     if at.span.is_none() {
         return None;
     }
@@ -61,10 +61,11 @@ fn find_in<'a>(source: &'a Source, at: AccessAt) -> Option<(Range<usize>, Found<
     let span = at.span.start as usize - start..at.span.end as usize - start;
     let statement = statement_range(&tokens, span)?;
     let form = find(&tokens, statement.clone(), at.accessed)?;
-    Some((statement, Found { tokens, form }))
+    Some((statement, WrittenAccess { tokens, form }))
 }
 
-struct Found<'a> {
+/// An access as it is written in a statement.
+struct WrittenAccess<'a> {
     tokens: Tokens<'a>,
     form: Form,
 }
@@ -82,7 +83,7 @@ pub(super) enum Form {
     Word { token: usize },
 }
 
-impl Found<'_> {
+impl WrittenAccess<'_> {
     fn change(&self, kind: FenceKind) -> Change {
         match (&self.form, kind) {
             (Form::Word { .. }, _) => Change::StrongerFence,
