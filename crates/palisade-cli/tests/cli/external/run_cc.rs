@@ -3,17 +3,24 @@
 use super::programs::{BUFFERING, cc, compiled};
 use crate::common::{Ran, Scratch};
 use snapbox::str;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// A folder with a program, and a compiler that does not optimise. The runtime, which these tests compile several times,
+/// is then made several times faster.
+fn with_quick_compiler(name: &str) -> (Scratch, PathBuf) {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new(name).file("t.c", BUFFERING);
+    let scratch = scratch.file("quick-gcc", "#!/bin/sh\nexec gcc \"$@\" -O0\n");
+    let quick = scratch.path("quick-gcc");
+    std::fs::set_permissions(&quick, std::fs::Permissions::from_mode(0o700)).expect("a mode can be set");
+    (scratch, quick)
+}
 
 /// The cache and temporary folders belong to the user, wherever they are.
 #[test]
 fn no_other_users_cache_is_used() {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-    let scratch = Scratch::new("run_cache_trust").file("t.c", BUFFERING);
-    // The runtime is compiled five times here. Without optimisation that is several times faster.
-    let scratch = scratch.file("quick-gcc", "#!/bin/sh\nexec gcc \"$@\" -O0\n");
-    let quick = scratch.path("quick-gcc");
-    std::fs::set_permissions(&quick, std::fs::Permissions::from_mode(0o700)).expect("a mode can be set");
+    let (scratch, quick) = with_quick_compiler("run_cache_trust");
     let compile = |set: &[(&str, &Path)]| {
         let mut command = scratch.command(&["cc", "-o", "t", "t.c"]);
         command.env("CC", &quick);
@@ -32,7 +39,7 @@ fn no_other_users_cache_is_used() {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("a mode can be set");
         path
     };
-    let entries = |path: &Path| -> Vec<std::path::PathBuf> {
+    let entries = |path: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(path)
             .map_or_else(|_| Vec::new(), |all| all.flatten().map(|entry| entry.path()).collect())
     };
@@ -43,7 +50,7 @@ fn no_other_users_cache_is_used() {
     std::fs::create_dir(temporary.join("palisade")).expect("a folder can be made");
     assert_eq!(compile(&[("TMPDIR", &temporary)]), "");
     assert_eq!(entries(&temporary), [temporary.join("palisade")]);
-    assert_eq!(entries(&temporary.join("palisade")), [""; 0].map(std::path::PathBuf::from));
+    assert_eq!(entries(&temporary.join("palisade")), [""; 0].map(PathBuf::from));
     // A home directory that cannot be written to, at least not by every user.
     let home = folder("home", 0o500);
     assert_eq!(compile(&[("HOME", &home)]), "");
@@ -68,12 +75,13 @@ fn no_other_users_cache_is_used() {
 
 #[test]
 fn two_compilers_at_once() {
-    let scratch = Scratch::new("run_cache_twice").file("t.c", BUFFERING);
+    let (scratch, quick) = with_quick_compiler("run_cache_twice");
     let children: Vec<_> = ["a", "b", "c"]
         .into_iter()
         .map(|name| {
             let mut command = scratch.command(&["cc", "-o", name, "t.c"]);
-            command.env("PALISADE_CACHE", scratch.path("cache")).spawn().expect("the command can be started")
+            command.env("CC", &quick).env("PALISADE_CACHE", scratch.path("cache"));
+            command.spawn().expect("the command can be started")
         })
         .collect();
     for mut child in children {

@@ -193,7 +193,7 @@ fn what_an_execution_shows_before_it_is_cut_off_counts() {
     // Ctrl-C, once something was found.
     let noting = EARLY.replace(
         "atomic_fetch_add(&x, 1);",
-        "if (atomic_fetch_add(&x, 1) == 100000) fclose(fopen(\"starts\", \"a\"));",
+        "if (atomic_fetch_add(&x, 1) == 20000) fclose(fopen(\"starts\", \"a\"));",
     );
     let scratch = compiled("run_early_interrupted", &noting);
     let fixed = ["run", "--no-save", "--max-steps", "1000000000000", "--", "./t"];

@@ -9,7 +9,7 @@ use palisade_memory::Model;
 use std::collections::BTreeSet;
 
 fn program(compiler: &str, how: &str) -> Program {
-    let path = compile_with(compiler, "assume.c", &format!("assume-{compiler}-{how}"), &[]);
+    let path = compile_with(compiler, "assume.c", &[]);
     Program { command: vec![path.display().to_string(), how.to_owned()], scheduling: Scheduling::Best }
 }
 

@@ -8,7 +8,7 @@ use palisade_memory::Model;
 use std::path::{Path, PathBuf};
 
 fn compile(compiler: &str, test: &str) -> PathBuf {
-    compile_with(compiler, "buffers.c", &format!("buffers_{test}_{compiler}"), &[&format!("-D{test}")])
+    compile_with(compiler, "buffers.c", &[&format!("-D{test}")])
 }
 
 fn with(model: Model, schedules: u64) -> Options {

@@ -52,7 +52,7 @@ const FOLLOWED: &[&str] = &[
 
 fn check_calls(compiler: &str, flags: &[&str]) {
     let name = format!("calls_{compiler}{}", flags.concat());
-    let path = compile_with(compiler, "calls.c", &name, &[&["-w", "-lm"], flags].concat());
+    let path = compile_with(compiler, "calls.c", &[&["-w", "-lm"], flags].concat());
     for call in FOLLOWED {
         let shared = findings(&path, &[call, "shared"]);
         assert!(!shared.races.is_empty(), "{name} {call}");
@@ -89,7 +89,7 @@ fn functions_of_c_with_checks() {
 fn functions_of_cxx() {
     for (compiler, flag) in [("g++", "-O0"), ("clang++", "-O2")] {
         let name = format!("calls_cxx_{compiler}{flag}");
-        let path = compile_with(compiler, "calls.cpp", &name, &["-w", flag, "-pthread"]);
+        let path = compile_with(compiler, "calls.cpp", &["-w", flag, "-pthread"]);
         let tree = findings(&path, &["tree"]);
         let calls = reported(&tree);
         assert!(calls.iter().any(|call| call.contains("_Rb_tree_insert_and_rebalance")), "{name}: {calls:?}");

@@ -37,8 +37,8 @@ fn repeats(what: &str, session: &mut Session, program: &Program, options: &Optio
 
 #[test]
 fn all_kinds_of_findings_repeat() {
-    let fails = compile("fails.c", "confirm-fails", &[]);
-    let memory = compile("memory.c", "confirm-memory", &[]);
+    let fails = compile("fails.c", &[]);
+    let memory = compile("memory.c", &[]);
     let all = [
         (&fails, "deadlock", "deadlock"),
         (&fails, "lost-signal", "deadlock"),
@@ -78,7 +78,7 @@ fn all_kinds_of_findings_repeat() {
 #[test]
 fn findings_of_many_executions_repeat() {
     for source in ["races.c", "dekker.c"] {
-        let program = program(&compile(source, &format!("confirm-{source}"), &[]), &[]);
+        let program = program(&compile(source, &[]), &[]);
         for model in [Model::Sc, Model::Tso] {
             let options = Options { jobs: 2, schedules: 300, ..options(model) };
             let mut sampled = start(&program, &options);
@@ -94,7 +94,7 @@ fn findings_of_many_executions_repeat() {
 /// What depends on something outside the program does not repeat, and is not a finding.
 #[test]
 fn what_does_not_repeat_is_not_a_finding() {
-    let path = compile("once.c", "confirm-once", &[]);
+    let path = compile("once.c", &[]);
     for how in ["assertion", "exit-code", "race"] {
         let file = scratch().join(format!("once-{how}-{}", std::process::id()));
         let name = file.display().to_string();

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 fn all(compiler: &str, flags: &[&str], model: Model) -> (Findings, Searched) {
     let name = format!("detached-{compiler}{}", flags.concat());
-    let program = program(&compile_with(compiler, "detached.c", &name, flags));
+    let program = program(&compile_with(compiler, "detached.c", flags));
     let mut session = start(&program, &Options { model, ..random(1) });
     let searched = session.explore(None, 1_000, |_| true);
     assert!(!searched.broken, "{name} {model:?}: {:?}", session.findings.divergence);

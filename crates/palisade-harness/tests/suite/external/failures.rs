@@ -9,7 +9,7 @@ use std::time::Duration;
 
 fn run_as(how: &str, schedules: u64, scheduling: Scheduling) -> Findings {
     static PROGRAM: OnceLock<String> = OnceLock::new();
-    let path = PROGRAM.get_or_init(|| compile("fails.c", "fails", &[]).display().to_string());
+    let path = PROGRAM.get_or_init(|| compile("fails.c", &[]).display().to_string());
     let program = Program { command: vec![path.clone(), how.to_owned()], scheduling };
     // On a busy machine only those that are to stall are given up.
     let patience = match how {
@@ -55,7 +55,7 @@ fn each_in_its_own_way() {
 #[test]
 fn compare_and_swap_loops_with_the_expected_value_in_memory_end() {
     for compiler in ["gcc", "clang"] {
-        let path = compile_with(compiler, "expected.c", &format!("expected_{compiler}"), &[]);
+        let path = compile_with(compiler, "expected.c", &[]);
         let mut search = start(&program(&path), &random(1));
         let searched = search.explore(None, 1_000, |_| true);
         assert!(searched.complete, "{compiler}: {searched:?}");

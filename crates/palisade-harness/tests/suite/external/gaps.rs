@@ -29,7 +29,7 @@ fn check_gaps(compiler: &str) {
     assert!(gaps.len() > 30, "{gaps:?}");
     for optimisation in OPTIMISATIONS {
         let name = format!("gaps_{compiler}{optimisation}");
-        let path = compile_with(compiler, "gaps.c", &name, &["-w", optimisation]);
+        let path = compile_with(compiler, "gaps.c", &["-w", optimisation]);
         for gap in &gaps {
             let is_seen = |findings: &Findings| violations(findings, Model::Tso) > 0;
             let findings = run_until(&program(&path, &[gap]), &random(300), is_seen);
@@ -64,7 +64,7 @@ fn what_is_private_is_not_taken_for_a_gap() {
                 if more == "-fno-pic" {
                     flags.push("-no-pie");
                 }
-                let path = compile_with(compiler, "followed.c", &name, &flags);
+                let path = compile_with(compiler, "followed.c", &flags);
                 let findings = run(&program(&path, &[]), &random(20));
                 let failures: Vec<_> = findings.failures.iter().map(|found| &found.what).collect();
                 assert!(failures.is_empty(), "{name}: {failures:?}");
@@ -83,7 +83,7 @@ fn what_is_shared_on_a_stack_is_followed_or_reported() {
         for optimisation in OPTIMISATIONS {
             for mine in ["-DPLAIN", "-DRETURNS", "-DLONG_DOUBLE"] {
                 let name = format!("stack_{compiler}{optimisation}{mine}");
-                let path = compile_with(compiler, "stack.c", &name, &["-w", optimisation, mine]);
+                let path = compile_with(compiler, "stack.c", &["-w", optimisation, mine]);
                 let is_reported = |findings: &Findings| {
                     findings.unfollowed.keys().any(|(what, _)| *what == Unfollowed::Access)
                 };

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 fn findings(how: &str, scheduling: Scheduling) -> Findings {
     static PROGRAM: OnceLock<String> = OnceLock::new();
-    let path = PROGRAM.get_or_init(|| compile("hidden.c", "hidden", &[]).display().to_string());
+    let path = PROGRAM.get_or_init(|| compile("hidden.c", &[]).display().to_string());
     let findings = run(&Program { command: vec![path.clone(), how.to_owned()], scheduling }, &random(20));
     assert_eq!(failures(&findings), [""; 0], "{how} {scheduling:?}: {:#?}", findings.failures);
     findings

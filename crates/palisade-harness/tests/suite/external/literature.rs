@@ -32,7 +32,7 @@ fn source(name: &str) -> String {
 }
 
 fn compile(name: &str, flags: &[&str]) -> PathBuf {
-    compile_with("gcc", &source(name), &format!("literature-{name}-{}", flags.join("")), flags)
+    compile_with("gcc", &source(name), flags)
 }
 
 #[test]

@@ -9,8 +9,7 @@ struct Built(String);
 
 impl Built {
     fn new(compiler: &str, source: &str, flags: &[&str]) -> Built {
-        let name = format!("memory-{compiler}-{}-{}", source.replace('.', "-"), flags.join(""));
-        Built(compile_with(compiler, source, &name, flags).display().to_string())
+        Built(compile_with(compiler, source, flags).display().to_string())
     }
 
     fn program(&self, how: &str) -> Program {

@@ -90,13 +90,11 @@ fn check(what: &str, path: &Path) -> u64 {
 fn programs_in_c() {
     for compiler in ["gcc", "clang"] {
         for level in ["-O0", "-O2"] {
-            let compile = |source: &str, name: &str| {
-                compile_with(compiler, source, &format!("repeat-{name}-{compiler}{level}"), &[level])
-            };
+            let compile = |source: &str| compile_with(compiler, source, &[level]);
             let what = format!("{compiler} {level}");
-            assert!(check(&what, &compile("repeat/threads.c", "threads")) > 1);
-            assert_eq!(check(&what, &compile("repeat/last.c", "last")), 2);
-            assert_eq!(check(&what, &compile("../../../../docs/tour/flags_fixed.c", "flags")), 7);
+            assert!(check(&what, &compile("repeat/threads.c")) > 1);
+            assert_eq!(check(&what, &compile("repeat/last.c")), 2);
+            assert_eq!(check(&what, &compile("../../../../docs/tour/flags_fixed.c")), 7);
         }
     }
 }
@@ -105,8 +103,7 @@ fn programs_in_c() {
 fn programs_in_cxx() {
     for compiler in ["g++", "clang++"] {
         for level in ["-O0", "-O2"] {
-            let name = format!("repeat-queue-{compiler}{level}");
-            let path = compile_with(compiler, "repeat/queue.cpp", &name, &[level]);
+            let path = compile_with(compiler, "repeat/queue.cpp", &[level]);
             assert!(check(&format!("{compiler} {level}"), &path) > 1);
         }
     }
@@ -120,7 +117,7 @@ fn programs_in_rust() {
 
 #[test]
 fn the_heap_is_the_same_if_randomisation_is_off_already() {
-    let path = compile_with("gcc", "repeat/heap.c", "repeat-heap", &[]);
+    let path = compile_with("gcc", "repeat/heap.c", &[]);
     let printed = |before: &[&str]| {
         let command = before.iter().copied().map(str::to_owned).chain([path.display().to_string()]);
         let program = Program { command: command.collect(), scheduling: Scheduling::Best };
@@ -139,7 +136,7 @@ fn the_heap_is_the_same_if_randomisation_is_off_already() {
 
 #[test]
 fn a_loop_on_a_stack_that_others_look_at_is_not_cut_short() {
-    let path = compile_with("gcc", "repeat/stacks.c", "repeat-stacks", &[]);
+    let path = compile_with("gcc", "repeat/stacks.c", &[]);
     let options = Options { steps: 60, ..random(1) };
     let mut session = start(&program_at(&path, ":"), &options);
     let searched = session.explore(None, 2_000, |_| true);
@@ -151,7 +148,7 @@ fn a_loop_on_a_stack_that_others_look_at_is_not_cut_short() {
 
 #[test]
 fn what_does_not_repeat_is_reported_with_the_first_event_that_differed() {
-    let path = compile_with("gcc", "repeat/process_id.c", "repeat-process-id", &[]);
+    let path = compile_with("gcc", "repeat/process_id.c", &[]);
     let mut session = start(&program_at(&path, ":"), &Options::default());
     let searched = session.explore(None, u64::MAX, |_| true);
     assert!(searched.broken && !searched.complete, "{searched:?}");
@@ -174,7 +171,7 @@ fn what_does_not_repeat_is_reported_with_the_first_event_that_differed() {
 /// pieces after it.
 #[test]
 fn all_pieces_of_an_overlapping_move_count() {
-    let path = compile_with("gcc", "repeat/move.c", "repeat-move", &["-O0", "-fno-builtin"]);
+    let path = compile_with("gcc", "repeat/move.c", &["-O0", "-fno-builtin"]);
     let mut session = start(&program_at(&path, ":"), &Options::default());
     let searched = session.explore(None, u64::MAX, |_| true);
     assert!(searched.complete, "{searched:?}");
@@ -193,7 +190,7 @@ fn codes(findings: &Findings) -> BTreeSet<String> {
 /// A regression test: threads that share nothing never repeat turns, so the search itself compares nothing.
 #[test]
 fn what_does_not_repeat_is_noticed_where_the_search_compares_nothing() {
-    let path = compile_with("gcc", "repeat/process_id.c", "repeat-alone", &["-DTHREADS=1"]);
+    let path = compile_with("gcc", "repeat/process_id.c", &["-DTHREADS=1"]);
     let mut session = start(&program_at(&path, ":"), &Options::default());
     let searched = session.explore(None, u64::MAX, |_| true);
     assert!(searched.broken && !searched.complete, "{searched:?}");

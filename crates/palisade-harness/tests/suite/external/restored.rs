@@ -101,7 +101,7 @@ fn command(path: &Path, arguments: &[&str]) -> Vec<String> {
 
 #[test]
 fn random_programs() {
-    let path = compile("random.c", "random_restored", &[]);
+    let path = compile("random.c", &[]);
     let seeds = seeds(6);
     let mut shared = 0;
     for seed in seeds.range() {
@@ -113,7 +113,7 @@ fn random_programs() {
 /// How the C program may fail, and whether executions share a process.
 #[test]
 fn failing_programs() {
-    let path = compile("fails.c", "fails_restored", &[]);
+    let path = compile("fails.c", &[]);
     for (how, shares) in [
         ("deadlock", true),
         ("lost-signal", true),
@@ -151,7 +151,7 @@ fn compare_few(command: &[String], patience: Duration) -> u64 {
 /// An execution without events is ended, and the next one begins in a new process.
 #[test]
 fn a_stalled_execution() {
-    let path = compile("fails.c", "fails_stalled_restored", &[]);
+    let path = compile("fails.c", &[]);
     let patience = Duration::from_millis(300);
     assert_eq!(compare_few(&command(&path, &["stalled"]), patience), 3);
     // It makes a system call before.
@@ -160,8 +160,7 @@ fn a_stalled_execution() {
 
 fn corpus(name: &str, flags: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/c").join(name);
-    let made = format!("{name}_restored{}", flags.concat());
-    compile_with("gcc", &source.display().to_string(), &made, flags)
+    compile_with("gcc", &source.display().to_string(), flags)
 }
 
 #[test]
@@ -180,7 +179,7 @@ fn the_corpus() {
 
 #[test]
 fn memory_is_restored() {
-    let path = compile("restored.c", "restored", &["-O1", "-Wl,--no-as-needed", "-lm"]);
+    let path = compile("restored.c", &["-O1", "-Wl,--no-as-needed", "-lm"]);
     for how in ["globals", "heap", "stack", "locals", "print", "float", "many", "threads"] {
         let shared = compare(&command(&path, &[how]), &[How::Random, How::Exhaustive], &[Model::Tso]);
         assert!(shared > SCHEDULES, "{how}: {shared}");
@@ -190,7 +189,7 @@ fn memory_is_restored() {
 /// What cannot be undone is done in a process of its own.
 #[test]
 fn what_is_outside_is_not_restored() {
-    let path = compile("restored.c", "restored_outside", &["-Wl,--no-as-needed", "-lm"]);
+    let path = compile("restored.c", &["-Wl,--no-as-needed", "-lm"]);
     for how in ["long", "talks"] {
         assert_eq!(compare_few(&command(&path, &[how]), Options::default().patience), 0, "{how}");
     }
@@ -202,9 +201,9 @@ fn what_is_outside_is_not_restored() {
 
 #[test]
 fn other_languages() {
-    let path = compile("cxx.cpp", "cxx_restored", &[]);
+    let path = compile("cxx.cpp", &[]);
     compare(&command(&path, &[]), &[How::Random], &BUFFERED);
-    let path = compile("memory.cpp", "memory_cxx_restored", &[]);
+    let path = compile("memory.cpp", &[]);
     compare(&command(&path, &[]), &[How::Random], &BUFFERED);
     let path = rust_program("buffering");
     // With store buffers it panics, and prints the number of its kernel thread, which may have more digits or fewer.

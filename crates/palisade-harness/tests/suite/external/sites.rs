@@ -8,8 +8,7 @@ use palisade_memory::Model;
 const OPTIMISED: [&[&str]; 2] = [&["-O0"], &["-O2"]];
 
 fn sites(compiler: &str, flags: &[&str], how: &str) -> Program {
-    let name = format!("sites-{compiler}{}-{how}", flags.concat());
-    let path = compile_with(compiler, "sites.cpp", &name, flags);
+    let path = compile_with(compiler, "sites.cpp", flags);
     Program { command: vec![path.display().to_string(), how.to_owned()], scheduling: Scheduling::Best }
 }
 
@@ -146,8 +145,7 @@ fn macros_and_headers_of_the_program() {
     for compiler in ["gcc", "clang"] {
         for flags in OPTIMISED {
             let how = format!("{compiler} {flags:?}");
-            let name = format!("macro-{compiler}{}", flags.concat());
-            let program = program(&compile_with(compiler, "macro.c", &name, flags));
+            let program = program(&compile_with(compiler, "macro.c", flags));
             let mut session = start(&program, &random(50));
             session.run(|_| true);
             let both = |one: &str, other: &str| [(one.to_owned(), true), (other.to_owned(), true)];

@@ -6,8 +6,7 @@ use palisade_harness::session::Options;
 use palisade_memory::Model;
 
 fn check(compiler: &str, source: &str, hows: &[&str]) {
-    let name = format!("spinning-{compiler}");
-    let path = compile_with(compiler, source, &name, &[]).display().to_string();
+    let path = compile_with(compiler, source, &[]).display().to_string();
     for how in hows {
         for model in [Model::Sc, Model::Tso, Model::Pso] {
             let program =
@@ -43,7 +42,7 @@ fn captured_locals() {
 fn state_outside_of_memory() {
     for state in ["KEY", "PIPE", "STREAM"] {
         for model in Model::ALL {
-            let all = compile_with("gcc", "outside.c", &format!("outside-{state}"), &[&format!("-D{state}")]);
+            let all = compile_with("gcc", "outside.c", &[&format!("-D{state}")]);
             let mut session = start(&program(&all), &Options { model, ..random(1) });
             session.explore(None, 3_000, |_| true);
             assert_eq!(failures(&session.findings), ["assertion"], "{state} {model:?}");
@@ -52,7 +51,7 @@ fn state_outside_of_memory() {
     // Long enough to be taken for a run that never ends. A pipe does not hold that much.
     for state in ["KEY", "STREAM"] {
         let flags = [&format!("-D{state}"), "-DALONE", "-DROUNDS=40000"];
-        let path = compile_with("gcc", "outside.c", &format!("outside-long-{state}"), &flags);
+        let path = compile_with("gcc", "outside.c", &flags);
         for model in [Model::Sc, Model::Tso] {
             let mut session = start(&program(&path), &Options { model, ..random(2) });
             session.run(|_| true);

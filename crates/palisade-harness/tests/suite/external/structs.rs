@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// The exit codes of all executions.
 fn outcomes(compiler: &str, flags: &[&str], model: Model) -> BTreeSet<String> {
     let name = format!("structs-{compiler}{}", flags.concat());
-    let program = program(&compile_with(compiler, "structs.c", &name, flags));
+    let program = program(&compile_with(compiler, "structs.c", flags));
     let mut session = start(&program, &Options { model, ..random(1) });
     let searched = session.explore(None, 10_000, |_| true);
     assert!(searched.complete, "{name}: {searched:?}");

@@ -9,8 +9,7 @@ use std::path::Path;
 /// Runs random schedules until something is found.
 fn run(name: &str, flags: &[&str], schedules: u64) -> Findings {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/c").join(name);
-    let path =
-        compile_with("gcc", &source.display().to_string(), &format!("{name}_twin{}", flags.concat()), flags);
+    let path = compile_with("gcc", &source.display().to_string(), flags);
     let options = Options { model: Model::Tso, first_only: true, ..random(schedules) };
     run_until(&program(&path), &options, |_| false)
 }

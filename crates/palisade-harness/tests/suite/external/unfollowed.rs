@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 fn program(arguments: &[&str], scheduling: Scheduling) -> Program {
     static PROGRAM: OnceLock<String> = OnceLock::new();
-    let path = PROGRAM.get_or_init(|| compile("unfollowed.c", "unfollowed", &[]).display().to_string());
+    let path = PROGRAM.get_or_init(|| compile("unfollowed.c", &[]).display().to_string());
     let command = std::iter::once(path.as_str()).chain(arguments.iter().copied());
     Program { command: command.map(str::to_owned).collect(), scheduling }
 }

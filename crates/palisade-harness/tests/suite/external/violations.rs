@@ -5,7 +5,7 @@ use palisade_memory::Model;
 
 #[test]
 fn dekker_is_broken_without_fences_and_correct_with_them() {
-    let findings = run(&program(&compile("dekker.c", "dekker", &[])), &random(200));
+    let findings = run(&program(&compile("dekker.c", &[])), &random(200));
     assert_eq!((findings.executions, findings.lost.as_deref()), (200, None));
     assert!(violations(&findings, Model::Tso) > 0 && violations(&findings, Model::Pso) > 0);
     assert_eq!(failures(&findings), [""; 0], "it is correct under sequential consistency");
@@ -17,7 +17,7 @@ fn dekker_is_broken_without_fences_and_correct_with_them() {
         "a store that can wait is named by its line: {:?}",
         findings.violations.iter().map(name).collect::<Vec<_>>()
     );
-    let findings = run(&program(&compile("dekker.c", "dekker_fenced", &["-DFENCED"])), &random(200));
+    let findings = run(&program(&compile("dekker.c", &["-DFENCED"])), &random(200));
     let found =
         (violations(&findings, Model::Tso), violations(&findings, Model::Pso), failures(&findings).len());
     assert_eq!(found, (0, 0, 0));
@@ -27,8 +27,7 @@ fn dekker_is_broken_without_fences_and_correct_with_them() {
 fn fences_in_inline_assembly_count() {
     for compiler in ["gcc", "clang"] {
         let check = |flags: &[&str], expected: (bool, bool, usize)| {
-            let name = format!("assembly_{compiler}_{}", flags.concat().replace('-', "_"));
-            let findings = run(&program(&compile_with(compiler, "assembly.c", &name, flags)), &random(100));
+            let findings = run(&program(&compile_with(compiler, "assembly.c", flags)), &random(100));
             let found = (
                 violations(&findings, Model::Tso) > 0,
                 violations(&findings, Model::Pso) > 0,
@@ -50,7 +49,7 @@ fn what_compilers_expand_inline_is_followed() {
         for what in ["-DSET", "-DCOPY", "-DMOVE"] {
             for optimisation in ["-O0", "-O2", "-O3"] {
                 let name = format!("copies_{compiler}{what}{optimisation}");
-                let path = compile_with(compiler, "copies.c", &name, &[what, optimisation]);
+                let path = compile_with(compiler, "copies.c", &[what, optimisation]);
                 let findings = run(&program(&path), &random(100));
                 assert!(violations(&findings, Model::Tso) > 0, "{name}");
             }
@@ -60,7 +59,7 @@ fn what_compilers_expand_inline_is_followed() {
 
 #[test]
 fn data_races_are_distinguished() {
-    let findings = run(&program(&compile("races.c", "races", &[])), &random(50));
+    let findings = run(&program(&compile("races.c", &[])), &random(50));
     assert!(!findings.races.is_empty());
     for found in &findings.races {
         for (place, _) in [&found.what.first, &found.what.second] {
