@@ -18,8 +18,8 @@
 //! *Requirements on the implementation of [`Executions`]:*
 //! 1. One process runs at a time. There is a decision before every step that touches what others can touch,
 //!    never between the step and its access.
-//! 2. Footprints give what a step *may* touch, whatever memory holds: a compare-and-swap writes, whether it
-//!    succeeds or not.
+//! 2. Footprints give what a step *may* touch, whatever memory holds: a compare-and-swap may write. If it was announced
+//!    as [conditional](Footprint::writes) and has failed, this is recorded once it was taken ([`Recording::fails`]).
 //! 3. A process has the same number in all executions in which it exists (by its parent and its index among
 //!    the parent's children). Addresses are the same as far as executions agree.
 //! 4. Synchronisation objects are memory. A mutex is an address that locking and unlocking write. The end of
@@ -41,7 +41,7 @@
 //!    costs memory if there are many.
 
 use crate::explore::{Execution, Limits, Summary, drop_elsewhere, explore};
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, Mode, Writes};
 use crate::plan::{Choice, Plan, Sleeper};
 use crate::recording::{Divergence, Foreseen, Pending, RecordedStep, Recording};
 use crate::subject::{Next, Subject};
@@ -252,6 +252,11 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         self.next_recorded().map_or(1, |taken| taken.outcomes)
     }
 
+    fn fails_now(&mut self, process: usize) -> bool {
+        let taken = self.next_recorded().filter(|taken| taken.choice.process == process);
+        taken.is_some_and(|taken| !taken.footprint.may_write())
+    }
+
     fn step(&mut self, process: usize, outcome: usize) -> Vec<usize> {
         let (at, choice) = (self.path.len(), Choice { process, outcome });
         let follows = self.agreed == at && self.next_recorded().is_some_and(|taken| taken.choice == choice);
@@ -326,17 +331,53 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         run.choices().eq(choices) && pending.is_some_and(|pending| pending.ready)
     }
 
+    fn fails_after(
+        &mut self,
+        from: usize,
+        sequence: &[(Choice, &Footprint)],
+        (process, footprint): (usize, &Footprint),
+        _: &[Choice],
+    ) -> bool {
+        let Some(recording) = self.recording() else { return false };
+        let race = &recording.steps[from];
+        if let (Some(held), Writes::IfHolds(number)) = (race.held, footprint.writes)
+            && let ([replaced], [touch]) = (race.footprint.touches.as_slice(), footprint.touches.as_slice())
+        {
+            let writes = |other: &Footprint| {
+                let mut touches = other.touches.iter();
+                other.everything
+                    || touches.any(|other| other.mode == Mode::Write && other.overlaps(touch))
+            };
+            let is_same = (replaced.address, replaced.size) == (touch.address, touch.size);
+            if is_same && !sequence.iter().any(|(_, other)| writes(other)) {
+                return held != number;
+            }
+        }
+        let mut choices = self.path[..from].to_vec();
+        choices.extend(sequence.iter().map(|(choice, _)| *choice));
+        choices.push(Choice { process, outcome: 0 });
+        let run = self.executions.run(&Request {
+            choices: &choices,
+            asleep: &[],
+            steps: choices.len(),
+            preference: Preference::Any,
+        });
+        let taken = run.steps.get(choices.len() - 1).filter(|_| run.choices().eq(choices.iter().copied()));
+        taken.is_some_and(|taken| !taken.footprint.may_write())
+    }
+
     fn can_try(&mut self, process: usize, footprint: &Footprint) -> bool {
         let at = self.path.len();
         let Some(recording) = self.recording() else { return false };
         let now = recording.pending(at, process);
-        if now.is_some_and(|now| now.ready && *now.footprint == *footprint) {
+        if now.is_some_and(|now| now.ready && now.footprint.is_same_step(footprint)) {
             return true;
         }
         // The step was seen after others that it does not depend on, usually in the previous run.
         let happened = Foreseen::of(now);
         let earlier = self.before.take().or_else(|| self.executions.before());
-        let is_it = |step: &&RecordedStep| step.choice.process == process && *step.footprint == *footprint;
+        let is_it =
+            |step: &&RecordedStep| step.choice.process == process && step.footprint.is_same_step(footprint);
         let seen = earlier.iter().chain(&self.recording).find_map(|run| run.steps.iter().find(is_it));
         let unlabelled = || Foreseen::Step { footprint: footprint.clone(), label: None, ready: true };
         let expected = seen.map_or_else(unlabelled, RecordedStep::foreseen);

@@ -164,7 +164,7 @@ pub fn explore<S: Subject>(
             search.summary.stopped = true;
             break;
         }
-        if search.subject.is_broken() {
+        if search.subject.is_broken() || search.summary.broken {
             search.summary.broken = true;
             break;
         }
@@ -194,7 +194,7 @@ pub fn explore<S: Subject>(
             }
             None => search.summary.broken_off += 1,
         }
-        if !search.backtrack() {
+        if !search.backtrack() || search.summary.broken {
             break;
         }
         if search.summary.executions >= limits.executions {
@@ -214,6 +214,10 @@ pub fn explore<S: Subject>(
 pub(crate) fn drop_elsewhere<T: Send + 'static>(what: T) {
     std::thread::spawn(move || drop(what));
 }
+
+/// What to ask a subject: [`Subject::ready_after`] or [`Subject::fails_after`].
+type Question<S> =
+    fn(&mut S, usize, &[(Choice, &Footprint)], (usize, &Footprint), &[Choice]) -> bool;
 
 struct Search<'a, S> {
     subject: &'a mut S,
@@ -310,7 +314,16 @@ impl<S: Subject> Search<'_, S> {
             if !self.subject.can_try(process, &branch.footprint) {
                 return false;
             }
-            if node.begin(self.subject.outcomes(process).max(1)) {
+            let outcomes = self.subject.outcomes(process).max(1);
+            if branch.footprint.is_conditional() {
+                let fails = self.subject.fails_now(process);
+                if node.branches[0].is_planned_to_fail().is_some_and(|planned| planned != fails) {
+                    self.summary.broken = true;
+                    return false;
+                }
+                node.branches[0].footprint = node.branches[0].footprint.settled(fails);
+            }
+            if node.begin(outcomes) {
                 self.take();
                 return true;
             }
@@ -344,17 +357,22 @@ impl<S: Subject> Search<'_, S> {
     fn reverse_races(&mut self) {
         for position in 0..self.history.steps.len() {
             let step = &self.history.steps[position];
-            if step.footprint.waits {
-                let (process, footprint) = (step.process, step.footprint.clone());
-                self.reverse_waiting_races(Late { process, footprint: &footprint, position });
+            let (process, races) = (step.process, step.races.len());
+            if !step.footprint.waits && races == 0 {
                 continue;
             }
-            for &race in &step.races {
+            let footprint = step.footprint.clone();
+            let late = Late { process, footprint: &footprint, position };
+            if footprint.waits {
+                self.reverse_waiting_races(late);
+                continue;
+            }
+            for index in 0..races {
                 if self.subject.is_stopped() {
                     return;
                 }
-                let late = Late { process: step.process, footprint: &step.footprint, position };
-                try_before(&self.history, &mut self.nodes[race], race, late);
+                let race = self.history.steps[position].races[index];
+                self.try_before(race, late);
             }
         }
         // A step that touches everything and ends the program prevents what others were about to do.
@@ -389,17 +407,41 @@ impl<S: Subject> Search<'_, S> {
             if self.subject.is_stopped() {
                 return;
             }
-            let choice = |process: usize, outcome: usize| Choice { process, outcome };
-            let (sequence, ..) = self.history.without(race, late);
-            let before: Vec<(Choice, &Footprint)> = (sequence.iter())
-                .map(|item| (choice(item.process, item.outcome.unwrap_or(0)), &**item.footprint))
-                .collect();
-            let taken: Vec<Choice> =
-                (self.history.steps[race..].iter()).map(|step| choice(step.process, step.outcome)).collect();
-            if self.subject.ready_after(race, &before, (late.process, late.footprint), &taken) {
-                try_before(&self.history, &mut self.nodes[race], race, late);
+            if self.ask(race, late, S::ready_after) {
+                self.try_before(race, late);
                 races.is_race(&self.history);
             }
+        }
+    }
+
+    /// Asks the subject about a late step, as it would be if it came before a step that it races with.
+    fn ask(&mut self, race: usize, late: Late<'_>, question: Question<S>) -> bool {
+        let choice = |process: usize, outcome: usize| Choice { process, outcome };
+        let (sequence, ..) = self.history.without(race, late);
+        let before: Vec<(Choice, &Footprint)> = (sequence.iter())
+            .map(|item| (choice(item.process, item.outcome.unwrap_or(0)), &**item.footprint))
+            .collect();
+        let taken: Vec<Choice> =
+            (self.history.steps[race..].iter()).map(|step| choice(step.process, step.outcome)).collect();
+        question(self.subject, race, &before, (late.process, late.footprint), &taken)
+    }
+
+    /// Plans to try the second step of a race before the first, unless that would lead to executions already
+    /// seen.
+    fn try_before(&mut self, race: usize, late: Late<'_>) {
+        let Late { process, mut footprint, position } = late;
+        let first = &self.history.steps[race].footprint;
+        let settled;
+        if footprint.is_conditional() && (first.everything || first.may_write()) {
+            settled = footprint.settled(self.ask(race, late, S::fails_after));
+            footprint = &settled;
+        }
+        let (mut sequence, number, clock) =
+            self.history.without(race, Late { process, footprint, position });
+        sequence.push(Item { process, outcome: None, footprint, number, clock: &clock, shared_clock: None });
+        let node = &mut self.nodes[race];
+        if !node.sleep.iter().any(|asleep| asleep.covers(&sequence)) {
+            insert(&mut node.branches, sequence);
         }
     }
 
@@ -427,6 +469,9 @@ impl<S: Subject> Search<'_, S> {
                 self.subject.rewind(position);
                 self.announce_plan(None);
                 if !self.try_branches() {
+                    if self.summary.broken {
+                        return false;
+                    }
                     continue;
                 }
             } else {
@@ -437,16 +482,5 @@ impl<S: Subject> Search<'_, S> {
             }
             return true;
         }
-    }
-}
-
-/// Plans to try the second step of a race before the first, unless that would lead to executions already
-/// seen.
-fn try_before(history: &History, node: &mut Node, race: usize, late: Late<'_>) {
-    let (mut sequence, number, clock) = history.without(race, late);
-    let Late { process, footprint, .. } = late;
-    sequence.push(Item { process, outcome: None, footprint, number, clock: &clock, shared_clock: None });
-    if !node.sleep.iter().any(|asleep| asleep.covers(&sequence)) {
-        insert(&mut node.branches, sequence);
     }
 }

@@ -11,6 +11,7 @@
 //! this gives one execution per trace.
 
 use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
 
 /// How memory is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -19,6 +20,18 @@ pub enum Mode {
     Read,
     /// It may be written.
     Write,
+}
+
+/// When a step whose footprint has [`Mode::Write`] writes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Writes {
+    /// Always, or it counts as if it did.
+    #[default]
+    Always,
+    /// Only if what it touches holds this number: a compare-and-swap.
+    IfHolds(u64),
+    /// Only if what it touches is in a certain state: trying to take a lock.
+    Perhaps,
 }
 
 /// A step by its process and its index among the steps of the process, from 1.
@@ -55,7 +68,8 @@ pub struct Touch {
 }
 
 /// Everything that a step touches or may touch. It is the same whenever the step's process is in the same
-/// local state, whatever memory holds.
+/// local state, whatever memory holds. There is one exception: a [conditional](Footprint::writes) step has
+/// [`Mode::Read`] where it is known to write nothing.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Footprint {
     /// Ranges of memory.
@@ -69,6 +83,8 @@ pub struct Footprint {
     /// buffer writes to memory, or the steps that empty a buffer before a fence. They always happen before
     /// this step, and no other order is tried. A step with number 0 stands for none.
     pub after: SmallVec<[StepId; 1]>,
+    /// When it writes what it may write.
+    pub writes: Writes,
 }
 
 impl Footprint {
@@ -87,9 +103,37 @@ impl Footprint {
         Footprint { after: steps.into_iter().collect(), ..self }
     }
 
-    /// Whether it may write memory.
-    pub(crate) fn writes(&self) -> bool {
+    /// Whether it may write memory, as far as is known.
+    pub(crate) fn may_write(&self) -> bool {
         self.touches.iter().any(|touch| touch.mode == Mode::Write)
+    }
+
+    /// Whether memory decides whether it writes.
+    pub fn is_conditional(&self) -> bool {
+        self.writes != Writes::Always
+    }
+
+    /// The same step where it is known whether it fails, that is, writes nothing. It must be conditional.
+    pub fn settled(self: &Arc<Footprint>, fails: bool) -> Arc<Footprint> {
+        if self.may_write() != fails {
+            return self.clone();
+        }
+        let mut footprint = Footprint::clone(self);
+        for touch in &mut footprint.touches {
+            touch.mode = if fails { Mode::Read } else { Mode::Write };
+        }
+        Arc::new(footprint)
+    }
+
+    /// Whether it is the same step, whether it writes or not.
+    pub(crate) fn is_same_step(&self, other: &Footprint) -> bool {
+        let range = |touch: &Touch| (touch.address, touch.size, touch.own);
+        let same_ranges = || self.touches.iter().map(range).eq(other.touches.iter().map(range));
+        self == other
+            || self.is_conditional()
+                && (self.everything, self.waits, self.writes) == (other.everything, other.waits, other.writes)
+                && self.after == other.after
+                && same_ranges()
     }
 
     /// A few bits for what it touches; see [`may_conflict`].

@@ -29,7 +29,7 @@ mod wakeup;
 
 pub use executions::{Again, Executions, Preference, Request, explore_executions};
 pub use explore::{Ended, Execution, Limits, Summary, explore};
-pub use footprint::{Footprint, Mode, StepId, Touch};
+pub use footprint::{Footprint, Mode, StepId, Touch, Writes};
 pub use history::Step;
 pub use plan::{Choice, Plan, Sleeper};
 pub use preemptions::{PreemptionSummary, explore_preemptions};

@@ -86,6 +86,7 @@ pub(crate) struct RecordedStep {
     pub footprint: Arc<Footprint>,
     label: Label,
     pub open: Option<(u64, bool)>,
+    pub held: Option<u64>,
     pub started: Vec<usize>,
 }
 
@@ -179,8 +180,25 @@ impl Recording {
     pub fn step(&mut self, choice: Choice, outcomes: usize, open: Option<(u64, bool)>) {
         let pending = self.now(choice.process).expect("a step is recorded only after it was announced");
         let (footprint, label) = (pending.footprint.clone(), pending.label);
-        self.steps.push(RecordedStep { choice, outcomes, footprint, label, open, started: Vec::new() });
+        let (held, started) = (None, Vec::new());
+        self.steps.push(RecordedStep { choice, outcomes, footprint, label, open, held, started });
         self.set(choice.process, None);
+    }
+
+    /// The last step was [conditional](Footprint::writes), and has written nothing. Steps that are not conditional
+    /// stay as they were announced.
+    pub fn fails(&mut self) {
+        if let Some(step) = self.steps.last_mut().filter(|step| step.footprint.is_conditional()) {
+            step.footprint = step.footprint.settled(true);
+        }
+    }
+
+    /// The number that the last step has replaced in memory, if it touches one range, of at most 8 bytes. This saves
+    /// runs to find out whether a [conditional](Footprint::writes) step fails.
+    pub fn held(&mut self, number: u64) {
+        if let Some(step) = self.steps.last_mut() {
+            step.held = Some(number);
+        }
     }
 
     /// The run was cut off here: processes might have continued.
@@ -246,7 +264,10 @@ impl Recording {
         let common = self.choices().zip(other.choices()).take_while(|(a, b)| a == b).count();
         let ended = self.is_cut || other.is_cut;
         let last = common.min(if ended { self.len().min(other.len()).saturating_sub(1) } else { common });
-        let outcomes = |recording: &Recording, position: usize| recording.steps[position].outcomes;
+        let outcomes = |recording: &Recording, position: usize| {
+            let step = &recording.steps[position];
+            (step.outcomes, step.footprint.may_write())
+        };
         let chosen = (0..common.min(last + 1))
             .find(|&position| outcomes(self, position) != outcomes(other, position))
             .map(|position| (position, self.steps[position].choice.process));

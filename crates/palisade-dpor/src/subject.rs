@@ -27,6 +27,13 @@ pub trait Subject {
         1
     }
 
+    /// Whether the next step of a process, which is [conditional](Footprint::writes), would write nothing if it were
+    /// taken now. This is asked right after [`outcomes`](Subject::outcomes).
+    fn fails_now(&mut self, process: usize) -> bool {
+        let _ = process;
+        false
+    }
+
     /// A process that is ready takes its next step. Returns the processes that this step starts.
     fn step(&mut self, process: usize, outcome: usize) -> Vec<usize>;
 
@@ -86,6 +93,28 @@ pub trait Subject {
             self.step(choice.process, choice.outcome);
         }
         ready
+    }
+
+    /// The same as [`ready_after`](Subject::ready_after) for a [conditional](Footprint::writes) step: whether it would
+    /// write nothing. The process is ready.
+    fn fails_after(
+        &mut self,
+        from: usize,
+        sequence: &[(Choice, &Footprint)],
+        (process, footprint): (usize, &Footprint),
+        taken: &[Choice],
+    ) -> bool {
+        let _ = footprint;
+        self.rewind(from);
+        for (choice, _) in sequence {
+            self.step(choice.process, choice.outcome);
+        }
+        let fails = self.fails_now(process);
+        self.rewind(from);
+        for choice in taken {
+            self.step(choice.process, choice.outcome);
+        }
+        fails
     }
 
     /// Whether a step that the search saw later in another execution can be tried now and is the same. It

@@ -62,6 +62,13 @@ impl Branch {
         Branch { process, footprint, clock, next, others, is_foreseen: false }
     }
 
+    /// For a conditional step: whether it fails, if that is known. It is known of steps that were planned; those that
+    /// write have a clock.
+    pub fn is_planned_to_fail(&self) -> Option<bool> {
+        let writes = self.footprint.may_write();
+        (!writes || !self.clock.is_empty()).then_some(!writes)
+    }
+
     /// Whether an outcome is to be tried.
     pub fn wants(&self, outcome: usize) -> bool {
         self.others.is_some() || self.next.iter().any(|(of, _)| *of == outcome)
@@ -272,7 +279,7 @@ fn chain(sequence: Vec<Item<'_>>) -> Option<Branch> {
         };
         // Only writes are asked what they know; see `footprint.rs`.
         let kept = || item.shared_clock.map_or_else(|| Arc::from(item.clock), Arc::clone);
-        let clock = if item.footprint.writes() { kept() } else { Arc::default() };
+        let clock = if item.footprint.may_write() { kept() } else { Arc::default() };
         let footprint = item.footprint.clone();
         tree = Some(Branch { process: item.process, footprint, clock, next, others, is_foreseen: false });
     }

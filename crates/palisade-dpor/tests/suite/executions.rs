@@ -24,11 +24,16 @@ pub struct Rerun<M> {
     then: Option<(u64, M)>,
     /// The thread of a process that is a store buffer.
     pub buffers: fn(&M, usize) -> Option<usize>,
+    /// What a process is about to replace in memory.
+    pub held: fn(&mut M, usize) -> Option<u64>,
+    /// The lock that a process touches next, and whether it is free, if the kind of step does not say it.
+    pub free: Option<fn(&mut M, usize) -> Option<(u64, bool)>>,
 }
 
 impl<M: Subject> Rerun<M> {
     pub fn new(machine: M, helpful: bool) -> Rerun<M> {
-        Rerun { machine, helpful, readers: false, runs: 0, then: None, buffers: |_, _| None }
+        let (readers, runs, then, free) = (false, 0, None, None);
+        Rerun { machine, helpful, readers, runs, then, buffers: |_, _| None, held: |_, _| None, free }
     }
 
     fn announce(&mut self, recording: &mut Recording) {
@@ -49,6 +54,9 @@ impl<M: Subject> Rerun<M> {
 
     /// For locks: whether the lock that a step touches is free.
     fn open(&mut self, process: usize) -> Option<(u64, bool)> {
+        if let Some(free) = self.free {
+            return free(&mut self.machine, process);
+        }
         let Next::Ready(footprint) = self.machine.next(process) else { return None };
         let touch = footprint.touches.first()?;
         let address = touch.address;
@@ -94,7 +102,10 @@ impl<M: Subject> Executions for Rerun<M> {
                     Choice { process, outcome: 0 }
                 }
             };
-            let Some(footprint) = ready(&mut self.machine, choice.process) else { break };
+            let Some(mut footprint) = ready(&mut self.machine, choice.process) else { break };
+            if footprint.is_conditional() {
+                footprint = footprint.settled(self.machine.fails_now(choice.process));
+            }
             if at >= request.choices.len() {
                 let taken = |of: usize| recording.choices().filter(|choice| choice.process == of).count();
                 asleep.retain(|sleeper| !sleeper.is_woken_by(choice.process, &footprint, taken));
@@ -102,6 +113,12 @@ impl<M: Subject> Executions for Rerun<M> {
             let outcomes = self.machine.outcomes(choice.process);
             let open = self.open(choice.process);
             recording.step(choice, outcomes, open);
+            if footprint.is_conditional() && self.machine.fails_now(choice.process) {
+                recording.fails();
+            }
+            if let Some(held) = (self.held)(&mut self.machine, choice.process) {
+                recording.held(held);
+            }
             self.machine.step(choice.process, choice.outcome);
             self.announce(&mut recording);
         }

@@ -4,7 +4,7 @@
 //! reads from; for every byte, the order of the stores; for every lock, the order of its operations. It is
 //! computed from what the machine does, without footprints and clocks.
 
-use palisade_dpor::{Footprint, Mode, Next, StepId, Subject, Touch};
+use palisade_dpor::{Footprint, Mode, Next, StepId, Subject, Touch, Writes};
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 /// The memory models.
@@ -32,12 +32,16 @@ pub enum Op {
     Store(Place, u64, Value),
     /// A locked instruction: stores, and loads what was there.
     Swap(usize, Place, u64, Value),
+    /// A locked instruction: loads what is there, and stores if that is a given number.
+    Cas(usize, Place, u64, i64, Value),
     /// Waits until the buffer is empty.
     Fence,
     /// Later stores reach memory after earlier ones.
     StoreFence,
     /// Takes a lock; waits until the buffer is empty.
     Lock(usize),
+    /// Takes a lock if it is free, and sets a register to whether it was; waits until the buffer is empty.
+    TryLock(usize, usize),
     /// Releases it; waits until the buffer is empty.
     Unlock(usize),
     /// Skips the next instruction if a register is not 0. It is executed with the step before.
@@ -86,6 +90,7 @@ enum Event {
     Write(u64, u64, WriteId),
     Swap(usize, Vec<WriteId>, u64, u64, WriteId),
     Lock(usize, usize),
+    Busy(usize, usize),
     Nothing,
 }
 
@@ -95,6 +100,8 @@ pub struct Trace {
     reads: Vec<Vec<Vec<WriteId>>>,
     order: Vec<Vec<WriteId>>,
     locks: Vec<Vec<usize>>,
+    /// By thread: where in the order of a lock it found the lock taken.
+    busy: Vec<Vec<usize>>,
 }
 
 /// A program on a machine.
@@ -161,6 +168,24 @@ impl Machine {
         }
     }
 
+    /// What is in the one byte of memory, or in the lock, that a process touches next.
+    pub fn held(&mut self, process: usize) -> Option<u64> {
+        let Next::Ready(footprint) = self.next(process) else { return None };
+        let touch = footprint.touches.first().filter(|touch| touch.size == 1)?;
+        Some(match touch.address.checked_sub(LOCKS) {
+            Some(lock) => u64::from(self.now().locks[lock as usize]),
+            None => self.now().memory[touch.address as usize].0 as u64,
+        })
+    }
+
+    /// The lock that a process touches next, and whether it is free.
+    pub fn free(&mut self, process: usize) -> Option<(u64, bool)> {
+        let Next::Ready(footprint) = self.next(process) else { return None };
+        let address = footprint.touches.first()?.address;
+        let lock = address.checked_sub(LOCKS)?;
+        Some((address, !self.now().locks[lock as usize]))
+    }
+
     /// The thread of a process that is a buffer.
     pub fn owner(&self, process: usize) -> Option<usize> {
         let buffer = process.checked_sub(self.codes.len())?;
@@ -195,6 +220,16 @@ impl Machine {
             Op::Swap(_, place, size, _) => {
                 Footprint::one(me.address(place), size, Mode::Write).after(self.drained(thread))
             }
+            Op::Cas(_, place, size, expected, _) => {
+                let touched = Footprint::one(me.address(place), size, Mode::Write);
+                // What it expects of several bytes is their sum.
+                let writes = if size == 1 { Writes::IfHolds(expected as u64) } else { Writes::Perhaps };
+                Footprint { writes, ..touched.after(self.drained(thread)) }
+            }
+            Op::TryLock(_, lock) => {
+                let touched = Footprint::one(LOCKS + lock as u64, 1, Mode::Write);
+                Footprint { writes: Writes::IfHolds(0), ..touched.after(self.drained(thread)) }
+            }
             Op::Fence => Footprint::nothing().after(self.drained(thread)),
             Op::Lock(lock) | Op::Unlock(lock) => {
                 let waits = matches!(op, Op::Lock(_));
@@ -223,6 +258,7 @@ impl Machine {
             reads: vec![Vec::new(); self.codes.len()],
             order: vec![Vec::new(); self.bytes],
             locks: vec![Vec::new(); self.now().locks.len()],
+            busy: vec![Vec::new(); self.codes.len()],
         };
         let write = |trace: &mut Trace, address: u64, size: u64, id: WriteId| {
             (address..address + size).for_each(|byte| trace.order[byte as usize].push(id));
@@ -236,6 +272,7 @@ impl Machine {
                     write(&mut trace, *address, *size, *id);
                 }
                 Event::Lock(thread, lock) => trace.locks[*lock].push(*thread),
+                Event::Busy(thread, lock) => trace.busy[*thread].push(trace.locks[*lock].len()),
                 Event::Nothing => {}
             }
         }
@@ -293,6 +330,21 @@ impl Machine {
                 state.write(address, size, value, id);
                 Event::Swap(thread, read.into_iter().map(|(_, id)| id).collect(), address, size, id)
             }
+            Op::Cas(register, place, size, expected, value) => {
+                let (address, value) = (me.address(place), me.value(value));
+                let read: Vec<_> = (address..address + size).map(|byte| self.read(thread, byte)).collect();
+                let old: i64 = read.iter().map(|(value, _)| value).sum();
+                me.registers[register] = old;
+                let from = read.into_iter().map(|(_, id)| id).collect();
+                if old == expected {
+                    me.writes += 1;
+                    let id = Some((thread, me.writes));
+                    state.write(address, size, value, id);
+                    Event::Swap(thread, from, address, size, id)
+                } else {
+                    Event::Read(thread, from)
+                }
+            }
             Op::StoreFence => {
                 me.fenced = self.drained(thread);
                 Event::Nothing
@@ -300,6 +352,12 @@ impl Machine {
             Op::Lock(lock) | Op::Unlock(lock) => {
                 state.locks[lock] = matches!(op, Op::Lock(_));
                 Event::Lock(thread, lock)
+            }
+            Op::TryLock(register, lock) => {
+                let taken = state.locks[lock];
+                me.registers[register] = i64::from(!taken);
+                state.locks[lock] = true;
+                if taken { Event::Busy(thread, lock) } else { Event::Lock(thread, lock) }
             }
             Op::Fence | Op::Skip(_) => Event::Nothing,
         };
@@ -345,6 +403,11 @@ impl Subject for Machine {
         };
         let ready = footprint.after.iter().all(|step| self.is_past(step));
         if ready { Next::Ready(footprint.into()) } else { Next::Waiting(footprint.into()) }
+    }
+
+    fn fails_now(&mut self, process: usize) -> bool {
+        let op = self.op(process).expect("the thread is ready");
+        matches!(self.run(process, op).1, Event::Read(..) | Event::Busy(..))
     }
 
     fn step(&mut self, process: usize, _: usize) -> Vec<usize> {
