@@ -23,9 +23,10 @@ static inline uint64_t order(int memory_order)
 
 /* Decides now and logs later, because whether a compare-and-swap writes is known only once it has been
  * chosen. */
-static inline void decide(const volatile void *address, uint64_t head, uint64_t place)
+static inline void decide(const volatile void *address, uint64_t expected, uint64_t size, uint64_t head, uint64_t place)
 {
     if (!pal_is_quiet(place)) {
+        pal_writes_if(expected, size);
         pal_decide(((uint64_t)address & ADDRESS_BITS) | head, pal_at(place) | F_CHOSEN);
     }
 }
@@ -66,7 +67,7 @@ static inline void expected_event(const void *expected, enum kind kind, size_t s
     {                                                                                              \
         expected_event(c, K_LOAD, sizeof *c, CALLER);                                              \
         a##bits expected = *c;                                                                     \
-        decide(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                   \
+        decide(a, (uint64_t)expected, sizeof *a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);    \
         a##bits old = *a;                                                                          \
         if (old == expected) {                                                                     \
             log_as(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                               \
@@ -105,7 +106,7 @@ static inline void expected_event(const void *expected, enum kind kind, size_t s
     EXPORT a##bits __tsan_atomic##bits##_compare_exchange_val(volatile a##bits *a, a##bits c,      \
                                                               a##bits v, int mo, int fail)         \
     {                                                                                              \
-        decide(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                   \
+        decide(a, (uint64_t)c, sizeof *a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);           \
         a##bits old = *a;                                                                          \
         if (old == c) {                                                                            \
             log_as(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                               \
@@ -173,7 +174,7 @@ int pal_generic_compare_exchange(size_t size, volatile void *a, void *expected, 
     expected_event(expected, K_LOAD, size, CALLER);
     char wanted[size], old[size];
     pal_copy(wanted, expected, size);
-    decide(a, HEAD(K_LOCKED, order(mo), size), CALLER);
+    decide(a, 0, 0, HEAD(K_LOCKED, order(mo), size), CALLER);
     pal_copy(old, (const void *)a, size);
     int same = 1;
     for (size_t i = 0; i < size; i++) {

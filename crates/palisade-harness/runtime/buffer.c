@@ -273,6 +273,9 @@ static void update(struct thread *owner, uint32_t index, uint64_t flags)
     int wakes = store->wakes;
     pal_check_update(owner, (first & ~HEAD(31, 0, 0)) | HEAD(K_UPDATE, 0, 0), (second & ~F_CHOSEN) | flags);
     write_out(owner, store);
+    if (unlikely(pal.command.compared) && !is_dead(store)) {
+        pal_log_replaced(owner, first, store->bytes);
+    }
     drop(owner, index);
     first = (first & ~HEAD(31, 0, 0)) | HEAD(K_UPDATE, 0, 0);
     pal_log(first, (second & ~(F_CHOSEN | F_BUFFERED)) | flags);

@@ -125,6 +125,7 @@ void pal_note_step(uint64_t first, uint64_t second)
     case K_UPDATE:
     case K_STORE_FENCE:
     case K_SITE:
+    case K_VALUE:
         break;
     case K_FENCE:
         gives_up |= size != 0;

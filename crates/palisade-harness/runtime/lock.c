@@ -75,6 +75,7 @@ int pal_try_lock(pthread_mutex_t *handle, uint64_t place)
         return 0;
     }
     uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4);
+    pal_writes_if(0, sizeof mutex->locked);
     pal_decide(((uint64_t)mutex & ADDRESS_BITS) | head, pal_at(place) | F_CHOSEN);
     if (mutex->locked) {
         log_chosen(mutex, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
@@ -178,6 +179,7 @@ static int rwlock_take(pthread_rwlock_t *handle, int writes, int may_wait, uint6
         self->deadline = deadline;
         pal_await(lock, writes ? can_write : can_read, first, place);
     } else {
+        pal_writes_if(0, 0);
         pal_decide(first, pal_at(place) | F_CHOSEN);
     }
     if (lock->writer || (writes && lock->readers)) {
@@ -295,11 +297,13 @@ EXPORT int pthread_spin_trylock(pthread_spinlock_t *lock)
         return 0;
     }
     uint64_t place = CALLER, head = HEAD(K_LOCKED, O_ACQUIRE, 4);
+    pal_writes_if(1, sizeof *lock);
     pal_decide(((uint64_t)lock & ADDRESS_BITS) | head, pal_at(place) | F_CHOSEN);
-    log_chosen((const void *)lock, head, place);
     if (*lock != 1) {
+        log_chosen((const void *)lock, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
         return EBUSY;
     }
+    log_chosen((const void *)lock, head, place);
     *lock = 0;
     pal_changed((const void *)lock);
     return 0;

@@ -26,7 +26,8 @@ enum kind {
     K_UPDATE,
     K_MISUSE,
     K_SITE,
-    K_CHOICE
+    K_CHOICE,
+    K_VALUE
 };
 
 enum order { O_PLAIN, O_VOLATILE, O_RELAXED, O_ACQUIRE, O_RELEASE, O_ACQ_REL, O_SEQ_CST };

@@ -146,6 +146,10 @@ struct thread {
     /* All that its next step accesses, if that is more than `first` says. */
     struct announced ranges[2];
     unsigned range_count;
+    /* Whether its next step writes only under a condition. If that is that memory holds a number: the number, and
+     * its size in bytes; otherwise the size is 0. */
+    int is_conditional;
+    uint64_t expected, expected_size;
     /* For buffer.c: its pending stores, how many they are, how many store-store fences it has executed, its
      * index in the list of threads with pending stores, and whether its next step waits until the buffer is empty. */
     uint32_t oldest, newest, pending, epoch;
@@ -208,6 +212,7 @@ struct command {
     uint64_t addresses; /* how many addresses follow, by which a search under PSO names stores */
     uint64_t names;     /* in a search: how many threads are known from other executions, each by its parent and index */
     uint64_t sharing;   /* in a search: how many words of stacks are known to be shared, as in `shared_words` */
+    uint64_t compared;  /* in a search: how many addresses are known at which memory is compared; see K_VALUE */
 };
 #define COMMAND_MAGIC 0x31444e414d4d4f43ull
 /* For a search through all executions: footprints are logged, turns are followed strictly, threads whose
@@ -250,7 +255,7 @@ struct runtime {
     enum strategy strategy;
     struct command command;
     struct choice *choices;
-    const uint64_t *addresses;
+    const uint64_t *addresses, *compared;
     uint64_t choice_at, choice_used;
     uint32_t given_value; /* with which the chosen thread goes on, plus 1; 0 if none is given */
     int thread_count, live;
@@ -298,6 +303,7 @@ void pal_yield(void);
 void pal_begin_schedule(void);
 int pal_can_run(struct thread *thread);
 void pal_announce_step(struct thread *thread);
+void pal_log_replaced(const struct thread *thread, uint64_t first, const void *old);
 uint64_t pal_random(void);
 int pal_always(struct thread *);
 int pal_never(struct thread *);
@@ -669,6 +675,16 @@ static inline __attribute__((always_inline)) void pal_decide(uint64_t first, uin
             pal_switch(next);
         }
     }
+}
+
+/* What the calling thread is about to do writes only if memory holds a number. A size of 0 is for other conditions.
+ * Otherwise it is logged as K_LOCKED_LOAD. */
+static inline void pal_writes_if(uint64_t number, uint64_t size)
+{
+    struct thread *self = pal.self;
+    self->is_conditional = 1;
+    self->expected = number;
+    self->expected_size = size <= sizeof number ? size : 0;
 }
 
 /* Whether the program is not followed at the moment. */

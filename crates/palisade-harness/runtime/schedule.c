@@ -68,12 +68,41 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void log_value(const struct thread *thread, uint64_t value, uint64_t size, uint64_t flags)
+{
+    pal_log((value & ADDRESS_BITS) | HEAD(K_VALUE, O_PLAIN, size), value >> 48 | thread->tag | flags);
+}
+
+/* Whether it is known that memory is compared at an address. It can be read, then. */
+static int is_compared(uint64_t address)
+{
+    for (uint64_t i = 0; i < pal.command.compared; i++) {
+        if (pal.compared[i] == address) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* In a search: what the next step of a thread replaces in memory. */
+void pal_log_replaced(const struct thread *thread, uint64_t first, const void *old)
+{
+    uint64_t size = first >> 48 & 0xff, value = 0;
+    if (size <= sizeof value && is_compared(first & ADDRESS_BITS)) {
+        pal_copy(&value, old, size);
+        log_value(thread, value, size, 0);
+    }
+}
+
 void pal_announce_step(struct thread *thread)
 {
     if (pal.command.flags & EXPLORE && !thread->finished && !thread->spins) {
         int may_wait = thread->ready || (KIND_OF(thread->first) == K_STORE && pal.buffers && (thread->number || thread->unjoined));
         uint64_t flags = F_PENDING | (thread->place < 0 ? F_WAITS : 0) | (may_wait ? F_MAY_WAIT : 0);
         pal_log(thread->first, (thread->second & ~F_CHOSEN) | flags);
+        if (thread->is_conditional) {
+            log_value(thread, thread->expected, thread->expected_size, F_PENDING | F_CHOSEN);
+        }
         for (unsigned i = 0; i < thread->range_count && i < 2; i++) {
             struct announced *range = &thread->ranges[i];
             if (range->kind == K_FREE) {
@@ -570,6 +599,19 @@ struct span {
 };
 enum { MAX_SPANS = 3 };
 
+/* Whether the next step of a thread is known to write nothing, because memory does not hold what it expects. It waits
+ * for the empty buffer, so it sees memory. */
+static int fails(const struct thread *thread)
+{
+    uint64_t address = thread->first & ADDRESS_BITS, value = 0;
+    if (!thread->is_conditional || !thread->expected_size || !is_compared(address)) {
+        return 0;
+    }
+    pal_hide();
+    pal_copy(&value, (const void *)address, thread->expected_size);
+    return value != thread->expected;
+}
+
 /* All that an actor's next step touches. Returns how many spans these are. */
 static int spans(struct actor actor, struct span *list)
 {
@@ -577,6 +619,9 @@ static int spans(struct actor actor, struct span *list)
     uint64_t first = actor.pending ? (pal_pending_first(actor.pending) & ~HEAD(31, 0, 0)) | update : actor.thread->first;
     int count = 1;
     list->how = touches(first, &list->from, &list->to);
+    if (!actor.pending && fails(actor.thread)) {
+        list->how = 1;
+    }
     for (unsigned i = 0; !actor.pending && i < actor.thread->range_count && i < 2; i++) {
         const struct announced *range = &actor.thread->ranges[i];
         int how = range->kind == K_LOAD ? 1 : range->kind == K_STORE && pal.buffers ? 0 : 2;
@@ -697,9 +742,13 @@ __attribute__((used)) void pal_choose_with(uint64_t first, uint64_t second, cons
         pal_switch(next);
     }
     self->range_count = 0;
+    self->is_conditional = 0;
     if (self->drains) {
         self->drains = 0;
         pal_drain();
+    }
+    if (unlikely(pal.command.compared) && (kind == K_LOCKED || (kind == K_STORE && !pal.buffers))) {
+        pal_log_replaced(self, first, (const void *)(first & ADDRESS_BITS));
     }
 }
 

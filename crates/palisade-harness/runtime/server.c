@@ -364,11 +364,12 @@ void pal_begin_log(void)
         shared->names = (uint32_t)i + 1;
     }
     pal_know_sharing(words, pal.command.sharing);
+    pal.compared = words + pal.command.sharing;
 }
 
 size_t pal_choice_bytes(void)
 {
-    uint64_t numbers = pal.command.addresses + pal.command.names + pal.command.sharing;
+    uint64_t numbers = pal.command.addresses + pal.command.names + pal.command.sharing + pal.command.compared;
     return pal.command.choices * sizeof *pal.choices + numbers * sizeof *pal.addresses;
 }
 

@@ -199,7 +199,7 @@ void pal_note_writes(struct thread *self)
     for (uint64_t from = self->log_mark; from < at; from += 16) {
         const uint64_t *record = (const uint64_t *)(pal.log + from);
         enum kind kind = KIND_OF(record[0]);
-        if (record[1] & F_PENDING || kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE || kind == K_FENCE || kind == K_SITE) {
+        if (record[1] & F_PENDING || kind == K_LOAD || kind == K_LOCKED_LOAD || kind == K_PAUSE || kind == K_FENCE || kind == K_SITE || kind == K_VALUE) {
             continue;
         }
         /* A frame that is entered and left is as it was. */

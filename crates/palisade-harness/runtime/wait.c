@@ -201,6 +201,7 @@ static int sem_take(sem_t *handle, uint64_t deadline, int may_wait, uint64_t pla
         self->deadline = deadline;
         pal_await(handle, can_take, first, place);
     } else {
+        pal_writes_if(0, 0);
         pal_decide(first, pal_at(place) | F_CHOSEN);
     }
     if (!*value) {

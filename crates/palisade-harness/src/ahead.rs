@@ -40,13 +40,15 @@ pub(crate) struct Ran {
     pub(crate) log: Vec<Record>,
     /// Words of stacks that turned out to be shared. The search has to start again.
     pub(crate) shared: Vec<(u64, u8)>,
+    /// Addresses at which memory was compared with a number, each of them perhaps several times.
+    pub(crate) compared: Vec<u64>,
     /// The largest number of a thread, plus one.
     pub(crate) threads: usize,
 }
 
 /// Reads the log of an execution that was requested.
 pub(crate) fn read(worker: &mut Worker) -> Result<Ran, Cut> {
-    let (mut threads, mut shared) = (0, Vec::new());
+    let (mut threads, mut shared, mut comparisons) = (0, Vec::new(), Comparisons::default());
     let mut announced = Announced::default();
     let mut log = Vec::with_capacity(worker.usual_length);
     let execution = worker.read(|record| {
@@ -54,11 +56,49 @@ pub(crate) fn read(worker: &mut Worker) -> Result<Ran, Cut> {
         if record.kind == RecordKind::Note && record.address & ((1 << NOTE_BITS) - 1) == NOTE_SHARED_STACK {
             shared.push((record.place, (record.address >> NOTE_BITS) as u8));
         }
+        comparisons.take(record);
         debug_assert!(announced.agrees_with(record), "a thread takes the step it announced: {record:?}");
         log.push(*record);
     })?;
     worker.usual_length = worker.usual_length.max(log.len());
-    Ok(Ran { execution, log, shared, threads })
+    Ok(Ran { execution, log, shared, compared: comparisons.done, threads })
+}
+
+/// Collects the addresses at which memory was compared with a number. Steps that are only announced do not count: their
+/// address may not be valid.
+#[derive(Default)]
+struct Comparisons {
+    /// The address of the last record.
+    last: u64,
+    /// Steps that are announced, each by its thread and address.
+    announced: Vec<(u16, u64)>,
+    done: Vec<u64>,
+}
+
+impl Comparisons {
+    fn take(&mut self, record: &Record) {
+        let known = |announced: &[(u16, u64)]| {
+            announced.iter().position(|&step| step == (record.thread, record.address))
+        };
+        match record.kind {
+            RecordKind::Value if record.continues() && record.size > 0 => {
+                let step = (record.thread, self.last);
+                if !self.announced.contains(&step) {
+                    self.announced.push(step);
+                }
+            }
+            RecordKind::Locked | RecordKind::LockedLoad
+                if !self.announced.is_empty() && !record.is_pending() =>
+            {
+                if let Some(at) = known(&self.announced) {
+                    self.announced.swap_remove(at);
+                    self.done.push(record.address);
+                }
+            }
+            _ => {}
+        }
+        self.last = record.address;
+    }
 }
 
 /// Checks invariant 2 of the [log](crate::log): a thread is chosen only when its last announcement says that
@@ -85,11 +125,12 @@ impl Announced {
     }
 }
 
-/// How an execution begins. It has the same key whatever else the command says.
-pub(crate) type Key = (Turns, Vec<Actor>);
+/// How an execution begins, and how many addresses it knows at which memory is compared. It has the same key whatever
+/// else the command says.
+pub(crate) type Key = (Turns, Vec<Actor>, usize);
 
 pub(crate) fn key(command: &Command) -> Key {
-    (command.turns.clone(), command.asleep.clone())
+    (command.turns.clone(), command.asleep.clone(), command.known.compared.len())
 }
 
 /// Results of executions that were not requested yet.

@@ -383,9 +383,10 @@ impl<'a> Recorder<'a> {
         if record.is_pending() {
             return;
         }
-        if record.kind == RecordKind::Site {
-            self.learn(record);
-            return;
+        match record.kind {
+            RecordKind::Site => return self.learn(record),
+            RecordKind::Value => return,
+            _ => {}
         }
         let pending = if self.has_buffers { self.follow(record) } else { None };
         if record.is_chosen() {

@@ -97,6 +97,7 @@ impl Session {
     ) -> (Searched, bool) {
         // Threads are numbered anew; what is shared stays shared.
         known.threads.clear();
+        known.compared.clear();
         let first_only = self.options().first_only;
         let model = self.options().model;
         let mut runner = Runner {
@@ -220,6 +221,10 @@ const ENTRIES_PER_LOOK: u32 = 1 << 17;
 
 /// Searches with fewer runs have no workers: starting them takes longer.
 const SHORT_SEARCH: u64 = 64;
+/// For how many addresses executions show what is replaced there. At others, a step that compares takes a run more where
+/// the search has to know whether it would fail.
+const MAX_COMPARED: usize = 64;
+
 /// Nor have searches with longer executions, whose recordings may be large.
 const LONG_EXECUTION: usize = 1 << 14;
 
@@ -374,6 +379,11 @@ impl Runner<'_> {
             match self.known.shared.iter_mut().find(|(known, _)| *known == word) {
                 Some((_, known)) => *known |= bytes,
                 None => self.known.shared.push((word, bytes)),
+            }
+        }
+        for &address in &ran.compared {
+            if self.known.compared.len() < MAX_COMPARED && !self.known.compared.contains(&address) {
+                self.known.compared.push(address);
             }
         }
         self.threads = self.threads.max(u32::try_from(ran.threads).unwrap_or(u32::MAX));

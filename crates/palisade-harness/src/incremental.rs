@@ -17,7 +17,7 @@ use palisade_dpor::{Again, Recording};
 pub(crate) struct Incremental {
     steps: Steps,
     log: Vec<Record>,
-    /// By step, the position of its record in the log.
+    /// By step, the position in the log at which its records begin.
     marks: Vec<usize>,
     /// The log before that.
     previous: Vec<Record>,
@@ -37,7 +37,7 @@ impl Incremental {
         let step = self.marks.partition_point(|&mark| mark <= same).checked_sub(1);
         let departs = step.filter(|&step| {
             let mark = self.marks[step];
-            mark == same && log.get(mark).is_some_and(|new| are_different_choices(&self.log[mark], new))
+            mark == same && are_different_choices(&self.log[mark..], &log[mark..])
         });
         let again = match departs {
             Some(step) => {
@@ -69,7 +69,9 @@ impl Incremental {
             let before = self.steps.len();
             self.steps.take(processes, record);
             if self.steps.len() > before {
-                self.marks.push(position);
+                // What the step replaces comes first.
+                let is_value = |at: &usize| log[*at].kind == RecordKind::Value && !log[*at].is_pending();
+                self.marks.push(position.checked_sub(1).filter(is_value).unwrap_or(position));
             }
         }
         self.steps.finish()
@@ -81,13 +83,18 @@ impl Incremental {
     }
 }
 
-/// Whether two records are steps of different processes, or have different outcomes.
-fn are_different_choices(a: &Record, b: &Record) -> bool {
+/// Whether two logs continue with steps of different processes, or with different outcomes.
+fn are_different_choices(a: &[Record], b: &[Record]) -> bool {
+    let step = |log: &[Record]| {
+        let is_value = |record: &Record| record.kind == RecordKind::Value && !record.is_pending();
+        log.get(usize::from(log.first().is_some_and(is_value))).copied()
+    };
+    let (Some(a), Some(b)) = (step(a), step(b)) else { return false };
     let is_step = |record: &Record| record.is_chosen() || record.kind == RecordKind::Update;
     let actor = |record: &Record| {
         let is_update = record.kind == RecordKind::Update;
         // Under PSO, every address has a buffer.
         (record.thread, is_update.then_some(record.address), record.choice().map(|(_, outcome)| outcome))
     };
-    is_step(a) && is_step(b) && actor(a) != actor(b)
+    is_step(&a) && is_step(&b) && actor(&a) != actor(&b)
 }

@@ -86,10 +86,18 @@ pub enum RecordKind {
     /// The thread gets a nondeterministic value. Bits 0 to 23 of the address have the number of values that it
     /// could be, and bits 24 to 47 which of them it is. The number is 0 if it depends on the seed.
     Choice,
+    /// A value in memory: bits 0 to 47 are in the address, and the others in the place. The size is in bytes.
+    ///
+    /// With [`PENDING`] and [`CHOSEN`], the announced step writes only if memory holds this value. If the size is 0, it
+    /// writes only under some other condition. A step that turns out not to write is a [`RecordKind::LockedLoad`].
+    ///
+    /// Without flags, the next record is a step that writes memory, and this is what it replaces. This is logged in a
+    /// search, for addresses at which memory is compared.
+    Value,
 }
 
 impl RecordKind {
-    const ALL: [RecordKind; 20] = [
+    const ALL: [RecordKind; 21] = [
         RecordKind::Load,
         RecordKind::Store,
         RecordKind::Locked,
@@ -110,6 +118,7 @@ impl RecordKind {
         RecordKind::Misuse,
         RecordKind::Site,
         RecordKind::Choice,
+        RecordKind::Value,
     ];
 }
 
@@ -232,6 +241,11 @@ impl Record {
     pub fn choice(&self) -> Option<(usize, usize)> {
         let (count, which) = (self.address & CHOICE, self.address >> CHOICE_BITS);
         (self.kind == RecordKind::Choice && count > 0).then_some((count as usize, which as usize))
+    }
+
+    /// The number in a record of a value, if it has one.
+    pub fn value(&self) -> Option<u64> {
+        (self.kind == RecordKind::Value && self.size > 0).then_some(self.address | self.place << 48)
     }
 
     /// Whether it has not happened yet.

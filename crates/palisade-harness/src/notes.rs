@@ -74,7 +74,11 @@ impl Notes<'_> {
             turns: execution.turns_for(command),
             search: command
                 .explores
-                .then(|| Known { threads: execution.end.threads.clone(), ..command.known.clone() }),
+                .then(|| Known {
+                    threads: execution.end.threads.clone(),
+                    shared: command.known.shared.clone(),
+                    compared: Vec::new(),
+                }),
             event,
             reorderings: reorderings.clone(),
         };

@@ -213,6 +213,9 @@ pub struct Known {
     pub threads: Vec<(u32, u32)>,
     /// Words of stacks that several threads access: the address, and which bytes, one bit each.
     pub shared: Vec<(u64, u8)>,
+    /// Addresses at which memory is compared with a number before it is written. For writes there, executions show
+    /// what was replaced.
+    pub compared: Vec<u64>,
 }
 
 const MAGIC: u64 = 0x3144_4e41_4d4d_4f43;
@@ -246,6 +249,7 @@ impl Command {
             self.addresses.len() as u64,
             self.known.threads.len() as u64,
             self.known.shared.len() as u64,
+            self.known.compared.len() as u64,
         ];
         let turns = self.turns.turns.len() + self.asleep.len();
         let numbers = self.addresses.len() + self.known.threads.len() + self.known.shared.len();
@@ -259,7 +263,8 @@ impl Command {
         let threads =
             self.known.threads.iter().map(|&(parent, index)| u64::from(parent) << 32 | u64::from(index));
         let shared = self.known.shared.iter().map(|&(word, touched)| (word / 8) << 8 | u64::from(touched));
-        let numbers = self.addresses.iter().copied().chain(threads).chain(shared);
+        let compared = self.known.compared.iter().copied();
+        let numbers = self.addresses.iter().copied().chain(threads).chain(shared).chain(compared);
         bytes.extend(numbers.flat_map(u64::to_le_bytes));
         bytes
     }

@@ -62,7 +62,7 @@ impl fmt::Display for Schedule {
         if let Some(model) = self.model {
             writeln!(f, "model {}", model.name())?;
         }
-        if let Some(Known { threads, shared }) = &self.search {
+        if let Some(Known { threads, shared, compared: _ }) = &self.search {
             writeln!(f, "search")?;
             let threads: Vec<String> =
                 threads.iter().map(|(parent, index)| format!("{parent}.{index}")).collect();
@@ -241,6 +241,7 @@ mod tests {
             search: Some(Known {
                 threads: vec![(0, 0), (0, 0), (1, 0)],
                 shared: vec![(0x7fff_1000, 0xff), (0x7fff_1008, 1)],
+                compared: Vec::new(),
             }),
         };
         assert_eq!(Schedule::parse(&schedule.to_string()), Ok(schedule.clone()));

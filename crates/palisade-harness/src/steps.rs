@@ -2,8 +2,8 @@
 //! every process is about to do.
 //!
 //! *What a step touches.*
-//! - Accesses touch their bytes. A compare-and-swap writes, whether it succeeds or not.
-//! - Operations on locks and similar objects write the object.
+//! - Accesses touch their bytes. A compare-and-swap that fails only reads.
+//! - Operations on locks and similar objects write the object. An attempt to take a lock that fails only reads it.
 //! - The end of a thread is an address of its own, which joining reads. It also frees the thread's stack and its
 //!   thread-local variables.
 //! - `exit` touches everything.
@@ -25,7 +25,7 @@ use crate::buffers::Buffers;
 use crate::divergence::label;
 use crate::log::{MAY_WAIT, Order, Record, RecordKind, WAITS};
 use crate::schedule::Actor;
-use palisade_dpor::{Choice, Footprint, Label, Mode, Recording, StepId, Touch};
+use palisade_dpor::{Choice, Footprint, Label, Mode, Recording, StepId, Touch, Writes};
 use palisade_memory::Model;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -192,6 +192,8 @@ pub struct Steps {
     is_cut: bool,
     /// What most stores touch when they begin to wait.
     nothing: Arc<Footprint>,
+    /// What the next step replaces in memory.
+    replaced: Option<u64>,
 }
 
 fn at<T: Default + Clone>(list: &mut Vec<T>, index: usize) -> &mut T {
@@ -224,9 +226,11 @@ impl Steps {
         self.since.iter_mut().for_each(Since::clear);
         self.taken.fill(0);
         self.stored.fill(0);
+        self.replaced = None;
         self.is_cut = false;
         self.pass = Pass::Again;
-        log.iter().filter(|record| !record.is_pending()).for_each(|record| self.take(processes, record));
+        let happened = |record: &&Record| !record.is_pending() && record.kind != RecordKind::Value;
+        log.iter().filter(happened).for_each(|record| self.take(processes, record));
         self.pass = Pass::First;
     }
 
@@ -239,6 +243,8 @@ impl Steps {
     pub fn take(&mut self, processes: &mut Processes, record: &Record) {
         let process = processes.thread(record.thread);
         match record.kind {
+            RecordKind::Value if record.continues() => self.will_if(process, record.value()),
+            RecordKind::Value => self.replaced = record.value(),
             _ if record.continues() => self.also_will(processes, process, record),
             RecordKind::Ended
                 if record.is_pending()
@@ -288,13 +294,31 @@ impl Steps {
         }
     }
 
+    /// The step writes only if memory holds this value, or under some other condition.
+    fn will_if(&mut self, process: usize, value: Option<u64>) {
+        let writes = value.map_or(Writes::Perhaps, Writes::IfHolds);
+        Arc::make_mut(&mut at(&mut self.announced, process).footprint).writes = writes;
+        self.say(process);
+    }
+
+    /// A step was taken.
+    fn took(&mut self, choice: Choice, outcomes: usize, open: Option<(u64, bool)>) {
+        self.recording.step(choice, outcomes, open);
+        if let Some(value) = self.replaced.take() {
+            self.recording.held(value);
+        }
+    }
+
     fn happens(&mut self, processes: &mut Processes, process: usize, record: &Record) {
         if record.is_chosen() {
             if self.pass == Pass::First {
                 // A thread that waits for the end of another could not have continued before it.
                 let open = (record.kind == RecordKind::Ended).then_some((ENDS + record.address, false));
                 let (outcomes, outcome) = record.choice().unwrap_or((1, 0));
-                self.recording.step(Choice { process, outcome }, outcomes, open);
+                self.took(Choice { process, outcome }, outcomes, open);
+                if record.kind == RecordKind::LockedLoad {
+                    self.recording.fails();
+                }
             }
             *at(&mut self.taken, process) += 1;
         }
@@ -357,7 +381,7 @@ impl Steps {
         // Buffers are emptied by steps of their own in a search.
         self.is_cut |= !record.is_chosen();
         if self.pass == Pass::First {
-            self.recording.step(Choice { process: buffer, outcome: 0 }, 1, None);
+            self.took(Choice { process: buffer, outcome: 0 }, 1, None);
         }
         *at(&mut self.taken, buffer) += 1;
         self.announce(processes, record.thread, buffer);

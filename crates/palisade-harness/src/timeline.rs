@@ -120,7 +120,12 @@ impl Recording {
     fn take(&mut self, record: &Record) {
         let is_step = !matches!(
             record.kind,
-            RecordKind::Note | RecordKind::Stuck | RecordKind::Exit | RecordKind::Text | RecordKind::End
+            RecordKind::Note
+                | RecordKind::Stuck
+                | RecordKind::Exit
+                | RecordKind::Text
+                | RecordKind::End
+                | RecordKind::Value
         );
         if record.is_pending() || !is_step {
             return;
