@@ -345,8 +345,7 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         {
             let writes = |other: &Footprint| {
                 let mut touches = other.touches.iter();
-                other.everything
-                    || touches.any(|other| other.mode == Mode::Write && other.overlaps(touch))
+                other.everything || touches.any(|other| other.mode == Mode::Write && other.overlaps(touch))
             };
             let is_same = (replaced.address, replaced.size) == (touch.address, touch.size);
             if is_same && !sequence.iter().any(|(_, other)| writes(other)) {

@@ -10,7 +10,7 @@
 //!
 //! *Guarantee.* Without limits, every trace is seen exactly once, and no execution is abandoned because it
 //! could only lead to traces already seen. The paper proves this for steps with one outcome that do not wait.
-//! For other steps, `tests/suite/counts.rs` and `buffers.rs` compare with all interleavings, and
+//! For other steps, `tests/suite/counts.rs`, `buffers.rs` and `conditional.rs` compare with all interleavings, and
 //! [`Summary::broken_off`] counts abandoned executions. If an execution was cut at the limit of its length,
 //! traces may be missing.
 //!
@@ -23,6 +23,27 @@
 //! 4. A step may name steps of other processes that have to come first ([`Footprint::after`]). They happen
 //!    before it, but this is not a race: the step cannot be taken without them. If a race is reversed, they
 //!    are still there, because they do not happen after its first step; otherwise it would not be a race.
+//!
+//! 5. Steps may write only under a condition ([`Footprint::writes`]); see below.
+//!
+//! *Conditional steps.* A compare-and-swap that fails only reads, and so does an attempt to take a lock. So two of them
+//! that fail do not conflict. Whether such a step fails depends on memory, and is known for certain only where it was
+//! taken. The relation is a valid one in the sense of the paper, because only a step that writes what it touches can
+//! change whether it fails, and such a step conflicts with it in any case:
+//! - In every order of the steps that respects the relation, each of them fails or succeeds as before. The writes before
+//!   it are the same.
+//! - A step *q* that does not conflict with *p* does not remove a conflict between *p* and *r*. If *r* is conditional, a
+//!   write of *q* could do that, by making *r* fail. If *p* touches exactly the range that *r* touches, *q* then conflicts
+//!   with *p*, too. If it touches another one, say half of it, *p* and *r* conflict whether *r* fails or not. This makes
+//!   some traces count twice, but only of programs that access parts of what they compare.
+//! - Sleeping steps keep their outcome until something conflicts with them and wakes them up.
+//!
+//! What has to be known in addition is whether a step fails where it was *not* taken: when a race is reversed, the second
+//! step comes before the first. If the first one writes, the second may fail in one order and succeed in the other. So
+//! the subject is asked ([`Subject::fails_after`]). Guessing is not enough, not even on the safe side. If a step that
+//! fails is planned as one that writes, sequences are added to the tree although a sleeping process covers them. Other
+//! sequences are then taken to lead to the same executions, and are dropped. But a sequence that is covered is abandoned
+//! where it does not wake up the process that covers it, so some traces would never be seen.
 //!
 //! *Store buffers.* A buffer is a process. A store is a step of its thread that touches nothing, and a later
 //! step of the buffer that writes memory and comes after the store. Fences, locked instructions and the like
@@ -60,6 +81,8 @@
 //!    before each step and after races are reversed).
 //! 2. The process whose step is being tried at a node is that of its first branch (checked when the search
 //!    goes back).
+//! 3. A conditional step that was planned to fail or to succeed does so when it is tried. A subject for which this does
+//!    not hold does not repeat itself (checked in release builds, too: [`Summary::broken`]).
 
 use crate::footprint::Footprint;
 use crate::history::{History, Late, Step};
@@ -216,8 +239,7 @@ pub(crate) fn drop_elsewhere<T: Send + 'static>(what: T) {
 }
 
 /// What to ask a subject: [`Subject::ready_after`] or [`Subject::fails_after`].
-type Question<S> =
-    fn(&mut S, usize, &[(Choice, &Footprint)], (usize, &Footprint), &[Choice]) -> bool;
+type Question<S> = fn(&mut S, usize, &[(Choice, &Footprint)], (usize, &Footprint), &[Choice]) -> bool;
 
 struct Search<'a, S> {
     subject: &'a mut S,
@@ -436,8 +458,7 @@ impl<S: Subject> Search<'_, S> {
             settled = footprint.settled(self.ask(race, late, S::fails_after));
             footprint = &settled;
         }
-        let (mut sequence, number, clock) =
-            self.history.without(race, Late { process, footprint, position });
+        let (mut sequence, number, clock) = self.history.without(race, Late { process, footprint, position });
         sequence.push(Item { process, outcome: None, footprint, number, clock: &clock, shared_clock: None });
         let node = &mut self.nodes[race];
         if !node.sleep.iter().any(|asleep| asleep.covers(&sequence)) {

@@ -156,7 +156,7 @@ impl Footprint {
     pub fn conflicts(&self, other: &Footprint) -> bool {
         self.everything
             || other.everything
-            || self.touches.iter().any(|a| other.touches.iter().any(|b| a.conflicts(b)))
+            || self.touches.iter().any(|a| other.touches.iter().any(|b| a.conflicts(self, b, other)))
     }
 }
 
@@ -188,16 +188,23 @@ pub(crate) fn conflict(a: Party<'_, impl Fn(StepId) -> bool>, b: Party<'_, impl 
         return true;
     }
     a.footprint.touches.iter().any(|x| {
-        b.footprint
-            .touches
-            .iter()
-            .any(|y| x.conflicts(y) && x.sees(b.process, &b.knows) && y.sees(a.process, &a.knows))
+        b.footprint.touches.iter().any(|y| {
+            x.conflicts(a.footprint, y, b.footprint)
+                && x.sees(b.process, &b.knows)
+                && y.sees(a.process, &a.knows)
+        })
     })
 }
 
 impl Touch {
-    fn conflicts(&self, other: &Touch) -> bool {
-        (self.mode == Mode::Write || other.mode == Mode::Write) && self.overlaps(other)
+    /// Whether a part of one step conflicts with a part of another. A conditional step that has failed conflicts with
+    /// reads of other ranges, as if it had written. See `explore.rs` for the reason.
+    fn conflicts(&self, of: &Footprint, other: &Touch, of_other: &Footprint) -> bool {
+        let may_write = |touch: &Touch, of: &Footprint| {
+            let is_same_range = (self.address, self.size) == (other.address, other.size);
+            touch.mode == Mode::Write || (of.is_conditional() && !is_same_range)
+        };
+        self.overlaps(other) && (may_write(self, of) || may_write(other, of_other))
     }
 
     /// Whether the two ranges share memory.
@@ -226,6 +233,12 @@ mod tests {
         check((0, 1, Mode::Read), (0, 1, Mode::Read), false);
         check((0, 4, Mode::Write), (3, 1, Mode::Read), true);
         check((0, 4, Mode::Write), (4, 4, Mode::Write), false);
+        let failed = Footprint { writes: Writes::Perhaps, ..Footprint::one(0, 2, Mode::Read) };
+        assert!(!failed.conflicts(&failed) && !failed.conflicts(&Footprint::one(0, 2, Mode::Read)));
+        assert!(
+            failed.conflicts(&Footprint::one(0, 1, Mode::Read)),
+            "it may succeed after a write to the rest"
+        );
         let all = Footprint { everything: true, ..Footprint::nothing() };
         assert!(all.conflicts(&Footprint::nothing()) && Footprint::nothing().conflicts(&all));
         assert!(!Footprint::nothing().conflicts(&Footprint::one(0, 8, Mode::Write)));

@@ -72,13 +72,11 @@ impl Notes<'_> {
             strategy: command.strategy,
             length: command.length,
             turns: execution.turns_for(command),
-            search: command
-                .explores
-                .then(|| Known {
-                    threads: execution.end.threads.clone(),
-                    shared: command.known.shared.clone(),
-                    compared: Vec::new(),
-                }),
+            search: command.explores.then(|| Known {
+                threads: execution.end.threads.clone(),
+                shared: command.known.shared.clone(),
+                compared: Vec::new(),
+            }),
             event,
             reorderings: reorderings.clone(),
         };

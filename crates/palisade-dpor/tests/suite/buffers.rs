@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// Explores a machine and checks that no trace is seen twice.
-fn explored(machine: &mut Machine, what: &str) -> (BTreeSet<Trace>, Summary) {
+pub fn explored(machine: &mut Machine, what: &str) -> (BTreeSet<Trace>, Summary) {
     let mut seen = BTreeSet::new();
     let summary = explore(machine, Limits::default(), |machine, _| {
         assert!(seen.insert(machine.trace()), "{what}: a trace is seen twice");
@@ -20,11 +20,11 @@ fn explored(machine: &mut Machine, what: &str) -> (BTreeSet<Trace>, Summary) {
     (seen, summary)
 }
 
-fn load(register: usize, address: u64) -> Op {
+pub fn load(register: usize, address: u64) -> Op {
     Op::Load(register, Place(address, None), 1)
 }
 
-fn store(address: u64, value: i64) -> Op {
+pub fn store(address: u64, value: i64) -> Op {
     Op::Store(Place(address, None), 1, Value(value, None))
 }
 
@@ -33,7 +33,7 @@ fn swap(address: u64, value: i64) -> Op {
 }
 
 /// The numbers of traces under SC, TSO and PSO; small ones are also counted by brute force.
-fn check(name: &str, codes: Vec<Vec<Op>>, expected: [usize; 3]) {
+pub fn check(name: &str, codes: Vec<Vec<Op>>, expected: [usize; 3]) {
     for (model, expected) in [Model::Sc, Model::Tso, Model::Pso].into_iter().zip(expected) {
         let mut machine = Machine::new(codes.clone(), model, 4, 1);
         let (seen, summary) = explored(&mut machine, name);
@@ -147,7 +147,7 @@ fn fib_bench_as_published_tso() {
 }
 
 /// A random program.
-fn random_program(random: &mut Random, locks: bool) -> Vec<Vec<Op>> {
+pub fn random_program(random: &mut Random, locks: bool) -> Vec<Vec<Op>> {
     let threads = 2 + random.below(2);
     let place = |random: &mut Random, size: u64| match random.below(5) {
         0 if size == 1 => Place(random.below(2) as u64, Some(random.below(2))),
@@ -230,88 +230,6 @@ fn differential_tso_with_locks() {
 #[test]
 fn differential_pso_with_locks() {
     check_random(Model::Pso, true);
-}
-
-/// A random program with steps that write only under a condition.
-fn conditional_program(random: &mut Random) -> Vec<Vec<Op>> {
-    let locks = random.percent(30);
-    let mut codes = random_program(random, locks);
-    for code in &mut codes {
-        for at in 0..code.len() {
-            let follows_skip = at > 0 && matches!(code[at - 1], Op::Skip(_));
-            if matches!(code[at], Op::Skip(_) | Op::Lock(_) | Op::Unlock(_)) || !random.percent(45) {
-                continue;
-            }
-            let register = random.below(2);
-            code[at] = if locks && random.percent(60) {
-                Op::TryLock(register, random.below(2))
-            } else {
-                let size = if random.percent(10) { 2 } else { 1 };
-                let (place, expected) = (Place(random.below(2) as u64, None), random.below(3) as i64);
-                let value = Value(random.below(3) as i64, random.percent(20).then(|| random.below(2)));
-                Op::Cas(register, place, size, expected, value)
-            };
-            if matches!(code[at], Op::TryLock(..)) && !follows_skip && random.percent(50) {
-                code.push(Op::Unlock(random.below(2)));
-            }
-        }
-    }
-    codes
-}
-
-/// Compare-and-swap instructions and attempts to take a lock, which only read if they fail: every trace is seen, none
-/// twice, and no execution is begun in vain.
-fn check_conditional(model: Model) {
-    let (mut runs, mut executions) = (0, 0);
-    for seed in seeds(400) {
-        let codes = conditional_program(&mut Random::new(seed));
-        let what = format!("{model:?}, seed {seed}: {codes:?}");
-        let mut machine = Machine::new(codes, model, 3, 2);
-        let (seen, summary) = explored(&mut machine, &what);
-        let all = all_traces(&mut machine);
-        assert_eq!(seen.len(), all.len(), "{what}: traces seen, and all traces");
-        assert_eq!(seen, all, "{what}");
-        assert_eq!(summary.broken_off, 0, "{what}: the search is optimal");
-        let mut rerun = Rerun::new(machine, true);
-        rerun.held = Machine::held;
-        rerun.free = Some(Machine::free);
-        let mut again = BTreeSet::new();
-        let (summary, _) = explore_executions(&mut rerun, Limits::default(), |rerun, _| {
-            assert!(again.insert(rerun.machine.trace()), "{what}: a trace is seen twice");
-            ControlFlow::Continue(())
-        });
-        assert!(summary.is_complete() && summary.broken_off == 0, "{what}: {summary:?}");
-        assert_eq!(again, all, "{what}");
-        runs += rerun.runs;
-        executions += summary.executions;
-    }
-    println!("{model:?}: {runs} runs for {executions} executions");
-    assert!(runs <= executions + executions / 4, "{model:?}: {runs} runs for {executions} executions");
-}
-
-#[test]
-fn differential_conditional_sc() {
-    check_conditional(Model::Sc);
-}
-
-#[test]
-fn differential_conditional_tso() {
-    check_conditional(Model::Tso);
-}
-
-#[test]
-fn differential_conditional_pso() {
-    check_conditional(Model::Pso);
-}
-
-/// The numbers of the second program are those of GenMC for `MPU2+rels`, those of the first follow from it.
-#[test]
-fn steps_that_fail() {
-    let (x, y) = (0, 1);
-    let cas = |expected: i64, value: i64| Op::Cas(0, Place(y, None), 1, expected, Value(value, None));
-    let writer = vec![store(x, 1), store(y, 1)];
-    check("two attempts", vec![writer, vec![cas(2, 3)], vec![cas(1, 2)], vec![load(0, y)]], [14, 14, 14]);
-    check("only failing", vec![vec![cas(5, 6)], vec![cas(7, 8)], vec![load(0, y)]], [1, 1, 1]);
 }
 
 /// Programs that are run again from their start: the same traces, with about one run per trace.

@@ -12,6 +12,9 @@ use palisade_dpor::{
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+/// The lock that a process touches next, and whether it is free.
+type Free<M> = fn(&mut M, usize) -> Option<(u64, bool)>;
+
 /// A machine that is only ever run from its start.
 pub struct Rerun<M> {
     pub machine: M,
@@ -27,7 +30,7 @@ pub struct Rerun<M> {
     /// What a process is about to replace in memory.
     pub held: fn(&mut M, usize) -> Option<u64>,
     /// The lock that a process touches next, and whether it is free, if the kind of step does not say it.
-    pub free: Option<fn(&mut M, usize) -> Option<(u64, bool)>>,
+    pub free: Option<Free<M>>,
 }
 
 impl<M: Subject> Rerun<M> {

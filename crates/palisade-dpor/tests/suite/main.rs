@@ -2,5 +2,6 @@
 
 mod buffers;
 mod common;
+mod conditional;
 mod counts;
 mod executions;

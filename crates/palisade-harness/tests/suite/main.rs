@@ -7,6 +7,7 @@ mod external {
     mod assume;
     mod buffers;
     mod calls;
+    mod conditional;
     mod confirm;
     mod detached;
     mod differential;

@@ -156,6 +156,10 @@ impl State {
         let process = self.session.process(Actor::Buffer(thread, key));
         if let Some(recording) = &mut self.recording {
             recording.step(Choice { process, outcome: 0 }, 1, None);
+            let store = self.buffers.front(thread, buffer);
+            if let Some(&value) = store.and_then(|store| self.memory.get(&store.address)) {
+                recording.held(value);
+            }
         }
         if !self.idling {
             self.schedule.0.push(Turn::Write { thread, buffer });
@@ -192,6 +196,11 @@ impl State {
                 end.then_some((ends, false))
             });
             recording.step(Choice { process, outcome }, outcomes, open);
+            if let [touch] = pending.footprint.touches.as_slice()
+                && let Some(&value) = self.memory.get(&touch.address)
+            {
+                recording.held(value);
+            }
         }
         if !self.idling {
             self.schedule.0.push(Turn::Step { thread, outcome });

@@ -84,6 +84,13 @@ impl State {
         self.progress(thread);
     }
 
+    /// The last step writes only under a condition, and has written nothing.
+    pub fn failed(&mut self) {
+        if let Some(recording) = self.recording.as_mut().filter(|_| !self.idling) {
+            recording.fails();
+        }
+    }
+
     /// Moves the oldest store of a buffer to memory.
     pub(super) fn write_oldest(&mut self, thread: usize, buffer: usize) {
         if let Some(store) = self.buffers.pop(thread, buffer) {

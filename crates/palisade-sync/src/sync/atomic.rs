@@ -6,6 +6,7 @@
 use super::cell::{self, Cell};
 use crate::object::Object;
 use crate::runtime::{Here, here};
+use palisade_dpor::Writes;
 use palisade_monitor::Bytes;
 use std::fmt::{self, Debug, Formatter};
 use std::panic::Location;
@@ -125,7 +126,7 @@ macro_rules! atomic {
                 after: impl Fn($value) -> $value,
             ) -> $value {
                 let modify = |before: u64| Some($bits(after($value_of(before))));
-                $value_of(self.cell(here).modify(here, place, [order; 2], modify).0)
+                $value_of(self.cell(here).modify(here, place, [order; 2], Writes::Always, modify).0)
             }
 
             /// Stores a value if the current one is as expected.
@@ -143,7 +144,8 @@ macro_rules! atomic {
                 check_load(failure);
                 let place = (Location::caller(), "compare_exchange");
                 let exchange = |before: u64| (before == $bits(current)).then(|| $bits(new));
-                let (before, stored) = self.cell(&here).modify(&here, place, [success, failure], exchange);
+                let (orders, writes) = ([success, failure], Writes::IfHolds($bits(current)));
+                let (before, stored) = self.cell(&here).modify(&here, place, orders, writes, exchange);
                 if stored { Ok($value_of(before)) } else { Err($value_of(before)) }
             }
 

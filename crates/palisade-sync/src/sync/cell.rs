@@ -7,7 +7,7 @@
 use crate::runtime::Here;
 use crate::runtime::buffers::Drain;
 use crate::runtime::state::State;
-use palisade_dpor::{Footprint, Mode};
+use palisade_dpor::{Footprint, Mode, Writes};
 use palisade_monitor::{Access, Action, Bytes, Instruction, Operation, actions, fenced_action};
 use std::panic::Location;
 use std::sync::atomic::Ordering;
@@ -83,17 +83,21 @@ impl Cell {
     }
 
     /// A locked instruction: `f` computes the new value, or returns `None` if nothing is stored. Returns the
-    /// old value, and whether something was stored. The orders are those of success and failure.
+    /// old value, and whether something was stored. The orders are those of success and failure. `writes` says
+    /// when something is stored.
     pub fn modify(
         self,
         here: &Here,
         place: CallSite,
         [success, failure]: [Ordering; 2],
+        writes: Writes,
         f: impl Fn(u64) -> Option<u64>,
     ) -> (u64, bool) {
         let (thread, address) = (here.thread, self.bytes.address);
         let (is_fenced, _) = fenced_action(Operation::Modify(self.bytes), success);
-        let touches = |state: &mut State| (self.writing(), state.buffers.locked(address, is_fenced));
+        let touches = |state: &mut State| {
+            (Footprint { writes, ..self.writing() }, state.buffers.locked(address, is_fenced))
+        };
         let modified = here.atomic(place, touches, |state, by| {
             let (before, own) = state.read(thread, address, self.initial);
             debug_assert!(own.is_none(), "the own stores to this address have reached memory");
@@ -109,6 +113,7 @@ impl Cell {
                     }
                 }
                 None => {
+                    state.failed();
                     events(state, here, by, Operation::Fail(self.bytes), failure);
                     state.look(thread, by, Some((address, before)));
                 }

@@ -62,14 +62,14 @@ fn all_partial_orders() {
     };
     check("dekker", 1, 51);
     check("bakery", 1, 60);
-    check("msn", 2, 149);
+    check("msn", 2, 82);
     check("ms2", 2, 27);
-    check("harris", 2, 177);
+    check("harris", 2, 128);
     check("lazylist", 2, 221);
     check("snark", 1, 24);
-    check("chase_lev", 2, 25);
+    check("chase_lev", 2, 23);
     check("seqlock", 1, 163);
-    check("treiber", 2, 1156);
+    check("treiber", 2, 476);
     check("spsc", 2, 15);
     check("ticket", 2, 48);
     check("mcs", 1, 22);
