@@ -5,8 +5,7 @@ use palisade_harness::session::Options;
 use palisade_memory::Model;
 
 fn check(test: &str, expected: [u64; 3]) {
-    let path =
-        compile_with("gcc", "conditional.c", &format!("conditional_{test}"), &[&format!("-D{test}"), "-O1"]);
+    let path = compile_with("gcc", "conditional.c", &[&format!("-D{test}"), "-O1"]);
     for (model, expected) in Model::ALL.into_iter().zip(expected) {
         let mut session = start(&program(&path), &Options { model, ..random(1) });
         let searched = session.explore(None, 10_000, |_| true);
