@@ -63,6 +63,8 @@ struct Emitter<'a> {
     ends_program: bool,
     /// Registers that may hold what was never written.
     wide: FxHashSet<RegId>,
+    /// Registers that hold nothing but what was loaded to be copied.
+    copied: FxHashSet<RegId>,
     names: Vec<Option<Name>>,
     taken: FxHashSet<String>,
     emitted: Vec<bool>,
@@ -155,6 +157,7 @@ impl<'a> Emitter<'a> {
             aim,
             ends_program: false,
             wide,
+            copied: copied(code),
             names,
             taken,
             emitted: vec![false; code.blocks.len()],
@@ -513,7 +516,10 @@ impl<'a> Emitter<'a> {
                     out.push(Stmt::new(StmtKind::Assert(differs, Check::NotFreed), span));
                 }
                 if unwritten && to.size == 3 && !marks && !self.is_surely_written(value) {
-                    for special in [UNINITIALISED, FREED] {
+                    // A copy of what was never written counts as never written.
+                    let copied = matches!(value, Expr::Reg(register) if self.copied.contains(register));
+                    let special = [UNINITIALISED, FREED].into_iter().skip(usize::from(copied));
+                    for special in special {
                         let differs = binary(BinaryOp::Ne, self.expr(value), int(special));
                         out.push(Stmt::new(StmtKind::Assert(differs, Check::Value), span));
                     }
@@ -744,6 +750,19 @@ impl<'a> Emitter<'a> {
             _ => lo > UNINITIALISED.max(FREED),
         }
     }
+}
+
+/// The registers that hold nothing but what was loaded to be copied.
+fn copied(code: &Code) -> FxHashSet<RegId> {
+    let (mut copied, mut others) = (FxHashSet::default(), FxHashSet::default());
+    for step in code.reachable().into_iter().flat_map(|block| &code.block(block).steps) {
+        match &step.kind {
+            StepKind::Load { to, written: Written::Copied, .. } => _ = copied.insert(*to),
+            kind => kind.for_each_written(&mut |register| _ = others.insert(register)),
+        }
+    }
+    copied.retain(|register| !others.contains(register));
+    copied
 }
 
 fn named(cell: &Cell) -> Place {

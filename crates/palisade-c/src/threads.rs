@@ -378,15 +378,18 @@ impl Threads<'_, '_> {
         self.children(index);
     }
 
-    /// Cuts objects that are only bytes so far into scalars.
+    /// Cuts objects that are only bytes so far into scalars, and copies bytes by them.
     fn settle(&mut self) {
-        if self.context.memory.open.is_empty() {
+        let is_late = |step: &Step| matches!(step.kind, StepKind::Copy { .. } | StepKind::Fill { .. });
+        let mut steps =
+            self.threads.iter().flat_map(|thread| &thread.code.blocks).flat_map(|block| &block.steps);
+        if self.context.memory.open.is_empty() && !steps.any(is_late) {
             return;
         }
-        let cells: Vec<Cells> = self.slots.values().filter_map(|slot| slot.cells).collect();
+        let cells = || self.slots.iter().filter_map(|(number, slot)| Some((*number, slot.cells?)));
         let calls = Calls {
-            arguments: cells.iter().map(|cells| cells.argument).collect(),
-            results: cells.iter().map(|cells| cells.result).collect(),
+            arguments: cells().map(|(number, cells)| (number, cells.argument)).collect(),
+            results: cells().map(|(number, cells)| (number, cells.result)).collect(),
         };
         let mut codes: Vec<&mut Code> = self.threads.iter_mut().map(|thread| &mut thread.code).collect();
         shapes::settle_all(&mut codes, &calls, self.context);

@@ -69,7 +69,7 @@ impl Generator<'_, '_> {
     }
 
     /// An expression that is evaluated once.
-    fn in_register(&mut self, e: Expr) -> Expr {
+    pub(super) fn in_register(&mut self, e: Expr) -> Expr {
         if e.size() == 1 {
             return e;
         }

@@ -45,18 +45,28 @@ impl Generator<'_, '_> {
         }
         let to = self.operand(operands, 0)?;
         let second = self.operand(operands, 1)?;
-        if self.context.language == Language::Rust {
-            return self.bytes_function(&to, &second, operands, set).map(|()| Some(Some(to)));
-        }
-        let Some(size) = self.operand(operands, 2)?.as_int().filter(|size| (0..=MAX_BYTES).contains(size))
-        else {
-            return Err(self.refuse("a copy whose size is not a small constant"));
+        let size = self.operand(operands, 2)?;
+        let small = size.as_int().filter(|size| (0..=MAX_BYTES).contains(size));
+        let disjoint = is("llvm.memcpy.", "memcpy");
+        let size = match (self.context.language, small, size.as_int()) {
+            (Language::C, Some(size), _) => size,
+            (Language::C, None, Some(_)) => {
+                return Err(self.refuse(format!("a copy of more than {MAX_BYTES} bytes")));
+            }
+            // The size, or the scalars, may be known once calls are inlined.
+            _ => {
+                if disjoint && self.context.language == Language::C {
+                    let size = self.in_register(size.clone());
+                    self.check_disjoint(&to, &second, &size);
+                }
+                return self.bytes_function(&to, &second, size, set).map(|()| Some(Some(to)));
+            }
         };
         for pointer in [&to, &second].into_iter().take(if copy { 2 } else { 1 }) {
             self.touch_outside(pointer, size);
         }
-        if is("llvm.memcpy.", "memcpy") {
-            self.check_disjoint(&to, &second, size);
+        if disjoint {
+            self.check_disjoint(&to, &second, &Expr::Int(size));
         }
         let shape = self.shape(operands, &to, if copy { Some(&second) } else { None }, size, copy);
         let shape = match shape {
@@ -94,15 +104,8 @@ impl Generator<'_, '_> {
         Ok(Some(Some(to)))
     }
 
-    /// The same in Rust, where the scalars are not known yet.
-    fn bytes_function(
-        &mut self,
-        to: &Expr,
-        second: &Expr,
-        operands: &[Operand],
-        set: bool,
-    ) -> Result<(), Refused> {
-        let size = self.operand(operands, 2)?;
+    /// The same where the size or the scalars are not known yet.
+    fn bytes_function(&mut self, to: &Expr, second: &Expr, size: Expr, set: bool) -> Result<(), Refused> {
         if size.as_int() == Some(0) {
             return Ok(());
         }
@@ -120,7 +123,7 @@ impl Generator<'_, '_> {
 
     /// Checks that what is copied does not overlap its copy. A struct may be assigned to itself, which the compiler
     /// makes a copy as well, so the same address is allowed.
-    fn check_disjoint(&mut self, to: &Expr, from: &Expr, size: i64) {
+    fn check_disjoint(&mut self, to: &Expr, from: &Expr, size: &Expr) {
         if matches!((to.base(), from.base()), (Some(a), Some(b)) if a != b) {
             return;
         }
@@ -133,9 +136,11 @@ impl Generator<'_, '_> {
             }
         });
         let distance = self.binary(BinaryOp::WordSub, to, from);
-        let compare = |op, bound| self.binary(op, distance.clone(), Expr::Int(bound));
-        let apart = self.binary(BinaryOp::Or, compare(BinaryOp::Ge, size), compare(BinaryOp::Le, -size));
-        let allowed = self.binary(BinaryOp::Or, compare(BinaryOp::Eq, 0), apart);
+        let back = self.binary(BinaryOp::WordSub, Expr::Int(0), size.clone());
+        let compare = |op, bound| self.binary(op, distance.clone(), bound);
+        let apart =
+            self.binary(BinaryOp::Or, compare(BinaryOp::Ge, size.clone()), compare(BinaryOp::Le, back));
+        let allowed = self.binary(BinaryOp::Or, compare(BinaryOp::Eq, Expr::Int(0)), apart);
         self.step(StepKind::Assert(allowed, Check::Disjoint));
     }
 

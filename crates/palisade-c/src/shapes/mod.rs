@@ -15,6 +15,7 @@ mod reach;
 
 pub(crate) use reach::Calls;
 
+use crate::Language;
 use crate::expr::{self, Expr, wrap_int};
 use crate::flat::{Access, Code, ObjectId, Step, StepKind, Written};
 use crate::heap::Heap;
@@ -165,9 +166,6 @@ pub(crate) fn settle_locals(code: &Code, memory: &mut Memory<'_>) -> bool {
 
 /// Cuts all objects that are left, and replaces the steps that waited for that.
 pub(crate) fn settle_all(codes: &mut [&mut Code], calls: &Calls, context: &mut Context<'_>) {
-    if context.memory.open.is_empty() {
-        return;
-    }
     let reach = Reach::new(codes, calls, &context.memory, &context.heap);
     let mut accesses = reach.accesses.clone();
     share(&mut accesses, &reach.copies, &context.heap);
@@ -235,8 +233,9 @@ impl Expander<'_, '_, '_> {
         for (object, offset) in places {
             let Offset::At(start) = *offset else { return None };
             let object = self.context.memory.object(*object);
+            // Where there is not enough room, the access to the first scalar that is missing fails.
             if start < 0 || start + size > object.size {
-                return None;
+                continue;
             }
             let inside = object
                 .leaves
@@ -319,6 +318,9 @@ impl Expander<'_, '_, '_> {
 
     /// The scalars of a plain access, if there are several.
     fn several(&self, access: &Access) -> Option<Vec<Together>> {
+        if self.context.language == Language::C {
+            return None;
+        }
         let parts = self.parts(&self.reach.places(self.thread, &access.pointer), 1 << access.size)?;
         let covered: i64 = parts.iter().map(|(_, log)| 1 << log).sum();
         (parts.len() > 1 && covered == 1 << access.size).then_some(parts)

@@ -7,7 +7,7 @@ use super::Together;
 use crate::expr::{Expr, gives_truth};
 use crate::flat::{Access, Code, ObjectId, RegId, StepKind};
 use crate::heap::Heap;
-use crate::memory::Memory;
+use crate::memory::{Memory, ThreadNumber};
 use palisade_program::written::BinaryOp;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -38,9 +38,9 @@ pub(super) struct Copied {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Calls {
     /// The cells that hold the arguments of threads.
-    pub(crate) arguments: Vec<ObjectId>,
+    pub(crate) arguments: Vec<(ThreadNumber, ObjectId)>,
     /// The cells that hold their results.
-    pub(crate) results: Vec<ObjectId>,
+    pub(crate) results: Vec<(ThreadNumber, ObjectId)>,
 }
 
 /// What is reached.
@@ -200,12 +200,13 @@ impl Reach {
                     self.copy(thread, from, to, size, memory);
                 }
             }
-            StepKind::Start { argument, .. } => {
+            StepKind::Start { thread: started, argument, .. } => {
                 let places = self.places(thread, argument);
-                calls.arguments.iter().for_each(|cell| self.put(*cell, Some(0), places.clone()));
+                of_thread(&calls.arguments, started).for_each(|cell| self.put(cell, Some(0), places.clone()));
             }
-            StepKind::Join { result: Some(result), .. } => {
-                let found = calls.results.iter().flat_map(|cell| self.get((*cell, Offset::At(0)))).collect();
+            StepKind::Join { thread: ended, result: Some(result) } => {
+                let cells = of_thread(&calls.results, ended);
+                let found = cells.flat_map(|cell| self.get((cell, Offset::At(0)))).collect();
                 self.assign(thread, *result, found);
             }
             _ => {}
@@ -274,6 +275,12 @@ impl Reach {
             }
         }
     }
+}
+
+/// The cells of a thread, or of all threads if its number is not known.
+fn of_thread(cells: &[(ThreadNumber, ObjectId)], thread: &Expr) -> impl Iterator<Item = ObjectId> {
+    let known = thread.as_int();
+    cells.iter().filter(move |(number, _)| known.is_none_or(|known| known == *number)).map(|(_, cell)| *cell)
 }
 
 /// Adds places. An object that would be reached at too many offsets is reached anywhere. Returns whether any were new.

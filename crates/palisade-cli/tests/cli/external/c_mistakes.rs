@@ -280,3 +280,24 @@ fn threads_that_are_started_at_several_places() {
         "assertion failed in main",
     );
 }
+
+/// Sizes that are known once functions are inlined, and structs that are only partly written.
+#[test]
+fn copies_of_other_sizes() {
+    let scratch = Scratch::new("c_copies");
+    check(
+        &scratch,
+        "size.c",
+        "static void copy(void *to, const void *from, size_t n) { memcpy(to, from, n); }\nint x[2], y[2] = {1, 2};\n\
+         int main(void) { copy(x, y, IF(4, 8)); assert(x[1] == 2); return 0; }",
+        "assertion failed in main",
+    );
+    check(
+        &scratch,
+        "partly.c",
+        "struct node { int k; struct node *next; };\n\
+         int main(void) { struct node *a = malloc(sizeof *a), *b = malloc(sizeof *b);\n    a->k = 1; IF(, a->next = 0;) *b = *a;\n    \
+         assert(b->k == 1); if (b->next) b->k = 2; free(a); free(b); return 0; }",
+        "use of an uninitialised value: `node#2.next` in main",
+    );
+}
