@@ -329,7 +329,7 @@ pub fn translate(
             context.notes.insert(Note("starting a thread succeeds".to_owned()));
         }
     }
-    let note = "the compiler keeps the order of atomic and volatile accesses";
+    let note = "the compiler keeps the order of atomic and volatile accesses, and of plain ones around them";
     context.notes.insert(Note(note.to_owned()));
     let order: Vec<&threads::ThreadCode> = merged.iter().flat_map(|(threads, _)| threads).copied().collect();
     program.templates = merged.iter().map(|(_, template)| template.clone()).collect();

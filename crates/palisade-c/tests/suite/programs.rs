@@ -69,7 +69,7 @@ fn threads_and_assumptions_are_listed() {
         [
             "2 threads besides `main`: work, work#2",
             "starting a thread succeeds",
-            "the compiler keeps the order of atomic and volatile accesses"
+            "the compiler keeps the order of atomic and volatile accesses, and of plain ones around them"
         ]
     );
 }
