@@ -169,7 +169,7 @@ static int writable_code(struct dl_phdr_info *module, size_t size, void *of)
     for (int i = 0; i < module->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &module->dlpi_phdr[i];
         if (part->p_type == PT_LOAD && part->p_flags & PF_W && part->p_flags & PF_X) {
-            telling->tell(*module->dlpi_name ? module->dlpi_name : "code of the program that can be written", telling->to);
+            telling->tell(*module->dlpi_name ? module->dlpi_name : "writable code of the program", telling->to);
             return 0;
         }
     }

@@ -148,7 +148,7 @@ fn code_that_is_hidden_as_data() {
     }
     let program = text(&folder("bytes writable").join("program"));
     compile("gcc", &["-w", "-DWRITABLE", &source("bytes.c"), "-o", &program]);
-    let expected = [source("bytes.c"), "code of the program that can be written".to_owned()];
+    let expected = [source("bytes.c"), "writable code of the program".to_owned()];
     assert_eq!(not_compiled(&findings(&program, &[])), expected);
 }
 
