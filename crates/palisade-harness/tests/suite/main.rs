@@ -18,6 +18,7 @@ mod external {
     mod library;
     mod linked;
     mod literature;
+    mod loops;
     mod memory;
     mod repeats;
     mod restored;
