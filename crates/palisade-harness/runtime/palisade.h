@@ -53,7 +53,7 @@ struct cleanup {
 
 /* What a thread that only reads has seen: its state before an access, and the value that it read. */
 struct look {
-    uint64_t state, address, value;
+    uint64_t state, address, place, value;
     unsigned size;
     int is_new;
 };
@@ -359,6 +359,7 @@ void pal_first_stack(struct thread *thread, char **arguments);
 
 /* spin.c */
 int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack);
+const struct look *pal_loop_of(const struct thread *thread);
 int pal_spins_forever(struct thread *thread);
 int pal_is_on_stack(const struct thread *thread, uint64_t address);
 void pal_note_writes(struct thread *self);

@@ -268,8 +268,10 @@ static __attribute__((noreturn)) void deadlock(void)
         struct thread *thread = pal.threads[i];
         if (!thread->finished) {
             uint64_t size = thread->spins ? STUCK_SPINS : STUCK_DEADLOCK;
-            pal_log((thread->first & ADDRESS_BITS) | HEAD(K_STUCK, O_PLAIN, size),
-                    (thread->second & ADDRESS_BITS) | thread->tag);
+            const struct look *look = pal_loop_of(thread);
+            uint64_t address = look ? look->address : thread->first & ADDRESS_BITS;
+            uint64_t place = look ? look->place : thread->second & ADDRESS_BITS;
+            pal_log(address | HEAD(K_STUCK, O_PLAIN, size), place | thread->tag);
         }
     }
     pal_stop(spin ? R_SPUN : R_DEADLOCK, "");

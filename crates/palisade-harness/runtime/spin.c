@@ -238,7 +238,7 @@ int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack)
     if (kind != K_LOAD && kind != K_LOCKED && kind != K_LOCKED_LOAD && kind != K_PAUSE) {
         return 0;
     }
-    struct look look = {.state = hash(stack, (const uint64_t *)self->stack_end), .address = first & ADDRESS_BITS, .is_new = 1};
+    struct look look = {.state = hash(stack, (const uint64_t *)self->stack_end), .address = first & ADDRESS_BITS, .place = self->second & ADDRESS_BITS, .is_new = 1};
     look.size = kind == K_PAUSE ? 0 : first >> 48 & 0xff;
     for (unsigned i = 0; i < self->look_count; i++) {
         if (self->looks[i].state == look.state) {
@@ -248,6 +248,18 @@ int pal_is_spinning(struct thread *self, uint64_t first, const uint64_t *stack)
     }
     self->looks[self->look_count++] = look;
     return 0;
+}
+
+/* The step of a loop that stands for the whole loop: the one with the lowest place. Where a thread is found to have
+ * returned to an earlier state depends on what it has read. NULL if the thread is not in a loop. */
+const struct look *pal_loop_of(const struct thread *thread)
+{
+    const struct look *first = NULL;
+    for (unsigned i = thread->round_from; thread->spins && !thread->is_excluded && i < thread->look_count; i++) {
+        const struct look *look = &thread->looks[i];
+        first = first && first->place <= look->place ? first : look;
+    }
+    return first;
 }
 
 /* Whether the values that the thread saw in its last iteration are still there. */

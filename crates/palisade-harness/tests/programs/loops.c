@@ -33,9 +33,23 @@ static void act(unsigned *noted, char what, atomic_uint *word, unsigned number)
         }
         break;
     case 'E': /* waits for a number in either word */
-        while (LOAD(&words[0]) != number && LOAD(&words[1]) != number) {
+        for (;;) {
+            if (LOAD(&words[0]) == number) {
+                break;
+            }
+            if (LOAD(&words[1]) == number) {
+                break;
+            }
         }
         break;
+    case 'D': { /* the same, and reads both words in any case */
+        unsigned first = 0, second = 0;
+        do {
+            first = LOAD(&words[0]);
+            second = LOAD(&words[1]);
+        } while (first != number && second != number);
+        break;
+    }
     case 'C': /* a compare-and-swap that is repeated until it succeeds */
         while (!atomic_compare_exchange_weak(word, &expected, (number + 1) % 3)) {
             expected = number;
