@@ -82,7 +82,9 @@ impl Generator<'_, '_> {
             }
             Op::Cast { op, value, .. } => {
                 let ty = self.module().type_of(self.body(), *value);
-                if let (CastOp::BitCast, Val::Undefined) = (op, self.value(*value)?) {
+                // rustc also casts addresses of which only some bytes were written.
+                let keeps_undefined = *op == CastOp::BitCast || self.context.language == Language::Rust;
+                if keeps_undefined && self.value(*value)? == Val::Undefined {
                     Val::Undefined
                 } else {
                     Val::Scalar(self.cast(*op, ty, instruction.ty, *value)?)

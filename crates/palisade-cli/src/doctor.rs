@@ -7,6 +7,7 @@ use crate::c::Clang;
 use crate::cc;
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::rust::Rustc;
 use palisade::Diagnostic;
 use palisade::harness::cache::temporary_folder;
 use palisade::harness::doctor::{Finding, Health, examine};
@@ -19,6 +20,15 @@ fn reads_c() -> Finding {
         Err(error) => (Health::Absent, "there is no clang to read them with".to_owned(), error.help),
     };
     Finding { what: "checking C", health, found, advice, is_compiler: false }
+}
+
+/// Whether Rust programs can be checked.
+fn reads_rust() -> Finding {
+    let (health, found, advice) = match Rustc::find() {
+        Ok(rustc) => (Health::Fine, format!("`palisade check lock.rs` uses {}", rustc.version), None),
+        Err(error) => (Health::Absent, error.message, error.help),
+    };
+    Finding { what: "checking Rust", health, found, advice, is_compiler: false }
 }
 
 /// Runs the command.
@@ -37,6 +47,7 @@ pub fn run(output: &Output) -> Exit {
     };
     let mut findings = examine(&cache, work.path());
     findings.push(reads_c());
+    findings.push(reads_rust());
     let ready = findings.iter().any(|finding| finding.is_compiler && finding.health == Health::Fine);
     let text = match output.format {
         Format::Json => {

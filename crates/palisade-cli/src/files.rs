@@ -2,6 +2,7 @@
 
 use crate::args::{CArgs, MachineArgs, ReadingArgs};
 use crate::c;
+use crate::rust;
 use crate::waiting::Waiting;
 use palisade::trace::BuildRecord;
 use palisade::{Diagnostic, Input, InputLanguage, IntRange, Refused, Source, Threads};
@@ -45,7 +46,7 @@ pub enum Reading {
 }
 
 /// The files named by the user, and all files with known extensions in the folders named by the user. Of the C
-/// files in folders, only those with a `main` are programs. The files of each folder are in the order of their names. If a language is given, only files in that language
+/// and Rust files in folders, only those with a `main` are programs. The files of each folder are in the order of their names. If a language is given, only files in that language
 /// are taken from folders.
 pub fn find(
     paths: &[PathBuf],
@@ -138,7 +139,11 @@ pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
             }),
         });
     };
-    let Some(language) = language.text() else { return c::read(found, language, reading) };
+    let language = match language {
+        InputLanguage::Text(language) => language,
+        InputLanguage::C | InputLanguage::Llvm => return c::read(found, language, reading),
+        InputLanguage::Rust => return rust::read(found, reading),
+    };
     if let Some(error) = c::unused(&reading.c).filter(|_| found.named == Named::ByUser) {
         return refuse(error);
     }
@@ -297,7 +302,10 @@ pub fn another_translation(input: &Input, recorded: Option<&BuildRecord>, what: 
             now.compiler, then.compiler
         ),
     };
-    let help = "set CC to the same compiler, and keep the included files unchanged";
+    let help = match input.language {
+        InputLanguage::Rust => "set RUSTC to the same compiler, and keep the program's modules unchanged",
+        _ => "set CC to the same compiler, and keep the included files unchanged",
+    };
     Some(Diagnostic::warning("another-translation", message).help(help))
 }
 
@@ -324,6 +332,7 @@ impl Recorded<'_> {
         let found = InputFile { path, key: String::new(), named: Named::ByUser };
         let reading = ReadingArgs { input: Some(language), int_range, c: CArgs::default() };
         Ok(match self.build {
+            Some(build) if language == InputLanguage::Rust => rust::read_again(&found, build),
             Some(build) => c::read_again(&found, language, build),
             None => read(&found, &reading),
         })

@@ -87,6 +87,9 @@ fn refuse_other_languages(path: &Path) -> Result<(), Diagnostic> {
         Some(InputLanguage::C) => {
             ("`palisade fmt` formats .pal files, but this one is C".to_owned(), "use clang-format")
         }
+        Some(InputLanguage::Rust) => {
+            ("`palisade fmt` formats .pal files, and this one is Rust".to_owned(), "use rustfmt")
+        }
         Some(other) => (
             format!("`palisade fmt` formats .pal files, but this one is {other}"),
             "`palisade show FILE --as pal` prints it as .pal",

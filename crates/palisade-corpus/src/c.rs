@@ -1,8 +1,8 @@
-//! Expected verdicts of the C programs and their broken twins: `corpus/c.tsv`.
+//! Expected verdicts of the C and Rust programs and their broken twins: `corpus/c.tsv`, `corpus/rust.tsv`.
 
 use crate::expected::{Safety, Verdicts};
 
-/// What is asked of a C program.
+/// What is asked of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Question {
     /// Assertions, memory errors and data races.
@@ -11,7 +11,7 @@ pub enum Question {
     Progress,
 }
 
-/// One line of `corpus/c.tsv`.
+/// One line of `corpus/c.tsv` or `corpus/rust.tsv`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CExpectation {
     /// The file, relative to `corpus/`.
@@ -28,15 +28,27 @@ pub struct CExpectation {
     pub source: &'static str,
 }
 
-/// All lines, in the order of the file.
+/// All lines about C programs, in the order of the file.
 ///
 /// # Panics
 /// If a line is malformed.
 pub fn c_expectations() -> Vec<CExpectation> {
-    let mut lines = include_str!("../../../corpus/c.tsv").lines();
+    table(include_str!("../../../corpus/c.tsv"))
+}
+
+/// All lines about Rust programs, in the order of the file.
+///
+/// # Panics
+/// If a line is malformed.
+pub fn rust_expectations() -> Vec<CExpectation> {
+    table(include_str!("../../../corpus/rust.tsv"))
+}
+
+fn table(text: &'static str) -> Vec<CExpectation> {
+    let mut lines = text.lines();
     let columns = "file\tflags\tproperty\tsc\ttso\tpso\tkind\tsource";
     assert_eq!(lines.next(), Some(columns), "the first line names the columns");
-    lines.map(|line| expectation(line).unwrap_or_else(|| panic!("c.tsv: cannot read `{line}`"))).collect()
+    lines.map(|line| expectation(line).unwrap_or_else(|| panic!("cannot read `{line}`"))).collect()
 }
 
 fn expectation(line: &'static str) -> Option<CExpectation> {

@@ -19,7 +19,7 @@ mod rounds;
 mod template;
 mod texts;
 
-pub use c::{CExpectation, Question, c_expectations};
+pub use c::{CExpectation, Question, c_expectations, rust_expectations};
 pub use expected::{Expectation, Safety, Verdicts, expectations, progress_expectations};
 pub use families::{Family, families};
 pub use files::generated;

@@ -38,7 +38,9 @@ impl Document {
         // Editors call many files plain text. Of the names of ours, these are not ambiguous.
         let by_extension =
             extension.filter(|extension| *extension != "txt").and_then(InputLanguage::from_extension);
-        let language = by_name.or(by_extension).filter(|language| *language != InputLanguage::Llvm);
+        let language = by_name
+            .or(by_extension)
+            .filter(|language| !matches!(language, InputLanguage::Llvm | InputLanguage::Rust));
         let lines = Lines::new(&text);
         Document {
             uri,

@@ -15,6 +15,9 @@ pub struct BuildRecord {
     /// The functions that run instead of `main`: before all threads, as threads, after all threads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<FunctionsRecord>,
+    /// The test of a Rust program that runs instead of `main`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
     /// How many threads there is room for where the number is not known from the text: started by `main`, and
     /// by every other thread.
     pub slots: [u32; 2],

@@ -12,12 +12,18 @@ pub enum InputLanguage {
     C,
     /// LLVM IR as text.
     Llvm,
+    /// Rust, which is compiled to LLVM IR first.
+    Rust,
 }
 
 impl InputLanguage {
     /// All languages.
     pub fn all() -> impl Iterator<Item = InputLanguage> {
-        Language::ALL.into_iter().map(InputLanguage::Text).chain([InputLanguage::C, InputLanguage::Llvm])
+        Language::ALL.into_iter().map(InputLanguage::Text).chain([
+            InputLanguage::C,
+            InputLanguage::Llvm,
+            InputLanguage::Rust,
+        ])
     }
 
     /// The name, as in `--input pal`.
@@ -26,6 +32,7 @@ impl InputLanguage {
             InputLanguage::Text(language) => language.name(),
             InputLanguage::C => "c",
             InputLanguage::Llvm => "llvm",
+            InputLanguage::Rust => "rust",
         }
     }
 
@@ -39,6 +46,7 @@ impl InputLanguage {
         match extension {
             "c" => Some(InputLanguage::C),
             "ll" => Some(InputLanguage::Llvm),
+            "rs" => Some(InputLanguage::Rust),
             _ => Language::from_extension(extension).map(InputLanguage::Text),
         }
     }
@@ -47,6 +55,7 @@ impl InputLanguage {
     pub fn extension(self) -> &'static str {
         match self {
             InputLanguage::Llvm => "ll",
+            InputLanguage::Rust => "rs",
             other => other.name(),
         }
     }
@@ -55,7 +64,7 @@ impl InputLanguage {
     pub fn text(self) -> Option<Language> {
         match self {
             InputLanguage::Text(language) => Some(language),
-            InputLanguage::C | InputLanguage::Llvm => None,
+            InputLanguage::C | InputLanguage::Llvm | InputLanguage::Rust => None,
         }
     }
 }

@@ -1,17 +1,12 @@
 //! Calling clang: from C to LLVM IR as text.
 //!
-//! The text goes through pipes, so there are no temporary files. The compiler is ended when the time is up or
-//! the user asks to stop.
+//! The text goes through pipes, so there are no temporary files.
 
+use crate::compiler;
 use palisade::Diagnostic;
-use palisade::base::limits::checkpoint;
 use std::ffi::OsStr;
-use std::io::{Read, Write};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::process::{Command, Stdio};
 
 /// Names to try, in this order. The reader of LLVM IR knows the text of clang 14 to 22 and skips most of what later
 /// versions add.
@@ -46,11 +41,6 @@ const MARKS: [&str; 4] = [
 /// From this version on, clang takes every array at the end of a struct for one of open length, unless it is asked to
 /// do so only for those of length 0 and 1.
 const OPEN_ARRAYS: u32 = 16;
-
-/// How frequently we check whether to stop.
-const LOOK: Duration = Duration::from_millis(20);
-/// More output than this is not a program that we could read.
-const MAX_OUTPUT: u64 = 256 << 20;
 
 /// A compiler that is clang.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,18 +117,9 @@ impl Clang {
             [b'-', _, ..] => Path::new(".").join(unit.file).into_os_string(),
             _ => unit.file.as_os_str().to_owned(),
         };
-        let child = command
-            .args([OsStr::new("-x"), OsStr::new("c"), &file])
-            .stdin(if unit.text.is_some() { Stdio::piped() } else { Stdio::null() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // Ctrl-C must reach only us; we end the compiler ourselves.
-            .process_group(0)
-            .spawn();
-        let mut child = Running(child.map_err(|error| problem(format!("clang cannot be started: {error}")))?);
-        let ended = child
-            .finish(unit.text)
-            .map_err(|error| problem(format!("clang stopped unexpectedly: {error}")))?;
+        command.args([OsStr::new("-x"), OsStr::new("c"), &file]);
+        let ended =
+            compiler::run(&mut command, unit.text).map_err(|failure| problem(format!("clang {failure}")))?;
         match (ended.success, String::from_utf8(ended.printed)) {
             (true, Ok(text)) if !text.trim().is_empty() => Ok(text),
             (true, Ok(_)) => {
@@ -155,60 +136,3 @@ impl Clang {
 /// How to get clang.
 const INSTALL: &str = "install clang 14 or later (`apt install clang`, `dnf install clang`, \
                        `brew install llvm`), or name one in CC";
-
-/// A compiler at work. It is ended when this is dropped.
-struct Running(Child);
-
-/// What a compiler did.
-struct Ended {
-    success: bool,
-    printed: Vec<u8>,
-    complained: Vec<u8>,
-}
-
-impl Running {
-    /// Passes the text on, and waits for the end.
-    fn finish(&mut self, text: Option<&str>) -> std::io::Result<Ended> {
-        let (sender, receiver) = channel();
-        let complaints = sender.clone();
-        let (stdout, stderr) = (self.0.stdout.take(), self.0.stderr.take());
-        std::thread::spawn(move || sender.send((true, read(stdout))));
-        std::thread::spawn(move || complaints.send((false, read(stderr))));
-        if let (Some(mut stdin), Some(text)) = (self.0.stdin.take(), text) {
-            let text = text.to_owned();
-            // A compiler that stops reading has a reason, and prints it.
-            std::thread::spawn(move || _ = stdin.write_all(text.as_bytes()));
-        }
-        let (mut printed, mut complained) = (Vec::new(), Vec::new());
-        let mut open = 2;
-        while open > 0 {
-            checkpoint();
-            match receiver.recv_timeout(LOOK) {
-                Ok((is_program, bytes)) => {
-                    *(if is_program { &mut printed } else { &mut complained }) = bytes?;
-                    open -= 1;
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        Ok(Ended { success: self.0.wait()?.success(), printed, complained })
-    }
-}
-
-/// Everything that comes out of a pipe.
-fn read(pipe: Option<impl Read>) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(pipe) = pipe {
-        pipe.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // If it has ended already, there is nothing to end.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}

@@ -4,21 +4,22 @@ mod arguments;
 mod clang;
 mod complaints;
 mod overlay;
+mod user_files;
 
 pub use arguments::refuse_other_languages;
 pub use clang::Clang;
+pub use user_files::{user_file, user_files};
 
 use crate::args::{CArgs, MachineArgs, ReadingArgs};
 use crate::files::{self, InputFile, Named, Reading};
 use arguments::Arguments;
 use clang::{NotCompiled, Unit};
 use overlay::Overlay;
-use palisade::c::{Aim, COptions, Compilation, FileNames, FilePatch, Roots, Slots, beyond_its_end, read_c};
+use palisade::c::{Aim, COptions, Compilation, FilePatch, Roots, Slots, read_c};
 use palisade::llvm::Module;
 use palisade::trace::BuildRecord;
 use palisade::{Diagnostic, Input, InputLanguage, Refused, Source};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Reads a C program, or one in LLVM IR.
 pub fn read(found: &InputFile, language: InputLanguage, reading: &ReadingArgs) -> Reading {
@@ -40,7 +41,31 @@ pub fn read_patched(
         let error = Diagnostic::error("c-option", "--int-range does not apply to C programs");
         return refuse(error.help("their integers are as wide as their types"));
     }
+    if reading.c.test.is_some() && found.named == Named::ByUser {
+        return refuse(Diagnostic::error("c-option", "--test applies only to Rust programs, and this is C"));
+    }
     let args = &reading.c;
+    let options = options(args);
+    match compile(&found.path, language, &args.compiler, options, patches).and_then(read_c) {
+        Ok(input) => Reading::Program(Box::new(input)),
+        Err(refused) => Reading::Refused(refused),
+    }
+}
+
+/// Reads a program again as it was recorded.
+pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecord) -> Reading {
+    if let Err(error) = arguments::refuse_harmful(&build.arguments) {
+        let source = Source::new(found.path.display().to_string(), "");
+        return Reading::Refused(Refused { source, diagnostics: vec![error] });
+    }
+    match compile(&found.path, language, &build.arguments, recorded_options(build), &[]).and_then(read_c) {
+        Ok(input) => Reading::Program(Box::new(input)),
+        Err(refused) => Reading::Refused(refused),
+    }
+}
+
+/// How a program is translated that is asked about with these options.
+pub fn options(args: &CArgs) -> COptions {
     let roots = match args.thread.is_empty() {
         true => Roots::Main,
         false => Roots::Functions {
@@ -49,7 +74,7 @@ pub fn read_patched(
             finally: args.last.clone(),
         },
     };
-    let options = COptions {
+    COptions {
         roots,
         slots: args.slots.map(|slots| Slots { main: slots, nested: slots }),
         heap: args.heap,
@@ -60,15 +85,12 @@ pub fn read_patched(
         within_limits: false,
         any_threads: args.any_threads,
         aim: Aim::Safety,
-    };
-    match compile(&found.path, language, &args.compiler, options, patches).and_then(read_c) {
-        Ok(input) => Reading::Program(Box::new(input)),
-        Err(refused) => Reading::Refused(refused),
+        test: args.test.clone(),
     }
 }
 
-/// Reads a program again as it was recorded.
-pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecord) -> Reading {
+/// How a program was translated.
+pub fn recorded_options(build: &BuildRecord) -> COptions {
     let roots = match &build.functions {
         None => Roots::Main,
         Some(functions) => Roots::Functions {
@@ -78,7 +100,7 @@ pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecor
         },
     };
     let [main, nested] = build.slots;
-    let options = COptions {
+    COptions {
         roots,
         slots: Some(Slots { main, nested }),
         heap: Some(build.heap),
@@ -89,14 +111,7 @@ pub fn read_again(found: &InputFile, language: InputLanguage, build: &BuildRecor
         within_limits: build.within_limits,
         any_threads: build.any_threads,
         aim: if build.finish { Aim::Progress } else { Aim::Safety },
-    };
-    if let Err(error) = arguments::refuse_harmful(&build.arguments) {
-        let source = Source::new(found.path.display().to_string(), "");
-        return Reading::Refused(Refused { source, diagnostics: vec![error] });
-    }
-    match compile(&found.path, language, &build.arguments, options, &[]).and_then(read_c) {
-        Ok(input) => Reading::Program(Box::new(input)),
-        Err(refused) => Reading::Refused(refused),
+        test: build.test.clone(),
     }
 }
 
@@ -106,6 +121,7 @@ pub fn unused(args: &CArgs) -> Option<Diagnostic> {
         init,
         thread,
         last,
+        test,
         slots,
         heap,
         no_races,
@@ -119,6 +135,7 @@ pub fn unused(args: &CArgs) -> Option<Diagnostic> {
         ("--init", init.is_some()),
         ("--thread", !thread.is_empty()),
         ("--final", last.is_some()),
+        ("--test", test.is_some()),
         ("--slots", slots.is_some()),
         ("--heap", heap.is_some()),
         ("--no-races", *no_races),
@@ -127,7 +144,10 @@ pub fn unused(args: &CArgs) -> Option<Diagnostic> {
         ("what follows `--`", !compiler.is_empty()),
     ];
     let (option, _) = given.into_iter().find(|(_, given)| *given)?;
-    Some(Diagnostic::error("c-option", format!("{option} applies only to C programs, and this is not one")))
+    Some(Diagnostic::error(
+        "c-option",
+        format!("{option} applies only to C and Rust programs, and this is neither"),
+    ))
 }
 
 /// A C program is refused if the number of instances of its processes is given: it starts its own threads.
@@ -170,28 +190,7 @@ fn compile(
         let given = (index == 0).then_some(text.as_str());
         modules.push(unit(file, llvm, given, clang.as_ref(), &arguments, &source)?);
     }
-    let mut files = FileNames::default();
-    let folder =
-        std::env::current_dir().map_or_else(|_| String::new(), |folder| folder.display().to_string());
-    // The compiler may know this folder by another name.
-    let other_name = std::env::var("PWD").unwrap_or_else(|_| folder.clone());
-    for (folder, file) in
-        [&folder, &other_name].into_iter().flat_map(|f| [(f, &*name), (f, "<stdin>"), (f, "-")])
-    {
-        files.add(folder, file, &name);
-    }
-    for module in &modules {
-        for (file, directory) in module.debug.files() {
-            let directory = if directory.is_empty() { &folder } else { directory };
-            if !files.contains(directory, file)
-                && let Some((name, text)) = user_file(directory, file, &folder)
-            {
-                files.add(directory, file, &name);
-                source.add(name.as_str(), &patched(&name).unwrap_or(text));
-            }
-        }
-    }
-    add_missing_lines(&modules, &folder, &mut files, &mut source);
+    let files = user_files(&modules, &name, &["<stdin>", "-"], &mut source, &patched);
     let compiler = clang.map_or_else(String::new, |clang| clang.version);
     Ok(Compilation { source, files, language, modules, compiler, arguments: words.to_vec(), options })
 }
@@ -234,65 +233,7 @@ fn is_llvm(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "ll")
 }
 
-/// Folders of the system. What is in them is not the user's: its lines are not shown.
-const SYSTEM: [&str; 6] =
-    ["/usr/include/", "/usr/lib", "/usr/local/include/", "/opt/", "/Library/", "/rustc/"];
-
-/// Up to this many lines without text are shown by number, from the first to the last in one file.
-const MAX_LINES_WITHOUT_TEXT: u32 = 1 << 20;
-
-/// Lines that places refer to and whose text is not there, because of `#line` or because the file is gone. They are
-/// shown by their numbers.
-fn add_missing_lines(modules: &[Module], folder: &str, files: &mut FileNames, source: &mut Source) {
-    let mut all: BTreeMap<(&str, &str), BTreeSet<u32>> = BTreeMap::new();
-    for (file, lines) in modules.iter().flat_map(|module| module.debug.lines()) {
-        all.entry(file).or_default().extend(lines);
-    }
-    for ((file, directory), lines) in all {
-        let directory = if directory.is_empty() { folder } else { directory };
-        let known = files.name(directory, file).map(str::to_owned);
-        let is_missing = |line: &&u32| {
-            known.as_ref().is_none_or(|name| {
-                let beyond = beyond_its_end(name);
-                source.line_of(name, **line).is_none() && source.line_of(&beyond, **line).is_none()
-            })
-        };
-        let missing: Vec<u32> = lines.iter().filter(is_missing).copied().collect();
-        let (Some(&first), Some(&last)) = (missing.first(), missing.last()) else { continue };
-        let name = match known {
-            Some(name) => beyond_its_end(&name),
-            None => {
-                let Some((name, _)) = user_path(directory, file, folder) else { continue };
-                files.add(directory, file, &name);
-                name
-            }
-        };
-        source.add_empty_lines(name, first..=last.min(first.saturating_add(MAX_LINES_WITHOUT_TEXT)));
-    }
-}
-
-/// The name and the path of a file, if it is the user's.
-fn user_path(directory: &str, file: &str, folder: &str) -> Option<(String, PathBuf)> {
-    let path = if file.starts_with('/') { PathBuf::from(file) } else { Path::new(directory).join(file) };
-    let whole = path.display().to_string();
-    if SYSTEM.iter().any(|system| whole.starts_with(system))
-        || whole.contains("/lib/clang/")
-        || file.is_empty()
-        || file.starts_with('<')
-    {
-        return None;
-    }
-    let name = path.strip_prefix(folder).map_or(whole, |path| path.display().to_string());
-    Some((name, path))
-}
-
-/// The name and the text of a file, if it is the user's and can be read.
-fn user_file(directory: &str, file: &str, folder: &str) -> Option<(String, String)> {
-    let (name, path) = user_path(directory, file, folder).filter(|(_, path)| path.is_file())?;
-    Some((name, files::text(&path).ok()?))
-}
-
-/// Whether a C file or a module in a folder is a program: whether it defines `main`.
+/// Whether a C or Rust file or a module in a folder is a program: whether it defines `main`.
 pub fn defines_main(path: &Path) -> bool {
     let Ok(text) = files::text(path) else { return true };
     text.match_indices("main").any(|(at, word)| {

@@ -59,8 +59,14 @@ fn what_cannot_be_formatted_stays_as_it_is() {
 
 #[test]
 fn other_languages_are_refused_by_name() {
-    let names =
-        [("a.rmm", "rmm"), ("a.litmus", "litmus"), ("a.txt", "trencher"), ("a.c", "C"), ("a.ll", "llvm")];
+    let names = [
+        ("a.rmm", "rmm"),
+        ("a.litmus", "litmus"),
+        ("a.txt", "trencher"),
+        ("a.c", "C"),
+        ("a.ll", "llvm"),
+        ("a.rs", "Rust"),
+    ];
     for (file, language) in names {
         let scratch = Scratch::new(&format!("fmt_{}", file.replace('.', "_"))).file(file, "text");
         let ran = scratch.run(&["fmt", file]).exits(2);

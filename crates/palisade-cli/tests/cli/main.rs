@@ -57,6 +57,8 @@ mod external {
     mod run_cc;
     mod run_ends;
     mod run_suppress;
+    mod rust;
+    mod rust_corpus;
     mod sarif_run;
     mod sarif_shape;
     mod schema;

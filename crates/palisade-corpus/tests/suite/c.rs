@@ -1,7 +1,7 @@
-//! `corpus/c.tsv` and the files in `corpus/c/` fit together. Whether the verdicts hold is tested where C programs
-//! are checked.
+//! `corpus/c.tsv` and the files in `corpus/c/` fit together, and so do `corpus/rust.tsv` and `corpus/rust/`. Whether the
+//! verdicts hold is tested where such programs are checked.
 
-use palisade_corpus::{CExpectation, Question, Safety, c_expectations};
+use palisade_corpus::{CExpectation, Question, Safety, c_expectations, rust_expectations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -67,10 +67,35 @@ fn twins_are_described_and_in_the_table() {
 
 #[test]
 fn verdicts_fit_the_kinds_and_the_models() {
-    for line in c_expectations() {
+    for line in c_expectations().into_iter().chain(rust_expectations()) {
         let CExpectation { file, flags, verdicts, .. } = &line;
         assert_eq!(is_unsafe(&line), !line.kinds.is_empty(), "{file} {flags:?}");
         let order = [verdicts.sc, verdicts.tso, verdicts.pso].map(|verdict| verdict == Some(Safety::Unsafe));
         assert!(order.is_sorted(), "{file} {flags:?}: PSO allows more than TSO, and TSO more than SC");
+    }
+}
+
+#[test]
+fn rust_programs_and_their_twins_are_in_the_table() {
+    let entries = std::fs::read_dir(corpus().join("rust")).expect("the folder exists");
+    let found: BTreeSet<String> =
+        entries.map(|entry| format!("rust/{}", entry.unwrap().file_name().into_string().unwrap())).collect();
+    let lines = rust_expectations();
+    let listed: BTreeSet<String> = lines.iter().map(|line| line.file.to_owned()).collect();
+    assert_eq!(found, listed);
+    for file in listed {
+        let text = std::fs::read_to_string(corpus().join(&file)).expect("the file can be read");
+        let of_file = || lines.iter().filter(|line| line.file == file);
+        let described: BTreeSet<&str> = text
+            .lines()
+            .filter_map(|line| Some(line.strip_prefix("// ")?.split_once(": ")?.0))
+            .filter(|name| name.starts_with("broken_"))
+            .collect();
+        let listed: BTreeSet<&str> = of_file().filter_map(|line| line.flags.get(1).copied()).collect();
+        assert_eq!(described, listed, "{file}");
+        assert!(!described.is_empty(), "{file} has no broken twin");
+        for line in of_file() {
+            assert_eq!(is_unsafe(line), !line.flags.is_empty(), "{file} {:?}", line.flags);
+        }
     }
 }

@@ -90,6 +90,8 @@ pub struct COptions {
     /// What is asked about the program. [`Aim::Progress`] is only for replaying runs: other questions need the
     /// program with all its runs.
     pub aim: Aim,
+    /// The test of a Rust program that runs instead of `main`.
+    pub test: Option<String>,
 }
 
 impl Default for COptions {
@@ -105,6 +107,7 @@ impl Default for COptions {
             within_limits: false,
             any_threads: false,
             aim: Aim::Safety,
+            test: None,
         }
     }
 }
@@ -241,6 +244,7 @@ impl Recipe {
             compiler: self.compiler.clone(),
             arguments: self.arguments.clone(),
             functions,
+            test: self.options.test.clone(),
             slots: [room.slots.main, room.slots.nested],
             heap: room.heap,
             races: self.options.races && aim == Aim::Safety,
@@ -297,6 +301,9 @@ impl Recipe {
     /// What answers assume.
     fn circumstances(&self, notes: Vec<Note>) -> Vec<String> {
         let mut all: Vec<String> = notes.into_iter().map(|note| note.0).collect();
+        if let Some(test) = &self.options.test {
+            all.push(format!("the program is the test `{}`", palisade_report::visible(test)));
+        }
         if !self.arguments.is_empty() {
             let arguments: Vec<_> =
                 self.arguments.iter().map(|argument| palisade_report::visible(argument)).collect();

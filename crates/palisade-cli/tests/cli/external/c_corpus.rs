@@ -9,9 +9,9 @@ const MODELS: [&str; 3] = ["sc", "tso", "pso"];
 
 /// How many answers were as expected, and how many were `unknown`.
 #[derive(Default)]
-struct Tally {
-    known: usize,
-    unknown: usize,
+pub(super) struct Tally {
+    pub(super) known: usize,
+    pub(super) unknown: usize,
 }
 
 /// Whether an answer has these words somewhere.
@@ -20,7 +20,7 @@ fn says(record: &Value, words: &str) -> bool {
 }
 
 /// Compares the answers about one line of the table.
-fn compare(expected: &CExpectation, options: &[&str], tally: &mut Tally) {
+pub(super) fn compare(expected: &CExpectation, options: &[&str], tally: &mut Tally) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let verdicts = [expected.verdicts.sc, expected.verdicts.tso, expected.verdicts.pso];
     let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
