@@ -88,7 +88,7 @@ fn refuse_other_languages(path: &Path) -> Result<(), Diagnostic> {
             ("`palisade fmt` formats .pal files, but this one is C".to_owned(), "use clang-format")
         }
         Some(InputLanguage::Rust) => {
-            ("`palisade fmt` formats .pal files, and this one is Rust".to_owned(), "use rustfmt")
+            ("`palisade fmt` formats .pal files, but this one is Rust".to_owned(), "use rustfmt")
         }
         Some(other) => (
             format!("`palisade fmt` formats .pal files, but this one is {other}"),
