@@ -29,7 +29,7 @@ const fn by_genmc(name: &'static str, options: &'static [&'static str], genmc: u
     Test { name, program: "litmus", options, genmc: Some(genmc), nidhugg: None }
 }
 
-const TESTS: [Test; 25] = [
+const TESTS: [Test; 36] = [
     litmus("SB", &["-DP0=W(x,1)R(y)", "-DP1=W(y,1)R(x)"], 4),
     litmus("SB+4sc", &["-DP0=WSC(x,1)R(y)", "-DP1=WSC(y,1)R(x)"], 3),
     litmus("MP", &["-DP0=W(x,1)W(y,1)", "-DP1=R(y)R(x)"], 3),
@@ -61,6 +61,21 @@ const TESTS: [Test; 25] = [
     by_genmc("MPU+rels+acqf", &["-DP0=W(x,1)W(y,0)W(y,1)", "-DP1=INC(y)", "-DP2=IF(y,1,W(x,2))"], 12),
     by_genmc("Z6.U", &["-DP0=WSC(x,1)W(y,1)", "-DP1=INC(y)R(y)", "-DP2=WSC(y,3)R(x)"], 18),
     by_genmc("atomicpo", &["-DP0=W(y,1)W(x,1)", "-DP1=XCHG(x,1)XCHG(y,1)"], 3),
+    litmus("2+2W+4sc", &["-DP0=WSC(x,1)WSC(y,2)", "-DP1=WSC(y,1)WSC(x,2)"], 3),
+    litmus("MP+rels+acq", &["-DP0=W(x,1)W(y,0)W(y,1)", "-DP1=IF(y,0,R(x))"], 3),
+    litmus("S+rels+acq", &["-DP0=W(x,1)W(y,0)W(y,1)", "-DP1=IF(y,0,W(x,2))"], 3),
+    litmus("po-loc", &["-DP0=R(y)R(x)W(x,1)", "-DP1=COPY(y,x)"], 3),
+    litmus("rfi-preserved", &["-DP0=R(x)W(y,1)COPY(z,y)", "-DP1=COPY(x,z)"], 3),
+    litmus("rinc+wr", &["-DP0=INC(x)", "-DP1=W(x,2)R(x)"], 3),
+    litmus("ccr", &["-DP0=CAS(x,0,42)", "-DP1=CAS(x,0,17)R(x)"], 2),
+    litmus("cumul-release", &["-DP0=W(x,1)W(y,1)", "-DP1=COPY(z,y)", "-DP2=R(z)R(x)"], 7),
+    litmus("rel-B-cumul-acq", &["-DP0=W(x,1)W(y,1)", "-DP1=COPY(z,y)", "-DP2=R(z)R(x)", "-DP3=R(y)"], 14),
+    litmus(
+        "MPU2+rel+acqf",
+        &["-DP0=W(x,1)W(y,1)", "-DP1=CAS(y,2,3)", "-DP2=CAS(y,1,2)", "-DP3=IF(y,2,W(x,2))"],
+        14,
+    ),
+    by_genmc("MPU+rel+acqf", &["-DP0=W(x,1)W(y,1)", "-DP1=INC(y)", "-DP2=IF(y,1,W(x,2))"], 6),
     Test { name: "fib_bench, 4", program: "fib", options: &["-DOPS=4"], genmc: None, nidhugg: None },
     Test { name: "fib_bench, 5", program: "fib", options: &["-DOPS=5"], genmc: Some(525_630), nidhugg: None },
 ];
