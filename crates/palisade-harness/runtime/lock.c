@@ -14,9 +14,31 @@ struct mutex {
     uint32_t owner; /* number of the thread, plus 1 */
     unsigned users;
     int kind;
+    unsigned spins;
+    uint64_t destroyed_at; /* where, and by which thread */
 };
 
-enum { KIND_BITS = 3 };
+/* The kind of a mutex that was destroyed, as in the C library. Initialising it again changes this. */
+enum { KIND_BITS = 3, DESTROYED = -1 };
+
+static void check_mutex(const struct mutex *mutex, uint64_t place)
+{
+    if (unlikely(mutex->kind == DESTROYED)) {
+        pal_misused_lock(M_DESTROYED, mutex, 0, mutex->destroyed_at, place);
+    }
+}
+
+/* A lock is about to be destroyed: a step that conflicts with everything that is done to it, like `free`. */
+static void about_to_destroy(const void *lock, size_t size, uint64_t place)
+{
+    uint64_t address = (uint64_t)lock & ADDRESS_BITS, first = address | HEAD(K_FREE, O_PLAIN, 0), second = pal_at(place) | F_CHOSEN;
+    if (!pal_is_alone()) {
+        pal_add_range(address, size, K_FREE);
+        pal_decide(first, second);
+        pal_log(first, second);
+    }
+    pal_also(address, HEAD(K_FREE, O_PLAIN, 0), size);
+}
 
 static int is_free(struct thread *self)
 {
@@ -56,6 +78,7 @@ int pal_lock(pthread_mutex_t *handle, uint64_t deadline, uint64_t place)
         return ETIMEDOUT;
     }
     log_chosen(mutex, head, place);
+    check_mutex(mutex, place);
     mutex->locked = 1;
     mutex->owner = self->number + 1;
     mutex->count = 0;
@@ -82,6 +105,7 @@ int pal_try_lock(pthread_mutex_t *handle, uint64_t place)
         return EBUSY;
     }
     log_chosen(mutex, head, place);
+    check_mutex(mutex, place);
     mutex->locked = 1;
     mutex->owner = self->number + 1;
     mutex->count = 0;
@@ -96,7 +120,8 @@ int pal_unlock(pthread_mutex_t *handle, uint64_t place)
     if (pal.quiet) {
         return 0;
     }
-    if ((mutex->kind & KIND_BITS) != PTHREAD_MUTEX_NORMAL && mutex->owner != self->number + 1) {
+    int is_checked = mutex->kind != DESTROYED && (mutex->kind & KIND_BITS) != PTHREAD_MUTEX_NORMAL;
+    if (is_checked && mutex->owner != self->number + 1) {
         return EPERM;
     }
     if (mutex->count) {
@@ -104,6 +129,10 @@ int pal_unlock(pthread_mutex_t *handle, uint64_t place)
         return 0;
     }
     pal_event((uint64_t)mutex, HEAD(K_LOCKED, O_RELEASE, 4), place);
+    check_mutex(mutex, place);
+    if (unlikely(!mutex->locked || mutex->owner != self->number + 1)) {
+        pal_misused_lock(M_NOT_HELD, mutex, mutex->locked ? mutex->owner : 0, 0, place);
+    }
     mutex->locked = 0;
     mutex->owner = 0;
     pal_changed(mutex);
@@ -138,10 +167,17 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 EXPORT int pthread_mutex_destroy(pthread_mutex_t *handle)
 {
     struct mutex *mutex = (struct mutex *)handle;
-    if (mutex->locked && !pal.quiet) {
-        return EBUSY;
+    if (pal.quiet) {
+        return 0;
     }
-    pal_also((uint64_t)mutex, HEAD(K_FREE, O_PLAIN, 0), sizeof *handle);
+    uint64_t place = CALLER;
+    about_to_destroy(mutex, sizeof *handle, place);
+    check_mutex(mutex, place);
+    if (mutex->locked) {
+        pal_misused_lock(M_IN_USE, mutex, mutex->owner, 0, place);
+    }
+    mutex->kind = DESTROYED;
+    mutex->destroyed_at = pal_at(place);
     return 0;
 }
 
@@ -150,7 +186,15 @@ EXPORT int pthread_mutex_destroy(pthread_mutex_t *handle)
 struct rwlock {
     int readers;
     uint32_t writer; /* number of the thread, plus 1 */
+    uint64_t destroyed_at; /* where, and by which thread; initialising it again clears this */
 };
+
+static void check_rwlock(const struct rwlock *lock, uint64_t place)
+{
+    if (unlikely(lock->destroyed_at)) {
+        pal_misused_lock(M_DESTROYED, lock, 0, lock->destroyed_at, place);
+    }
+}
 
 static int can_read(struct thread *self)
 {
@@ -187,6 +231,7 @@ static int rwlock_take(pthread_rwlock_t *handle, int writes, int may_wait, uint6
         return may_wait ? ETIMEDOUT : EBUSY;
     }
     log_chosen(lock, head, place);
+    check_rwlock(lock, place);
     if (writes) {
         lock->writer = self->number + 1;
     } else {
@@ -242,7 +287,12 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *handle)
     if (pal.quiet) {
         return 0;
     }
-    pal_event((uint64_t)lock, HEAD(K_LOCKED, O_RELEASE, 4), CALLER);
+    uint64_t place = CALLER;
+    pal_event((uint64_t)lock, HEAD(K_LOCKED, O_RELEASE, 4), place);
+    check_rwlock(lock, place);
+    if (unlikely(lock->writer ? lock->writer != pal.self->number + 1 : !lock->readers)) {
+        pal_misused_lock(M_NOT_HELD, lock, lock->writer, 0, place);
+    }
     if (lock->writer) {
         lock->writer = 0;
     } else {
@@ -252,9 +302,19 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *handle)
     return 0;
 }
 
-EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *lock)
+EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *handle)
 {
-    pal_also((uint64_t)lock, HEAD(K_FREE, O_PLAIN, 0), sizeof *lock);
+    struct rwlock *lock = (struct rwlock *)handle;
+    if (pal.quiet) {
+        return 0;
+    }
+    uint64_t place = CALLER;
+    about_to_destroy(lock, sizeof *handle, place);
+    check_rwlock(lock, place);
+    if (lock->writer || lock->readers) {
+        pal_misused_lock(M_IN_USE, lock, lock->writer, 0, place);
+    }
+    lock->destroyed_at = pal_at(place);
     return 0;
 }
 

@@ -82,14 +82,18 @@ enum misuse {
     M_OVERFLOW = 4,
     M_AFTER_RETURN = 5,
     M_AFTER_END = 6,
+    /* Locks. */
+    M_NOT_HELD = 7,
+    M_DESTROYED = 8,
+    M_IN_USE = 9,
     /* The size of the access; whether it writes; whether it is a store that reaches memory only now; whether a step of
      * its own was chosen for it, which is not in the log. */
     M_ACCESS = 16,
     M_SIZE = 17,   /* of the block */
     M_START = 18,
     M_MADE = 19, /* where the block was allocated and freed, and by which threads */
-    M_FREED = 20,
-    M_OWNER = 21 /* of the stack, and whether it has ended */
+    M_FREED = 20, /* or the lock was destroyed */
+    M_OWNER = 21 /* of the stack, and whether it has ended; or which thread holds the lock */
 };
 
 #endif

@@ -66,7 +66,7 @@ static void say(enum misuse what, uint64_t number, uint64_t second)
     pal_log((number & ADDRESS_BITS) | HEAD(K_MISUSE, O_PLAIN, what), second & (ADDRESS_BITS | 0xfffull << 48));
 }
 
-static const char *const names[] = {"", "use after free", "double free", "invalid free", "heap overflow", "stack use after return", "use of a thread-local variable of a thread that has ended"};
+static const char *const names[] = {"", "use after free", "double free", "invalid free", "heap overflow", "stack use after return", "use of a thread-local variable of a thread that has ended", "unlock of a lock that the thread does not hold", "use of a lock that was destroyed", "a lock is destroyed while it is held"};
 
 static __attribute__((noreturn)) void misused(enum misuse what, const struct block *block, uint64_t address, uint64_t first, uint64_t second)
 {
@@ -201,4 +201,17 @@ void pal_check_free(uint64_t address, uint64_t place)
         int is_inside = block && address - (uint64_t)(block + 1) < block->size;
         misused(M_INVALID_FREE, is_inside ? block : NULL, address, first, second);
     }
+}
+
+/* A thread has done something to a lock that it must not do. That step is in the log. `owner` is the number of the thread
+ * that holds the lock, plus 1; `destroyed_at` is where it was destroyed. Each is 0 if there is no such thing. */
+void pal_misused_lock(enum misuse what, const void *lock, uint32_t owner, uint64_t destroyed_at, uint64_t place)
+{
+    if (pal.is_served && owner) {
+        say(M_OWNER, 0, (uint64_t)(owner - 1) << 48);
+    }
+    if (pal.is_served && destroyed_at) {
+        say(M_FREED, 0, destroyed_at);
+    }
+    misused(what, NULL, (uint64_t)lock, HEAD(K_FREE, O_PLAIN, 0), pal_at(place));
 }

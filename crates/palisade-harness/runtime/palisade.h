@@ -542,6 +542,7 @@ void pal_check_heap(uint64_t first, uint64_t second);
 void pal_check_stack(uint64_t first, uint64_t second, const void *frame);
 void pal_check_update(const struct thread *owner, uint64_t first, uint64_t second);
 void pal_check_free(uint64_t address, uint64_t place);
+__attribute__((noreturn)) void pal_misused_lock(enum misuse what, const void *lock, uint32_t owner, uint64_t destroyed_at, uint64_t place);
 
 /* audit.c */
 void pal_accesses(const void *at, size_t size, int writes, uint64_t place);

@@ -25,6 +25,12 @@ pub enum MisuseKind {
     StackUseAfterReturn,
     /// An access to a thread-local variable of a thread that has ended.
     ThreadLocalUseAfterEnd,
+    /// A thread unlocks what it has not locked.
+    UnlockNotHeld,
+    /// A lock is used after it was destroyed.
+    UseAfterDestroy,
+    /// A lock is destroyed while a thread holds it.
+    DestroyInUse,
 }
 
 /// What an access does. It is given together with its size.
@@ -56,7 +62,7 @@ pub struct Misuse {
     pub at: Spot,
     /// The first address that must not be accessed, or the one that is freed.
     pub address: u64,
-    /// The access; `None` if something is freed.
+    /// The access; `None` if something is freed, and for locks.
     pub access: Option<(u64, AccessKind)>,
     /// The size of the block that it is about.
     pub size: Option<u64>,
@@ -64,9 +70,9 @@ pub struct Misuse {
     pub start: u64,
     /// Where the block was allocated.
     pub made: Option<Spot>,
-    /// Where the block was freed.
+    /// Where the block was freed, or the lock destroyed.
     pub freed: Option<Spot>,
-    /// The thread to whose stack the address belongs, and whether it has ended.
+    /// The thread to whose stack the address belongs, and whether it has ended; or the thread that holds the lock.
     pub owner: Option<(u16, bool)>,
 }
 
@@ -82,6 +88,9 @@ pub(crate) fn kind(record: &Record) -> Option<MisuseKind> {
         4 => Some(MisuseKind::HeapOverflow),
         5 => Some(MisuseKind::StackUseAfterReturn),
         6 => Some(MisuseKind::ThreadLocalUseAfterEnd),
+        7 => Some(MisuseKind::UnlockNotHeld),
+        8 => Some(MisuseKind::UseAfterDestroy),
+        9 => Some(MisuseKind::DestroyInUse),
         _ => None,
     }
 }
@@ -98,7 +107,7 @@ pub(crate) fn is_chosen(record: &Record) -> bool {
     record.size == MISUSE_ACCESS && record.address >> 10 & 1 != 0
 }
 
-/// The thread to whose stack the memory belongs, if a record says so. It comes before the record with the kind.
+/// The thread to whose stack the memory belongs, or which holds the lock, if a record says so. It comes before the record with the kind.
 pub(crate) fn owner(record: &Record) -> Option<u16> {
     (record.size == 21).then_some(record.thread)
 }
@@ -141,6 +150,9 @@ impl Misuse {
             MisuseKind::HeapOverflow => "heap-overflow",
             MisuseKind::StackUseAfterReturn => "stack-use-after-return",
             MisuseKind::ThreadLocalUseAfterEnd => "thread-local-use-after-end",
+            MisuseKind::UnlockNotHeld => "unlock-not-held",
+            MisuseKind::UseAfterDestroy => "use-after-destroy",
+            MisuseKind::DestroyInUse => "destroy-in-use",
         }
     }
 
@@ -200,6 +212,30 @@ impl Misuse {
                     self.accesses()
                 )
             }
+            MisuseKind::UnlockNotHeld => {
+                format!(
+                    "unlock of a lock that is not held: thread {thread} unlocks a lock that {}",
+                    self.holder(number)
+                )
+            }
+            MisuseKind::UseAfterDestroy => {
+                format!("use after destroy: thread {thread} uses a lock that was destroyed")
+            }
+            MisuseKind::DestroyInUse => {
+                format!(
+                    "destroyed while in use: thread {thread} destroys a lock that {}",
+                    self.holder(number)
+                )
+            }
+        }
+    }
+
+    fn holder(&self, number: impl Fn(u16) -> u16) -> String {
+        match self.owner {
+            Some((owner, _)) if owner == self.at.thread => "it holds itself".to_owned(),
+            Some((owner, _)) => format!("thread {} holds", number(owner)),
+            None if self.kind == MisuseKind::UnlockNotHeld => "no thread holds".to_owned(),
+            None => "is held".to_owned(),
         }
     }
 
@@ -220,12 +256,17 @@ impl Misuse {
         number: impl Fn(u16) -> u16,
         mut name: impl FnMut(u64) -> String,
     ) -> Vec<(String, String)> {
-        let does = match self.access {
-            Some((_, AccessKind::Update)) => "has stored to it here",
-            Some(_) => "accesses it here",
-            None => "frees it here",
+        let does = match (self.kind, self.access) {
+            (_, Some((_, AccessKind::Update))) => "has stored to it here",
+            (_, Some(_)) => "accesses it here",
+            (MisuseKind::UnlockNotHeld, _) => "unlocks it here",
+            (MisuseKind::UseAfterDestroy, _) => "uses it here",
+            (MisuseKind::DestroyInUse, _) => "destroys it here",
+            (_, None) => "frees it here",
         };
-        let spots = [(Some(self.at), does), (self.freed, "freed it here"), (self.made, "allocated it here")];
+        let is_lock = self.kind == MisuseKind::UseAfterDestroy;
+        let freed = if is_lock { "destroyed it here" } else { "freed it here" };
+        let spots = [(Some(self.at), does), (self.freed, freed), (self.made, "allocated it here")];
         let known = spots.into_iter().filter_map(|(spot, does)| Some((spot?, does)));
         known
             .filter(|(spot, _)| spot.place != 0)

@@ -31,6 +31,9 @@ pub const KINDS: &[&str] = &[
     "heap-overflow",
     "stack-use-after-return",
     "thread-local-use-after-end",
+    "unlock-not-held",
+    "use-after-destroy",
+    "destroy-in-use",
     "leaked-threads",
     "early-exit",
 ];

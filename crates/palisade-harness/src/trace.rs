@@ -244,7 +244,20 @@ impl Trace {
                     self.edges.push((last, access));
                 }
             }
-            Some(MisuseKind::InvalidFree | MisuseKind::HeapOverflow) => {}
+            // What was done to the lock is in the log, and it was destroyed before.
+            Some(MisuseKind::UseAfterDestroy) => {
+                let destroyed = self.freed.iter().rev().find(|(from, ..)| *from == record.address);
+                let own = self.threads.get(usize::from(record.thread));
+                if let (Some(&(_, _, destroyed)), Some(&last)) = (destroyed, own.and_then(|own| own.last())) {
+                    self.edges.extend((destroyed != last).then_some((destroyed, last)));
+                }
+            }
+            Some(
+                MisuseKind::InvalidFree
+                | MisuseKind::HeapOverflow
+                | MisuseKind::UnlockNotHeld
+                | MisuseKind::DestroyInUse,
+            ) => {}
             None => {
                 self.left = misuse::owner(record).or(self.left);
                 self.is_update |= misuse::is_update(record);

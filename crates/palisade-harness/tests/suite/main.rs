@@ -18,6 +18,7 @@ mod external {
     mod library;
     mod linked;
     mod literature;
+    mod locks;
     mod loops;
     mod memory;
     mod repeats;
