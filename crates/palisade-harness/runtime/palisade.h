@@ -471,6 +471,7 @@ struct stopwatch {
     int64_t last_change;
     uint64_t seen;
 };
+pid_t pal_wait_for(pid_t child, pid_t parent, int *status, void (*end)(pid_t));
 void pal_start_watch(struct stopwatch *stopwatch);
 enum reason pal_is_too_long(struct stopwatch *stopwatch, const struct command *command);
 void pal_current_call(int process, char *text, size_t size);

@@ -182,28 +182,15 @@ static int watch(pid_t child)
     struct shared *shared = pal.shared;
     struct stopwatch stopwatch;
     uint64_t number = UINT64_MAX;
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGCHLD);
     for (;;) {
         int status;
-        pid_t ended = waitpid(child, &status, WNOHANG | WUNTRACED);
+        pid_t ended = pal_wait_for(child, parent, &status, end_all);
         if (ended) {
             if (ended == child && WIFSTOPPED(status)) {
                 end(child, &status);
             }
             return 1;
         }
-        if (pal_is_end_requested()) {
-            end_all(child);
-        }
-        if (getppid() != parent) {
-            kill(child, SIGKILL);
-            pal_reap();
-            pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
-        }
-        struct timespec tick = {0, 50 * 1000 * 1000};
-        sigtimedwait(&signals, NULL, &tick);
         if (resident->state != RUNS || number != resident->number) {
             number = resident->number;
             pal_start_watch(&stopwatch);

@@ -101,6 +101,31 @@ static void end_all(pid_t child)
     pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 }
 
+/* Waits for a process for a moment. Returns what `waitpid` returns: 0 if the process goes on. If the server is to end,
+ * `end` is called, which does not return. `parent` is the process that has started the server; if that is gone, everything
+ * ends. */
+pid_t pal_wait_for(pid_t child, pid_t parent, int *status, void (*end)(pid_t))
+{
+    pid_t ended = waitpid(child, status, WNOHANG | WUNTRACED);
+    if (ended > 0) {
+        return ended;
+    }
+    if (pal_is_end_requested()) {
+        end(child);
+    }
+    if (getppid() != parent) {
+        kill(child, SIGKILL);
+        pal_reap();
+        pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+    }
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    struct timespec tick = {0, 50 * 1000 * 1000};
+    sigtimedwait(&signals, NULL, &tick);
+    return ended;
+}
+
 /* Watches an execution until it is over. */
 int pal_watch(pid_t child)
 {
@@ -108,12 +133,9 @@ int pal_watch(pid_t child)
     struct shared *shared = pal.shared;
     struct stopwatch stopwatch;
     pal_start_watch(&stopwatch);
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGCHLD);
     for (;;) {
         int status;
-        pid_t ended = waitpid(child, &status, WNOHANG | WUNTRACED);
+        pid_t ended = pal_wait_for(child, parent, &status, end_all);
         if (ended == child && !WIFSTOPPED(status)) {
             return status;
         }
@@ -130,16 +152,6 @@ int pal_watch(pid_t child)
                 return status;
             }
         }
-        if (pal_is_end_requested()) {
-            end_all(child);
-        }
-        if (getppid() != parent) {
-            kill(child, SIGKILL);
-            pal_reap();
-            pal_syscall(SYS_exit_group, 0, 0, 0, 0, 0, 0);
-        }
-        struct timespec tick = {0, 50 * 1000 * 1000};
-        sigtimedwait(&signals, NULL, &tick);
         enum reason reason = pal_is_too_long(&stopwatch, &pal.command);
         /* An execution that is writing ends by itself afterwards. */
         shared->late = pal.command.time && since(&stopwatch.start) >= (int64_t)pal.command.time;
