@@ -20,14 +20,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define NEXT(name) ({ \
-    static __typeof__(&name) found; \
-    if (!found) { \
-        found = pal_next(#name); \
-    } \
-    found; \
-})
-
 /* What constructors did before the first execution began. */
 enum { MAX_EARLY = 64 };
 static struct {

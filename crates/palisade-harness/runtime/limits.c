@@ -62,15 +62,6 @@ __attribute__((destructor(101))) static void at_end(void)
     }
 }
 
-/* A function of the C library that is replaced here. */
-#define NEXT(name) ({ \
-    static __typeof__(&name) found; \
-    if (!found) { \
-        found = pal_next(#name); \
-    } \
-    found; \
-})
-
 /* New processes. */
 
 static struct shared *followed;

@@ -437,6 +437,14 @@ extern int pal_is_c_only;
 /* limits.c */
 void pal_begin_limits(void);
 void *pal_next(const char *name);
+/* A function of the C library that is replaced here. */
+#define NEXT(name) ({ \
+    static __typeof__(&name) found; \
+    if (!found) { \
+        found = pal_next(#name); \
+    } \
+    found; \
+})
 void pal_leaves_handler(const char *message);
 void pal_refuse_thread(void);
 int pal_limit_syscall(long number, const long *arguments, uint64_t place, long *result);

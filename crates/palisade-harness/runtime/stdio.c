@@ -15,14 +15,6 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#define NEXT(name) ({ \
-    static __typeof__(&name) found; \
-    if (!found) { \
-        found = pal_next(#name); \
-    } \
-    found; \
-})
-
 /* Whether no other thread can see single accesses of the calling thread there. */
 static int is_private(const void *at)
 {
