@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// What the search and random schedules find, by name, and in which words the search describes it.
 fn check(how: &str, names: &[&str], message: &str) {
-    let path = compile("locks.c", &format!("locks_{how}"), &[]).display().to_string();
+    let path = compile("locks.c", &[]).display().to_string();
     let program = Program { command: vec![path, how.to_owned()], scheduling: Scheduling::Best };
     for model in [Model::Sc, Model::Tso] {
         let mut search = start(&program, &Options { model, ..random(0) });
