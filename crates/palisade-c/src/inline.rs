@@ -8,6 +8,7 @@
 
 use crate::expr::{self, Expr};
 use crate::flat::{Access, BlockId, Code, End, ObjectId, RegId, Step, StepKind, Written};
+use crate::library;
 use crate::link::FunctionRef;
 use crate::memory::{Leaf, Memory, MemoryObject, Refusal, ThreadNumber, Val, alignment, leaves, width};
 use crate::objects::ObjectKind;
@@ -244,7 +245,8 @@ impl<'a, 'c> Generator<'a, 'c> {
     /// Something that cannot be translated.
     pub(crate) fn refuse(&mut self, what: impl Into<String>) -> Refused {
         let function = self.frames.last().map(|frame| frame.function);
-        let function = function.map(|function| self.context.memory.linked.name(function).to_owned());
+        let function =
+            function.map(|function| library::rust::readable(self.context.memory.linked.name(function)));
         let index = self.context.add_unsupported(what, self.span, function);
         self.step(StepKind::Unsupported(index));
         self.end(End::Stop);
@@ -334,7 +336,7 @@ impl<'a, 'c> Generator<'a, 'c> {
         let body = definition.body.as_ref().expect("a function that is defined");
         let active = self.frames.iter().filter(|frame| frame.function == function).count();
         if active >= MAX_RECURSION {
-            let name = linked.name(function);
+            let name = library::rust::readable(linked.name(function));
             return Err(self.refuse(format!(
                 "recursion of `{name}` that is deeper than {MAX_RECURSION} or not bounded by constants"
             )));

@@ -15,6 +15,11 @@ pub(crate) fn path(name: &str) -> Option<String> {
     rustc_demangle::try_demangle(name).ok().map(|path| format!("{path:#}"))
 }
 
+/// The name of a function as the source has it.
+pub(crate) fn readable(name: &str) -> String {
+    path(name).unwrap_or_else(|| name.to_owned())
+}
+
 /// What a thread is called that runs a function. Threads of Rust run a function that is generic over the closure, as in
 /// `std::thread::start::<lock::main::{closure#0}, ()>`: this is `main.closure0`.
 pub(crate) fn thread_name(function: &str) -> String {
