@@ -43,7 +43,8 @@ fn has_unusual_mutex(module: &Module) -> bool {
         let zero = |constant: ConstantId| matches!(module.constants[constant].kind, ConstantKind::Zero);
         let scalar = module.types.fields(global.ty).is_none()
             && !matches!(module.types.get(global.ty), Type::Array { .. });
-        global.initializer.is_some_and(|constant| !zero(constant))
+        !global.constant
+            && global.initializer.is_some_and(|constant| !zero(constant))
             && !scalar
             && !holds_only_bytes(module, global.ty)
     })

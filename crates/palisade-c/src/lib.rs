@@ -300,7 +300,8 @@ pub fn translate(
         owners: Vec::new(),
         unmarked: Vec::new(),
     };
-    let threads::Generated { threads, finish, cells, outlives, counters } = threads::generate(&mut context)?;
+    let threads::Generated { threads, finish, cells, outlives, counters, started } =
+        threads::generate(&mut context)?;
     let layout = Layout::new(&threads, &context.memory);
     let mut program = Program::default();
     for cell in &layout.cells {
@@ -319,12 +320,12 @@ pub fn translate(
     let waiting = context.waiting.len();
     let emitted = emit::Emitted { layout: &layout, frees, waiting, races: options.races, aim: options.aim };
     let merged = merge(threads.iter().map(|thread| (thread, emitted.process(thread))).collect());
-    let started = threads.len().saturating_sub(1);
-    let names: Vec<&str> = threads.iter().skip(1).map(|thread| thread.name.as_str()).collect();
-    if started > 0 {
-        let plural = if started == 1 { "" } else { "s" };
-        let note = format!("{started} thread{plural} besides `{}`: {}", threads[0].name, names.join(", "));
-        context.notes.insert(Note(note));
+    let count = started.names.len();
+    if count > 0 {
+        let (at_most, plural) =
+            (if started.at_most { "at most " } else { "" }, if count == 1 { "" } else { "s" });
+        let (first, names) = (&threads[0].name, started.names.join(", "));
+        context.notes.insert(Note(format!("{at_most}{count} thread{plural} besides `{first}`: {names}")));
         if options.roots == Roots::Main {
             context.notes.insert(Note("starting a thread succeeds".to_owned()));
         }

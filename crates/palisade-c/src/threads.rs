@@ -65,6 +65,14 @@ pub(crate) struct Generated {
     pub(crate) outlives: bool,
     /// The pools of objects, under [`Aim::Exit`]. `None` if it is not followed what is allocated.
     pub(crate) counters: Option<Vec<Counter>>,
+    pub(crate) started: Started,
+}
+
+/// Which threads may run besides the first one.
+pub(crate) struct Started {
+    pub(crate) names: Vec<String>,
+    /// Whether it is not known how many of them are started.
+    pub(crate) at_most: bool,
 }
 
 /// Generates all threads.
@@ -95,6 +103,7 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Generated, Vec<Diagn
         definite::resolve(&mut thread.code);
         while tidy::tidy(&mut thread.code) {}
     }
+    let started = program.started();
     program.expand();
     for thread in &mut program.threads {
         scopes::enter_once(&mut thread.code);
@@ -104,7 +113,7 @@ pub(crate) fn generate(context: &mut Context<'_>) -> Result<Generated, Vec<Diagn
     let refused = program.refused();
     let Threads { threads, cells, .. } = program;
     match refused.is_empty() {
-        true => Ok(Generated { threads, finish, cells, outlives, counters }),
+        true => Ok(Generated { threads, finish, cells, outlives, counters, started }),
         false => Err(refused),
     }
 }
@@ -376,6 +385,34 @@ impl Threads<'_, '_> {
         self.add(number, name, slot.entries, code, depth);
         let index = self.threads.len() - 1;
         self.children(index);
+    }
+
+    /// The threads besides the first one that run from the beginning, or that some thread may start.
+    fn started(&self) -> Started {
+        let mut found: FxHashSet<ThreadNumber> = FxHashSet::default();
+        let mut at_most = false;
+        let roots = self.threads.iter().filter(|thread| !self.slots.contains_key(&thread.number));
+        let mut open: Vec<ThreadNumber> = roots.map(|thread| thread.number).collect();
+        while let Some(number) = open.pop() {
+            if !found.insert(number) {
+                continue;
+            }
+            let Some(thread) = self.threads.iter().find(|thread| thread.number == number) else { continue };
+            let blocks = thread.code.reachable();
+            for step in blocks.iter().flat_map(|block| &thread.code.block(*block).steps) {
+                match &step.kind {
+                    StepKind::Start { thread: Expr::Int(child), .. } => open.push(*child),
+                    StepKind::Start { .. } => {
+                        at_most = true;
+                        let children = first_child(number)..first_child(number) + library::MAX_CHILDREN;
+                        open.extend(self.slots.keys().filter(|child| children.contains(child)));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let others = self.threads.iter().skip(1).filter(|thread| found.contains(&thread.number));
+        Started { names: others.map(|thread| thread.name.clone()).collect(), at_most }
     }
 
     /// Cuts objects that are only bytes so far into scalars, and copies bytes by them.

@@ -147,7 +147,7 @@ fn find_function(name: &str, functions: &[&str]) -> Result<String, Diagnostic> {
         )
         .filter(|(_, path)| !path.contains(['{', '<']))
         .collect();
-    only(name, "function", "c-no-function", &own)
+    only(name, Wanted::Function, &own)
 }
 
 /// The symbols of the functions that LLVM IR defines.
@@ -178,11 +178,26 @@ pub fn find_test(name: &str, functions: &[&str]) -> Result<String, Diagnostic> {
         .filter(|(_, path)| called.contains(path.as_str()))
         .filter_map(|(symbol, path)| Some((*symbol, without_crate(path)?.to_owned())))
         .collect();
-    only(name, "test", "no-such-test", &tests)
+    only(name, Wanted::Test, &tests)
+}
+
+/// What is looked for by its name.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Function,
+    Test,
 }
 
 /// The only one whose path ends with these names.
-fn only(name: &str, what: &str, id: &'static str, all: &[(&str, String)]) -> Result<String, Diagnostic> {
+fn only(name: &str, wanted: Wanted, all: &[(&str, String)]) -> Result<String, Diagnostic> {
+    let id = match wanted {
+        Wanted::Function => "c-no-function",
+        Wanted::Test => "no-such-test",
+    };
+    let what = match wanted {
+        Wanted::Function => "function",
+        Wanted::Test => "test",
+    };
     let exact: Vec<&(&str, String)> = all.iter().filter(|(_, path)| path == name).collect();
     let found = match exact.as_slice() {
         [] => all.iter().filter(|(_, path)| ends_with(path, name)).collect(),
