@@ -27,6 +27,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// How deep threads may start threads.
 const MAX_DEPTH: u32 = 3;
 
+/// The number of the last function of a library. Those of its threads follow. The threads that its first function
+/// starts, and so on, have smaller numbers, because they are at most [`MAX_DEPTH`] deep.
+const LIBRARY: ThreadNumber = 1_000_000_000;
+
 /// The most threads.
 pub(crate) const MAX_THREADS: usize = 64;
 
@@ -48,6 +52,8 @@ pub(crate) struct ThreadCode {
 struct Slot {
     /// The functions that it may run.
     entries: Vec<FunctionRef>,
+    /// Whether some place starts it with a function that is not known there.
+    computed: bool,
     /// The arguments with which it may be started.
     arguments: Vec<Expr>,
     /// The places that may start it.
@@ -133,6 +139,16 @@ fn missing(name: &str) -> Vec<Diagnostic> {
     ]
 }
 
+impl Slot {
+    /// The function that is built into its code: the only one with which it is started.
+    fn only_entry(&self) -> Option<FunctionRef> {
+        match self.entries.as_slice() {
+            [only] if !self.computed => Some(*only),
+            _ => None,
+        }
+    }
+}
+
 impl Threads<'_, '_> {
     fn find(&self, name: &str) -> Result<FunctionRef, Vec<Diagnostic>> {
         self.context.memory.linked.function(name).ok_or_else(|| missing(name))
@@ -179,8 +195,7 @@ impl Threads<'_, '_> {
         for (index, &entry) in entries.iter().enumerate() {
             let name = self.name(&[entry]);
             let arguments = arguments::zeros(self.context, entry);
-            // Numbers of their own, which `init` cannot reach.
-            let number = 1001 + ThreadNumber::try_from(index).expect("few threads");
+            let number = LIBRARY + 1 + ThreadNumber::try_from(index).expect("few threads");
             let done = finally.map(|_| self.context.memory.add_cell(format!("{name}.ended"), 2, 0));
             ended.extend(done);
             let mut generator = Generator::new(self.context, number);
@@ -200,13 +215,13 @@ impl Threads<'_, '_> {
         if let Some(finally) = finally {
             let name = self.name(&[finally]);
             let arguments = arguments::zeros(self.context, finally);
-            let mut generator = Generator::new(self.context, 1000);
+            let mut generator = Generator::new(self.context, LIBRARY);
             for done in ended {
                 await_cell(&mut generator, done);
             }
             let _ = generator.call(finally, arguments);
             let code = generator.finish(|_| {});
-            self.add(1000, name, vec![finally], code, 1);
+            self.add(LIBRARY, name, vec![finally], code, 1);
             let index = self.threads.len() - 1;
             self.children(index);
         }
@@ -281,13 +296,14 @@ impl Threads<'_, '_> {
                     let linked = self.context.memory.linked;
                     let fits = |function: &&FunctionRef| {
                         let module = &linked.modules[function.module];
-                        module.functions[function.function].parameters.len() == 1
+                        module.functions[function.function].parameters.len() <= 1
                     };
                     self.context.address_taken.iter().filter(fits).copied().collect()
                 }
             };
             for thread in range {
                 let slot = self.slots.entry(thread).or_default();
+                slot.computed |= !matches!(entry, Expr::Int(_));
                 for entry in &entries {
                     if !slot.entries.contains(entry) {
                         slot.entries.push(*entry);
@@ -353,11 +369,11 @@ impl Threads<'_, '_> {
             let arguments = vec![Val::Scalar(argument.clone()); parameters.min(1)];
             let _ = generator.call(entry, arguments);
         };
-        match slot.entries.as_slice() {
-            [only] => returns(&mut generator, *only),
-            several => {
+        match slot.only_entry() {
+            Some(only) => returns(&mut generator, only),
+            None => {
                 let entry = load_cell(&mut generator, cells.entry, 3);
-                for function in several {
+                for function in &slot.entries {
                     let address = generator.context.memory.function_address(Target::Function(*function));
                     let equal = generator.binary(BinaryOp::Eq, entry.clone(), Expr::Int(address));
                     let (yes, no) = (generator.new_block(), generator.new_block());
@@ -747,12 +763,12 @@ impl Threads<'_, '_> {
     ) -> Vec<StepKind> {
         let slot = &self.slots[&number];
         // A thread whose code has its function or argument built in is started with no other one.
-        let other_entry = match (entry, slot.entries.as_slice()) {
-            (Expr::Int(address), [only]) => {
-                self.context.memory.function_at(*address).and_then(as_function) != Some(*only)
+        let other_entry = slot.only_entry().is_some_and(|only| match entry {
+            Expr::Int(address) => {
+                self.context.memory.function_at(*address).and_then(as_function) != Some(only)
             }
-            _ => false,
-        };
+            _ => true,
+        });
         let other_argument = match slot.arguments.as_slice() {
             [only] if only.is_constant() => argument != only,
             _ => false,
@@ -765,7 +781,7 @@ impl Threads<'_, '_> {
             let to = Access { pointer: Expr::Address(object, 0), size: 3, plain: false };
             steps.push(StepKind::Store { to, value: value.clone() });
         };
-        if slot.entries.len() != 1 {
+        if slot.only_entry().is_none() {
             store(cells.entry, entry);
         }
         if !matches!(slot.arguments.as_slice(), [only] if only.is_constant()) {

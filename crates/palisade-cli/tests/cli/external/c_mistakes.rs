@@ -301,3 +301,57 @@ fn copies_of_other_sizes() {
         "use of an uninitialised value: `node#2.next` in main",
     );
 }
+
+/// Functions of threads that are read from memory: a null pointer, and one without parameters.
+#[test]
+fn functions_of_threads_that_are_computed() {
+    let scratch = Scratch::new("c_computed");
+    check(
+        &scratch,
+        "null.c",
+        "typedef void *(*function)(void *);\nstatic void *work(void *p);\nstatic _Atomic(function) f IF(, = work);\n\
+         static void *work(void *p) { atomic_store(&f, work); return p; }\n\
+         int main(void) { pthread_t t, u; pthread_create(&u, 0, work, 0); pthread_create(&t, 0, atomic_load(&f), 0);\n    \
+         pthread_join(t, 0); pthread_join(u, 0); return 0; }",
+        "null pointer dereferenced in work",
+    );
+    check(
+        &scratch,
+        "parameters.c",
+        "static int hit, k;\nstatic void *a(void *p) { k = 1; return p; }\nstatic void *b() { hit = 1; return 0; }\n\
+         static void *(*functions[2])() = { a, b };\n\
+         int main(void) { pthread_t t;\n    \
+         for (int i = 0; i < 2; i++) { pthread_create(&t, 0, functions[k], 0); pthread_join(t, 0); }\n    \
+         assert(hit == IF(0, 1)); return 0; }",
+        "assertion failed in main",
+    );
+}
+
+/// Threads that the first function of a library starts, and the threads of the library, have thread-local variables of
+/// their own.
+#[test]
+fn threads_of_libraries_are_told_apart() {
+    let scratch = Scratch::new("c_numbers");
+    let code = "#include <assert.h>\n#include <pthread.h>\nstatic _Thread_local int own; static int y;\n\
+        static void *leaf(void *p) { own = 5; return p; }\n\
+        static void *work(void *p) { if (p == (void *)8) { pthread_t t; pthread_create(&t, 0, leaf, p); pthread_join(t, 0); } return p; }\n\
+        void setup(void) { for (long i = 0; i < 9; i++) { pthread_t t; pthread_create(&t, 0, work, (void *)i); pthread_join(t, 0); } }\n\
+        void one(void) { int *p = &own; *p += 1; y = *p; }\nvoid last(void) { assert(y == WANT); }\n";
+    std::fs::write(scratch.path("library.c"), code).expect("a file can be written");
+    for (wanted, verdict) in [("-DWANT=1", "safe"), ("-DWANT=6", "unsafe")] {
+        let ran = scratch.run(&[
+            "check",
+            "-q",
+            "library.c",
+            "--init",
+            "setup",
+            "--thread",
+            "one",
+            "--final",
+            "last",
+            "--",
+            wanted,
+        ]);
+        assert!(ran.stdout.starts_with(&format!("{verdict}  library.c: ")), "{}{}", ran.stdout, ran.stderr);
+    }
+}
