@@ -52,7 +52,7 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
     };
     let path =
         recorded.path(&args.certificate, args.program.as_deref(), |text| certificate.hash == text_hash(text));
-    let input = match recorded.read(path) {
+    let input = match recorded.read(path, args.program.as_deref()) {
         Ok(Reading::Program(input)) => input,
         Ok(Reading::Refused(refused)) => return output.refuse(&refused),
         Ok(Reading::Skipped) => unreachable!("files that are named are not skipped"),

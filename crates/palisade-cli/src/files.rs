@@ -46,8 +46,9 @@ pub enum Reading {
 }
 
 /// The files named by the user, and all files with known extensions in the folders named by the user. Of the C
-/// and Rust files in folders, only those with a `main` are programs. The files of each folder are in the order of their names. If a language is given, only files in that language
-/// are taken from folders.
+/// and Rust files in folders, only those with a `main` are programs. The files of each folder are in the order of their
+/// names. If a language is given, only files in that language are taken from folders. The folder of a Cargo package is
+/// that package.
 pub fn find(
     paths: &[PathBuf],
     input: Option<InputLanguage>,
@@ -55,7 +56,12 @@ pub fn find(
     let mut found = Vec::new();
     let mut problems = Vec::new();
     for path in paths {
-        if path.is_dir() {
+        if path.is_dir() && !is_folder(path) && input.is_none_or(|input| input == InputLanguage::Rust) {
+            let path =
+                if path == Path::new(".") { PathBuf::new() } else { path.clone() }.join(rust::MANIFEST);
+            let key = path.display().to_string();
+            found.push(InputFile { path, key, named: Named::ByUser });
+        } else if path.is_dir() {
             let before = found.len();
             walk(path, path, input, &mut found, &mut problems);
             found[before..].sort_by(|a, b| a.key.cmp(&b.key));
@@ -73,6 +79,11 @@ pub fn find(
         }
     }
     if problems.is_empty() { Ok(found) } else { Err(problems) }
+}
+
+/// Whether a path is a folder with files to read. A folder with a Cargo package is one program.
+pub fn is_folder(path: &Path) -> bool {
+    path.is_dir() && !path.join(rust::MANIFEST).is_file()
 }
 
 /// Collects the programs in a folder and its subfolders. Hidden entries and links to folders are not
@@ -101,7 +112,8 @@ fn walk(
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
             } else if language_of(&path).is_some_and(|language| {
-                input.is_none_or(|input| input == language)
+                !rust::is_package(&path)
+                    && input.is_none_or(|input| input == language)
                     && (language.text().is_some() || c::defines_main(&path))
             }) && (path.is_file() || (!path.exists() && !is_txt(&path)))
             {
@@ -115,6 +127,9 @@ fn walk(
 }
 
 fn language_of(path: &Path) -> Option<InputLanguage> {
+    if rust::is_package(path) {
+        return Some(InputLanguage::Rust);
+    }
     InputLanguage::from_extension(path.extension()?.to_str()?)
 }
 
@@ -310,8 +325,15 @@ pub fn another_translation(input: &Input, recorded: Option<&BuildRecord>, what: 
 }
 
 impl Recorded<'_> {
-    /// Reads the program.
-    pub fn read(&self, path: PathBuf) -> Result<Reading, String> {
+    /// Reads the program, which the user may have named.
+    pub fn read(&self, path: PathBuf, given: Option<&Path>) -> Result<Reading, String> {
+        // Whoever wrote this file must not choose which code is run: building a package runs its build scripts.
+        if given.is_none() && rust::is_package(&path) {
+            return Err(format!(
+                "it is about the package {}, and building a package can run code: name it with --program",
+                path.display()
+            ));
+        }
         let language = InputLanguage::from_name(self.language)
             .ok_or_else(|| format!("unknown input language `{}`", self.language))?;
         // Whoever wrote this file must not choose how the program is read: the same text can be a program in two

@@ -49,6 +49,9 @@ fn main() -> ExitCode {
     if let Some(arguments) = cargo::linker_arguments() {
         return cargo::link(arguments);
     }
+    if let Some(exit) = rust::wrapped() {
+        return exit;
+    }
     interrupt::report_size_limit();
     let palisade = match args::parse() {
         Ok(palisade) => palisade,

@@ -60,7 +60,9 @@ fn judge(args: &ReplayArgs, common: &Common, limits: &Limits, backstop: Backstop
     if let Err(exit) = keep_apart(inputs, &[("--html", args.html.as_deref())], output) {
         return exit;
     }
-    let read = recorded.read(path).map_err(|message| Diagnostic::error("bad-witness", message));
+    let read = recorded
+        .read(path, args.program.as_deref())
+        .map_err(|message| Diagnostic::error("bad-witness", message));
     let input = match read {
         Ok(Reading::Program(input)) => input,
         Ok(Reading::Refused(refused)) => return output.refuse(&refused),

@@ -44,7 +44,7 @@ pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
         let error = Diagnostic::error("one-model-only", message).help("ask about one model at a time");
         return output.refuse_about(option, error);
     }
-    let single = found.len() == 1 && !args.paths[0].is_dir();
+    let single = found.len() == 1 && !files::is_folder(&args.paths[0]);
     if !single && (args.dot.is_some() || args.witness.is_some()) {
         let error =
             Diagnostic::error("witness-of-many", "--dot and --witness can keep the run of one program only");

@@ -49,7 +49,7 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
     if args.model == ModelChoice::All {
         return all::run(&found, &request, output);
     }
-    let single = expectations.is_none() && args.tsv.is_none() && !args.paths[0].is_dir();
+    let single = expectations.is_none() && args.tsv.is_none() && !files::is_folder(&args.paths[0]);
     match found.as_slice() {
         [found] if single => one::run(found, &request, output),
         _ if args.witness.is_some() => {

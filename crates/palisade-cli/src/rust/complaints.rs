@@ -5,16 +5,17 @@
 use crate::c::user_file;
 use palisade::{Diagnostic, Refused, Source, Span};
 use serde_json::Value;
+use std::path::Path;
 
 /// At most this many characters of what rustc prints are shown where it is not understood.
 const LONGEST: usize = 380;
 
-/// Why the compiler rejects a program. The source holds the main file.
-pub fn refused(printed: &str, name: &str, source: &Source) -> Refused {
+/// Why the compiler rejects a program. The source holds the main file. File names begin in a folder.
+pub fn refused(printed: &str, name: &str, source: &Source, folder: &Path) -> Refused {
     let mut source = source.clone();
     let messages = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut errors: Vec<Diagnostic> =
-        messages.filter_map(|message| error(&message, name, &mut source)).collect();
+        messages.filter_map(|message| error(&message, name, &mut source, folder)).collect();
     if errors.is_empty() {
         let printed: String = printed.trim().chars().take(LONGEST).collect();
         errors.push(Diagnostic::error("rust-error", format!("the compiler rejects {name}: {printed}")));
@@ -23,7 +24,7 @@ pub fn refused(printed: &str, name: &str, source: &Source) -> Refused {
 }
 
 /// A message, if it is an error. The last one only counts the others.
-fn error(message: &Value, name: &str, source: &mut Source) -> Option<Diagnostic> {
+fn error(message: &Value, name: &str, source: &mut Source, folder: &Path) -> Option<Diagnostic> {
     let text = message["message"].as_str()?;
     if !message["level"].as_str()?.starts_with("error") || text.starts_with("aborting due to") {
         return None;
@@ -34,7 +35,7 @@ fn error(message: &Value, name: &str, source: &mut Source) -> Option<Diagnostic>
     let (primary, others): (Vec<&Value>, Vec<&Value>) =
         spans.iter().partition(|span| span["is_primary"] == true);
     for span in primary.into_iter().chain(others) {
-        if let Some(place) = place(span, name, source) {
+        if let Some(place) = place(span, name, source, folder) {
             error = error.at(place, span["label"].as_str().unwrap_or(""));
         }
     }
@@ -47,16 +48,20 @@ fn error(message: &Value, name: &str, source: &mut Source) -> Option<Diagnostic>
 }
 
 /// Where a span is, if it is in a file of the user. The file is added to the source.
-fn place(span: &Value, name: &str, source: &mut Source) -> Option<Span> {
-    let file = match span["file_name"].as_str()? {
+fn place(span: &Value, name: &str, source: &mut Source, folder: &Path) -> Option<Span> {
+    let mut file = match span["file_name"].as_str()? {
         "<anon>" => name.to_owned(),
         file => file.strip_prefix("./").unwrap_or(file).to_owned(),
     };
-    let folder = std::env::current_dir().ok()?.display().to_string();
+    let here = std::env::current_dir().ok()?;
+    let folder = here.join(folder).display().to_string();
     if !source.files().any(|(known, _)| known == file)
-        && let Some((_, text)) = user_file(&folder, &file, &folder)
+        && let Some((shown, text)) = user_file(&folder, &file, &here.display().to_string())
     {
-        source.add(file.as_str(), &text);
+        if !source.files().any(|(known, _)| known == shown) {
+            source.add(shown.as_str(), &text);
+        }
+        file = shown;
     }
     let offset = |line: &str, column: &str| {
         let number = |field: &str| span[field].as_u64().and_then(|number| u32::try_from(number).ok());
@@ -81,7 +86,7 @@ mod tests {
         let printed = r#"{"message":"cannot find value `unknown`","code":{"code":"E0425"},"level":"error","spans":[{"file_name":"lock.rs","line_start":2,"line_end":2,"column_start":13,"column_end":20,"is_primary":true,"label":"not found"}],"children":[{"message":"spell it","level":"help","spans":[]}]}
 {"message":"aborting due to 1 previous error","code":null,"level":"error","spans":[],"children":[]}
 {"message":"a warning","code":null,"level":"warning","spans":[],"children":[]}"#;
-        let refused = refused(printed, "lock.rs", &source);
+        let refused = refused(printed, "lock.rs", &source, Path::new(""));
         let [error] = refused.diagnostics.as_slice() else { panic!("{:?}", refused.diagnostics) };
         assert_eq!(error.message, "cannot find value `unknown` (E0425)");
         assert_eq!(refused.source.slice(error.span()), "unknown");
@@ -92,7 +97,7 @@ mod tests {
     #[test]
     fn other_complaints_are_shown_as_they_are() {
         let source = Source::new("lock.rs", "");
-        let refused = refused("Segmentation fault\n", "lock.rs", &source);
+        let refused = refused("Segmentation fault\n", "lock.rs", &source, Path::new(""));
         assert_eq!(refused.diagnostics[0].message, "the compiler rejects lock.rs: Segmentation fault");
     }
 }

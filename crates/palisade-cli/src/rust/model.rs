@@ -1,6 +1,6 @@
 //! The library `std` of programs that are checked: its text, and the compiled form that programs are given.
 
-use super::rustc::Rustc;
+use super::rustc::{self, Rustc};
 use palisade::Diagnostic;
 use std::fs;
 use std::io;
@@ -62,6 +62,16 @@ impl Model {
     pub fn library(&self) -> PathBuf {
         self.folder().join("libstd.rlib")
     }
+}
+
+/// What everything depends on that is compiled for a program: the library, its compiler, and how it is called.
+pub fn digest(compiler: &str) -> String {
+    let texts = FILES.iter().map(|(_, text)| *text);
+    let flags = rustc::CRATE_FLAGS.into_iter().chain(rustc::CHANGEABLE).chain(rustc::LLVM_IR);
+    let all: Vec<&str> = texts.chain(flags).chain([compiler, env!("CARGO_PKG_VERSION")]).collect();
+    let mut digest = palisade::harness::cache::digest(all.join("\n").as_bytes());
+    digest.truncate(16);
+    digest
 }
 
 fn write() -> io::Result<TempDir> {

@@ -5,11 +5,12 @@
 //! registers. Other memory accesses are neither moved nor removed by that.
 
 use super::model::Model;
+use super::package::Invocation;
 use crate::compiler;
 use crate::files;
 use palisade::Diagnostic;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The first version whose library has what ours refers to.
@@ -18,21 +19,15 @@ const OLDEST: u32 = 85;
 /// The name of the program's crate. It begins the paths of its functions.
 pub const CRATE: &str = "program";
 
-/// What our library and programs are compiled with.
-const COMMON: [&str; 3] = ["-Cpanic=abort", "-Csymbol-mangling-version=v0", "--cap-lints=allow"];
+/// What all crates are compiled with.
+pub const CRATE_FLAGS: [&str; 2] = ["-Cpanic=abort", "-Csymbol-mangling-version=v0"];
 
 /// What the user may change: these come before the user's options.
-const CHANGEABLE: [&str; 2] = ["-Cdebug-assertions=on", "-Coverflow-checks=on"];
+pub const CHANGEABLE: [&str; 2] = ["-Cdebug-assertions=on", "-Coverflow-checks=on"];
 
-/// What makes rustc print the program. These come after the user's options.
-const OPTIONS: [&str; 6] = [
-    "--emit=llvm-ir",
-    "-Copt-level=2",
-    "-Cno-prepopulate-passes",
-    "-Cdebuginfo=2",
-    "-Ccodegen-units=1",
-    "--error-format=json",
-];
+/// What makes rustc print a crate. These come after the user's options.
+pub const LLVM_IR: [&str; 5] =
+    ["--emit=llvm-ir", "-Copt-level=2", "-Cno-prepopulate-passes", "-Cdebuginfo=2", "-Ccodegen-units=1"];
 
 /// What LLVM does.
 const PASSES: &str = "-Cpasses=forceattrs,function(sroa),cgscc(inline),function(sroa)";
@@ -46,6 +41,10 @@ pub struct Rustc {
     program: OsString,
     /// The line that it prints about itself.
     pub version: String,
+    /// What it compiles for, if nothing else is asked for.
+    pub host: String,
+    /// The folder in which it is called: which compiler that is may depend on it.
+    folder: PathBuf,
 }
 
 /// What is compiled.
@@ -61,15 +60,27 @@ pub enum Kind {
     ListOfTests,
 }
 
+/// Where a program comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    /// A file.
+    File {
+        /// The file, or `-` for a text from standard input.
+        file: &'a Path,
+        /// The text that is passed through standard input instead of the file.
+        text: Option<&'a str>,
+        /// The user's options.
+        options: &'a [String],
+    },
+    /// A package: how cargo would call the compiler.
+    Package(&'a Invocation),
+}
+
 /// What the compiler is given.
 #[derive(Clone, Copy, Debug)]
 pub struct Unit<'a> {
-    /// The file, or `-` for a text from standard input.
-    pub file: &'a Path,
-    /// The text that is passed through standard input instead of the file.
-    pub text: Option<&'a str>,
-    /// The user's options.
-    pub options: &'a [String],
+    /// Where the program comes from.
+    pub given: Given<'a>,
     /// What is compiled.
     pub kind: Kind,
     /// A function that is not inlined.
@@ -86,14 +97,21 @@ pub enum NotCompiled {
 }
 
 impl Rustc {
-    /// `$RUSTC`, or else `rustc`.
+    /// `$RUSTC`, or else `rustc`, as it is called in this folder.
     pub fn find() -> Result<Rustc, Diagnostic> {
+        Rustc::find_in(Path::new("."))
+    }
+
+    /// The same in another folder.
+    pub fn find_in(folder: &Path) -> Result<Rustc, Diagnostic> {
         let program = std::env::var_os("RUSTC").filter(|name| !name.is_empty());
         let program = program.unwrap_or_else(|| OsString::from("rustc"));
-        let output = Command::new(&program).arg("--version").stdin(Stdio::null()).output();
+        let mut command = Command::new(&program);
+        let output = command.arg("-vV").current_dir(folder).stdin(Stdio::null()).output();
         let text = output.ok().filter(|output| output.status.success()).map(|output| output.stdout);
-        let text = text.map(|text| String::from_utf8_lossy(&text).trim().to_owned());
-        let Some((version, minor)) = text.and_then(|text| Some((text.clone(), minor(&text)?))) else {
+        let text = text.map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default();
+        let version = text.lines().next().unwrap_or_default().trim().to_owned();
+        let Some(minor) = minor(&version) else {
             let message = "rustc is not installed, and Rust programs are read through it";
             return Err(Diagnostic::error("no-rustc", message).help(INSTALL));
         };
@@ -101,14 +119,26 @@ impl Rustc {
             let message = format!("{version} is too old to read Rust programs with");
             return Err(Diagnostic::error("old-rustc", message).help(INSTALL));
         }
-        Ok(Rustc { program, version })
+        let host = text.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
+        Ok(Rustc { program, version, host: host.trim().to_owned(), folder: folder.to_owned() })
+    }
+
+    /// What it is called with.
+    pub fn program(&self) -> &OsStr {
+        &self.program
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.current_dir(&self.folder);
+        command
     }
 
     /// Compiles our library.
     pub fn compile_model(&self, model: &Model) -> Result<(), Diagnostic> {
-        let mut command = Command::new(&self.program);
+        let mut command = self.command();
         command.args(["--crate-name=std", "--crate-type=rlib", "--edition=2021", "-Cmetadata=palisade"]);
-        command.args(COMMON).arg(OsStr::new("--out-dir")).arg(model.folder());
+        command.args(CRATE_FLAGS).arg("--cap-lints=allow").arg("--out-dir").arg(model.folder());
         // Its lines are not the user's, and its folder has another name each time.
         let mut renamed = OsString::from("--remap-path-prefix=");
         renamed.push(model.folder());
@@ -125,24 +155,70 @@ impl Rustc {
         Err(Diagnostic::error("cannot-compile", message).help(INSTALL))
     }
 
-    /// Compiles a file to LLVM IR.
+    /// Compiles a program to LLVM IR.
     pub fn compile(&self, unit: Unit<'_>, model: &Model) -> Result<String, NotCompiled> {
-        let mut command = Command::new(&self.program);
-        command.args(COMMON).args(CHANGEABLE);
-        if !unit.options.iter().any(|option| option.starts_with("--edition")) {
-            command.arg("--edition=2021");
+        let mut command = self.command();
+        let has = |words: &[String], name: &str| words.iter().any(|word| word.starts_with(name));
+        command.args(CHANGEABLE);
+        let user = match unit.given {
+            Given::File { options, .. } => {
+                if !has(options, "--edition") {
+                    command.arg("--edition=2021");
+                }
+                command.arg(format!("--crate-name={CRATE}"));
+                options
+            }
+            Given::Package(invocation) => {
+                command.env_clear().envs(invocation.variables.iter().cloned());
+                command.env("RUSTC_BOOTSTRAP", "1").current_dir(&invocation.folder);
+                &invocation.arguments
+            }
+        };
+        command.args(user).args(CRATE_FLAGS).args(LLVM_IR).arg("--error-format=json");
+        if !has(user, "--cap-lints") {
+            command.arg("--cap-lints=allow");
         }
-        command.args(unit.options).args(OPTIONS).arg(format!("--crate-name={CRATE}"));
         let mut model_option = OsString::from("--extern=std=");
         model_option.push(model.library());
         command.arg(model_option);
+        self.add_kind(&mut command, unit);
+        // rustc writes files beside its output, so that goes to a folder of ours.
+        let output = model.folder().join("program.ll");
+        command.arg("-o").arg(&output);
+        let text = match unit.given {
+            Given::Package(_) => None,
+            Given::File { file, text, .. } => {
+                // A name that begins with `-` is not an option.
+                match file.as_os_str().as_encoded_bytes() {
+                    [b'-', _, ..] => command.arg(Path::new(".").join(file)),
+                    _ => command.arg(file),
+                };
+                text
+            }
+        };
+        let failed = |message: String| NotCompiled::Problem(problem(message));
+        let ended =
+            compiler::run(&mut command, text).map_err(|failure| failed(format!("rustc {failure}")))?;
+        if !ended.success {
+            return Err(NotCompiled::Rejected(String::from_utf8_lossy(&ended.complained).into_owned()));
+        }
+        files::text(&output)
+            .map_err(|_| failed("rustc has written no program: one of its options prevents that".to_owned()))
+    }
+
+    /// What kind of program it is. Cargo says it itself.
+    fn add_kind(&self, command: &mut Command, unit: Unit<'_>) {
+        let is_file = matches!(unit.given, Given::File { .. });
         match unit.kind {
-            Kind::Program => _ = command.arg("--crate-type=bin"),
-            Kind::Library => _ = command.args(["--crate-type=lib", "-Clink-dead-code=on"]),
+            Kind::Program if is_file => _ = command.arg("--crate-type=bin"),
+            Kind::Program => {}
+            Kind::Library => {
+                command.args(is_file.then_some("--crate-type=lib")).arg("-Clink-dead-code=on");
+            }
             Kind::Tests | Kind::ListOfTests => {
                 // Tests that end the program when they panic are not stable yet. A test must not be part of what calls it.
-                command.env("RUSTC_BOOTSTRAP", "1");
-                command.args(["--test", "-Zpanic-abort-tests", "-Zinline-mir=no"]);
+                command.env("RUSTC_BOOTSTRAP", "1").args(is_file.then_some("--test"));
+                command.args(["-Zpanic-abort-tests", "-Zinline-mir=no"]);
             }
         }
         if unit.kind != Kind::ListOfTests {
@@ -150,22 +226,6 @@ impl Rustc {
                 unit.kept.map_or_else(String::new, |name| format!(" -force-attribute={name}:noinline"));
             command.arg(PASSES).arg(format!("-Cllvm-args=-inline-threshold=1000000{kept}"));
         }
-        // A name that begins with `-` is not an option.
-        let file = match unit.file.as_os_str().as_encoded_bytes() {
-            [b'-', _, ..] => Path::new(".").join(unit.file),
-            _ => unit.file.to_owned(),
-        };
-        // rustc writes files beside its output, so that goes to a folder of ours.
-        let output = model.folder().join("program.ll");
-        command.arg("-o").arg(&output).arg(file);
-        let failed = |message: String| NotCompiled::Problem(problem(message));
-        let ended =
-            compiler::run(&mut command, unit.text).map_err(|failure| failed(format!("rustc {failure}")))?;
-        if !ended.success {
-            return Err(NotCompiled::Rejected(String::from_utf8_lossy(&ended.complained).into_owned()));
-        }
-        files::text(&output)
-            .map_err(|_| failed("rustc has written no program: one of its options prevents that".to_owned()))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Where a program starts: the functions with the names that users know, and the symbols that they have.
 
-use super::rustc::CRATE;
 use palisade::Diagnostic;
 use palisade::c::Roots;
 use palisade::llvm::Module;
@@ -40,8 +39,8 @@ fn path(symbol: &str) -> Option<String> {
 }
 
 /// Without the name of the program's crate.
-fn without_crate(path: &str) -> Option<&str> {
-    path.strip_prefix(CRATE)?.strip_prefix("::")
+fn without_crate<'p>(path: &'p str, crate_name: &str) -> Option<&'p str> {
+    path.strip_prefix(crate_name)?.strip_prefix("::")
 }
 
 /// Whether a path without the crate ends with these names.
@@ -51,8 +50,8 @@ fn ends_with(path: &str, name: &str) -> bool {
 
 /// Gives the functions in which the program starts the names by which the translation finds them: `main`, or what the
 /// user calls them.
-pub fn rename(module: &mut Module, start: &Start) -> Result<(), Diagnostic> {
-    let entries = entries(module, start)?;
+pub fn rename(module: &mut Module, start: &Start, crate_name: &str) -> Result<(), Diagnostic> {
+    let entries = entries(module, start, crate_name)?;
     for (symbol, _) in &entries {
         refuse_values(module, start, symbol)?;
     }
@@ -107,7 +106,7 @@ fn unused(name: &str, names: &mut BTreeSet<String>) -> String {
 }
 
 /// The symbols of the functions in which the program starts, with their new names.
-fn entries(module: &Module, start: &Start) -> Result<Vec<(String, String)>, Diagnostic> {
+fn entries(module: &Module, start: &Start, crate_name: &str) -> Result<Vec<(String, String)>, Diagnostic> {
     let functions: Vec<&str> = module
         .symbols
         .iter()
@@ -118,8 +117,9 @@ fn entries(module: &Module, start: &Start) -> Result<Vec<(String, String)>, Diag
         Start::Symbol(symbol) => Ok(vec![(symbol.clone(), "main".to_owned())]),
         Start::Main => {
             let is_main = |symbol: &&&str| path(symbol).is_some_and(|path| ends_with(&path, "main"));
-            let in_root =
-                |symbol: &&&str| path(symbol).is_some_and(|path| without_crate(&path) == Some("main"));
+            let in_root = |symbol: &&&str| {
+                path(symbol).is_some_and(|path| without_crate(&path, crate_name) == Some("main"))
+            };
             // `main` may be imported from a module. A program without Rust's `main` has its own.
             let found = functions.iter().find(in_root).or_else(|| functions.iter().find(is_main));
             Ok(found.map(|symbol| ((*symbol).to_owned(), "main".to_owned())).into_iter().collect())
@@ -127,7 +127,7 @@ fn entries(module: &Module, start: &Start) -> Result<Vec<(String, String)>, Diag
         Start::Functions(names) => {
             let mut entries = Vec::new();
             for name in names {
-                let entry = (find_function(name, &functions)?, name.clone());
+                let entry = (find_function(name, &functions, crate_name)?, name.clone());
                 if !entries.contains(&entry) {
                     entries.push(entry);
                 }
@@ -138,10 +138,10 @@ fn entries(module: &Module, start: &Start) -> Result<Vec<(String, String)>, Diag
 }
 
 /// The only function of the program whose path ends like this.
-fn find_function(name: &str, functions: &[&str]) -> Result<String, Diagnostic> {
+fn find_function(name: &str, functions: &[&str], crate_name: &str) -> Result<String, Diagnostic> {
     let own: Vec<(&str, String)> = functions
         .iter()
-        .filter_map(|symbol| Some((*symbol, without_crate(&path(symbol)?)?.to_owned())))
+        .filter_map(|symbol| Some((*symbol, without_crate(&path(symbol)?, crate_name)?.to_owned())))
         .chain(
             functions.iter().filter(|symbol| path(symbol).is_none()).map(|name| (*name, (*name).to_owned())),
         )
@@ -161,8 +161,8 @@ pub fn defined_functions(ir: &str) -> Vec<&str> {
     lines.filter_map(|line| Some(line.get(name(line)?)?.trim_matches('"'))).collect()
 }
 
-/// The symbol of the only test whose path ends like this.
-pub fn find_test(name: &str, functions: &[&str]) -> Result<String, Diagnostic> {
+/// The tests among some functions: their symbols and paths.
+pub fn tests(functions: &[&str], crate_name: &str) -> Vec<(String, String)> {
     let paths: Vec<(&str, String)> =
         functions.iter().filter_map(|symbol| Some((*symbol, path(symbol)?))).collect();
     // The list of tests has a closure for each of them.
@@ -173,11 +173,18 @@ pub fn find_test(name: &str, functions: &[&str]) -> Result<String, Diagnostic> {
         })
         .map(|(test, _)| test)
         .collect();
-    let tests: Vec<(&str, String)> = paths
-        .iter()
-        .filter(|(_, path)| called.contains(path.as_str()))
-        .filter_map(|(symbol, path)| Some((*symbol, without_crate(path)?.to_owned())))
-        .collect();
+    let tests = paths.iter().filter(|(_, path)| called.contains(path.as_str()));
+    tests
+        .filter_map(|(symbol, path)| {
+            Some(((*symbol).to_owned(), without_crate(path, crate_name)?.to_owned()))
+        })
+        .collect()
+}
+
+/// The symbol of the only test whose path ends like this.
+pub fn find_test(name: &str, tests: &[(String, String)]) -> Result<String, Diagnostic> {
+    let tests: Vec<(&str, String)> =
+        tests.iter().map(|(symbol, path)| (symbol.as_str(), path.clone())).collect();
     only(name, Wanted::Test, &tests)
 }
 
@@ -243,15 +250,17 @@ mod tests {
             "_RNvNtCs1234_7program1b3pop",
             "plain",
         ];
-        let check =
-            |name: &str, expected: Result<usize, &str>| match (find_function(name, &functions), expected) {
-                (Ok(found), Ok(index)) => assert_eq!(found, functions[index]),
-                (Err(error), Err(part)) => {
-                    let all = format!("{} {}", error.message, error.help.unwrap_or_default());
-                    assert!(all.contains(part), "{all}");
-                }
-                (found, _) => panic!("{name}: {found:?}"),
-            };
+        let check = |name: &str, expected: Result<usize, &str>| match (
+            find_function(name, &functions, "program"),
+            expected,
+        ) {
+            (Ok(found), Ok(index)) => assert_eq!(found, functions[index]),
+            (Err(error), Err(part)) => {
+                let all = format!("{} {}", error.message, error.help.unwrap_or_default());
+                assert!(all.contains(part), "{all}");
+            }
+            (found, _) => panic!("{name}: {found:?}"),
+        };
         check("push", Ok(0));
         check("a::pop", Ok(1));
         check("plain", Ok(3));

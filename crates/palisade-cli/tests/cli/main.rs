@@ -59,6 +59,7 @@ mod external {
     mod run_suppress;
     mod rust;
     mod rust_corpus;
+    mod rust_package;
     mod sarif_run;
     mod sarif_shape;
     mod schema;

@@ -143,6 +143,21 @@ impl<T> Drop for JoinHandle<T> {
     }
 }
 
+#[cfg(unix)]
+impl<T> real::os::unix::thread::JoinHandleExt for JoinHandle<T> {
+    #[inline]
+    fn as_pthread_t(&self) -> real::os::unix::thread::RawPthread {
+        self.thread.handle as real::os::unix::thread::RawPthread
+    }
+
+    #[inline]
+    fn into_pthread_t(self) -> real::os::unix::thread::RawPthread {
+        let handle = self.as_pthread_t();
+        forget(self);
+        handle
+    }
+}
+
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinHandle").finish_non_exhaustive()
