@@ -3,10 +3,27 @@
 
 #include "palisade.h"
 
+/* Whether memory was ever written: see fresh.c. */
+static inline __attribute__((always_inline)) void before(uint64_t address, enum kind kind)
+{
+    if (kind == K_STORE && unlikely(pal.fresh_first) && (pal.fresh_first & ADDRESS_BITS) == (address & ADDRESS_BITS)) {
+        pal.fresh_first = 0;
+    }
+}
+
+static inline __attribute__((always_inline)) void after(uint64_t address, uint64_t head, uint64_t place)
+{
+    if (KIND_OF(head) == K_LOAD && pal_may_be_fresh(address)) {
+        pal_loads_plain((address & ADDRESS_BITS) | head, place);
+    }
+}
+
 #define ACCESS(name, kind, order, size)                                                            \
     EXPORT void name(void *address)                                                                \
     {                                                                                              \
+        before((uint64_t)address, kind);                                                           \
         pal_event((uint64_t)address, HEAD(kind, order, size), CALLER);                             \
+        after((uint64_t)address, HEAD(kind, order, size), CALLER);                                 \
         pal_announce((uint64_t)address, size, kind);                                               \
     }
 
@@ -30,7 +47,9 @@ SIZES(__tsan_unaligned_volatile_write, K_STORE, O_VOLATILE)
 #define ACCESS_AT(name, kind, size)                                                                \
     EXPORT void name(void *address, void *place)                                                   \
     {                                                                                              \
+        before((uint64_t)address, kind);                                                           \
         pal_event((uint64_t)address, HEAD(kind, O_PLAIN, size), (uint64_t)place);                  \
+        after((uint64_t)address, HEAD(kind, O_PLAIN, size), (uint64_t)place);                      \
         pal_announce((uint64_t)address, size, kind);                                               \
     }
 ACCESS_AT(__tsan_read1_pc, K_LOAD, 1)

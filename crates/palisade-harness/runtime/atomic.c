@@ -31,12 +31,21 @@ static inline void decide(const volatile void *address, uint64_t expected, uint6
     }
 }
 
+/* What was read may never have been written. */
+static inline void loads(const volatile void *address, uint64_t head, uint64_t place)
+{
+    if (pal_may_be_fresh((uint64_t)address)) {
+        pal_loads_atomic(((uint64_t)address & ADDRESS_BITS) | head, place);
+    }
+}
+
 static inline void log_as(const volatile void *address, uint64_t head, uint64_t place)
 {
     if (likely(!pal.quiet)) {
         uint64_t first = ((uint64_t)address & ADDRESS_BITS) | head, second = pal_at(place) | F_CHOSEN;
         pal_check_access(first, second);
         pal_log(first, second);
+        loads(address, head, place);
     }
 }
 
@@ -55,6 +64,7 @@ static inline void expected_event(const void *expected, enum kind kind, size_t s
     EXPORT a##bits __tsan_atomic##bits##_##name(volatile a##bits *a, a##bits v, int mo)            \
     {                                                                                              \
         pal_event((uint64_t)a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                      \
+        loads(a, HEAD(K_LOCKED, order(mo), sizeof *a), CALLER);                                    \
         a##bits old = *a, new = (a##bits)(expression);                                              \
         *a = new;                                                                                  \
         pal.self->silent += old == new;                                                            \
@@ -85,6 +95,7 @@ static inline void expected_event(const void *expected, enum kind kind, size_t s
     EXPORT a##bits __tsan_atomic##bits##_load(const volatile a##bits *a, int mo)                   \
     {                                                                                              \
         pal_event((uint64_t)a, HEAD(K_LOAD, order(mo), sizeof *a), CALLER);                        \
+        loads(a, HEAD(K_LOAD, order(mo), sizeof *a), CALLER);                                      \
         /* clang leaves the load where it was as well, and does not use what it reads. */          \
         pal_announce((uint64_t)a, sizeof *a, K_LOAD);                                              \
         return *a;                                                                                 \

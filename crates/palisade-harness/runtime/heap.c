@@ -153,11 +153,16 @@ void *pal_allocate(size_t size, uint64_t place)
     return give(block, size, 0, place);
 }
 
+static void *allocate_fresh(size_t size, uint64_t place)
+{
+    return pal_fresh(pal_allocate(size, place), size);
+}
+
 static void *aligned(size_t alignment, size_t size, uint64_t place)
 {
     struct block *block;
     if (alignment <= GRANULE) {
-        return pal_allocate(size, place);
+        return allocate_fresh(size, place);
     }
     if (alignment > LARGE_ARENA_BYTES / 4 || !(block = take(size + alignment + sizeof *block))) {
         errno = ENOMEM;
@@ -169,7 +174,7 @@ static void *aligned(size_t alignment, size_t size, uint64_t place)
         start = ((uint64_t)(block + 2) + alignment - 1) & ~(uint64_t)(alignment - 1);
     }
     struct block *header = (struct block *)start - 1;
-    return give(header, size, (uint64_t)header - (uint64_t)block, place);
+    return pal_fresh(give(header, size, (uint64_t)header - (uint64_t)block, place), size);
 }
 
 /* The oldest block of a quarantine can be used again. */
@@ -249,7 +254,7 @@ void pal_free_for(void *memory, uint64_t place)
 
 EXPORT void *malloc(size_t size)
 {
-    return pal_allocate(size, CALLER);
+    return allocate_fresh(size, CALLER);
 }
 
 EXPORT void free(void *memory)
@@ -279,13 +284,13 @@ EXPORT size_t malloc_usable_size(void *memory)
 static void *reallocate(void *memory, size_t size, uint64_t place)
 {
     if (!memory) {
-        return pal_allocate(size, place);
+        return allocate_fresh(size, place);
     }
     if (!size) {
         pal_free_for(memory, place);
         return NULL;
     }
-    void *moved = pal_allocate(size, place);
+    void *moved = allocate_fresh(size, place);
     if (moved) {
         struct block *block = about_to_free(memory, place);
         if (block) {
@@ -351,7 +356,7 @@ EXPORT void *pvalloc(size_t size)
     EXPORT __attribute__((weak)) void *name(size_t size) __asm__(symbol);                          \
     void *name(size_t size)                                                                        \
     {                                                                                              \
-        void *memory = pal_allocate(size, CALLER);                                                 \
+        void *memory = allocate_fresh(size, CALLER);                                               \
         return likely(memory) ? memory : ((void *(*)(size_t))pal_next(symbol))(size);              \
     }
 NEW(pal_new, "_Znwm")

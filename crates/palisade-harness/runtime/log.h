@@ -86,6 +86,7 @@ enum misuse {
     M_NOT_HELD = 7,
     M_DESTROYED = 8,
     M_IN_USE = 9,
+    M_FRESH = 10, /* a read of memory that was never written; it is in the log */
     /* The size of the access; whether it writes; whether it is a store that reaches memory only now; whether a step of
      * its own was chosen for it, which is not in the log. */
     M_ACCESS = 16,

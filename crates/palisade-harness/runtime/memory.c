@@ -16,7 +16,8 @@
  * nevertheless, nothing is replaced, and the caller gets an error.
  *
  * The first thread also runs on a stack of ours, because the start of the kernel's stack depends on the size
- * of the environment. */
+ * of the environment. For the same reason, it gets copies of its arguments, each aligned: how many steps it takes to
+ * read a string depends on the alignment. */
 
 #include "palisade.h"
 #include <dlfcn.h>
@@ -33,6 +34,7 @@
 
 #define MAPPINGS 0x200000000000ull
 #define MAPPING_RANGE (1ull << 31)
+#define ARGUMENTS 0x075000000000ull
 
 enum {
     PAGE = 4096,
@@ -216,6 +218,40 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size pal_start_on, .-pal_start_on\n");
 
+static size_t padded(size_t size)
+{
+    enum { ALIGNMENT = 16 };
+    return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+}
+
+/* Copies of the arguments and of the environment, as the kernel passes them: one list of pointers after the other. The
+ * strings of the arguments come before the lists, so that their addresses do not depend on the environment. */
+static char **fixed_arguments(size_t count, char **arguments)
+{
+    size_t pointers = count + 1, before = 0, after = 0;
+    while (arguments[pointers++]) {
+    }
+    for (size_t i = 0; i < pointers; i++) {
+        size_t size = arguments[i] ? padded(pal_length(arguments[i]) + 1) : 0;
+        *(i < count ? &before : &after) += size;
+    }
+    size_t lists = padded(pointers * sizeof *arguments);
+    if (pal_map(ARGUMENTS, whole_pages(before + lists + after), MAP_PRIVATE)) {
+        return arguments;
+    }
+    char *to = (char *)ARGUMENTS, **copies = (char **)(to + before);
+    for (size_t i = 0; i < pointers; i++) {
+        to += i == count ? lists : 0;
+        copies[i] = arguments[i] ? to : NULL;
+        if (arguments[i]) {
+            size_t size = pal_length(arguments[i]) + 1;
+            pal_copy(to, arguments[i], size);
+            to += padded(size);
+        }
+    }
+    return copies;
+}
+
 EXPORT int __libc_start_main(int (*main)(int, char **, char **), int count, char **arguments, void (*init)(void), void (*fini)(void),
                              void (*rtld_fini)(void), void *stack_end)
 {
@@ -229,6 +265,7 @@ EXPORT int __libc_start_main(int (*main)(int, char **, char **), int count, char
         if (!pal_map(top - size, size, MAP_PRIVATE | MAP_NORESERVE | MAP_STACK)) {
             first_low = top - size;
             first_top = top;
+            arguments = fixed_arguments((size_t)count, arguments);
             uint64_t all[] = {(uint64_t)main, (uint64_t)count, (uint64_t)arguments, (uint64_t)init, (uint64_t)fini, (uint64_t)rtld_fini, (uint64_t)stack_end};
             pal_start_on((void *)top, next, all);
         }

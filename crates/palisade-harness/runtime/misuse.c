@@ -66,7 +66,7 @@ static void say(enum misuse what, uint64_t number, uint64_t second)
     pal_log((number & ADDRESS_BITS) | HEAD(K_MISUSE, O_PLAIN, what), second & (ADDRESS_BITS | 0xfffull << 48));
 }
 
-static const char *const names[] = {"", "use after free", "double free", "invalid free", "heap overflow", "stack use after return", "use of a thread-local variable of a thread that has ended", "unlock of a lock that the thread does not hold", "use of a lock that was destroyed", "a lock is destroyed while it is held"};
+static const char *const names[] = {"", "use after free", "double free", "invalid free", "heap overflow", "stack use after return", "use of a thread-local variable of a thread that has ended", "unlock of a lock that the thread does not hold", "use of a lock that was destroyed", "a lock is destroyed while it is held", "read of memory that was never written"};
 
 static __attribute__((noreturn)) void misused(enum misuse what, const struct block *block, uint64_t address, uint64_t first, uint64_t second)
 {
@@ -201,6 +201,17 @@ void pal_check_free(uint64_t address, uint64_t place)
         int is_inside = block && address - (uint64_t)(block + 1) < block->size;
         misused(M_INVALID_FREE, is_inside ? block : NULL, address, first, second);
     }
+}
+
+/* A thread has read memory that was never written. That step is in the log. */
+void pal_misused_fresh(uint64_t first, uint64_t second)
+{
+    uint64_t address = first & ADDRESS_BITS;
+    const struct thread *owner = address - ARENAS < HEAP_BYTES ? NULL : owner_of(address);
+    if (pal.is_served && owner) {
+        say(M_OWNER, owner->finished, owner->tag);
+    }
+    misused(M_FRESH, owner ? NULL : block_before(address), address, first, second);
 }
 
 /* A thread has done something to a lock that it must not do. That step is in the log. `owner` is the number of the thread

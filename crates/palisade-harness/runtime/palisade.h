@@ -12,7 +12,8 @@
  * - switch.c: switching to another thread, either by coroutines on one kernel thread or by a token that
  *   kernel threads pass on;
  * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
- * - misuse.c: accesses to memory that was freed or left; leave.c: leaving a frame that others touch;
+ * - misuse.c: accesses to memory that was freed or left; leave.c: leaving a frame that others touch; fresh.c: reads of
+ *   memory that was never written;
  * - site.c: which part of the program has called a library's code;
  * - verifier.c: assumptions and nondeterministic values;
  * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend only on the
@@ -282,6 +283,7 @@ struct runtime {
     int tries_endless;      /* all take turns, to see whether the execution ends */
     uint64_t next_try;
     int stickiness;         /* of a random schedule: how long threads keep running */
+    uint64_t fresh_first, fresh_second; /* a load of memory that was never written; 0 if there is none (fresh.c) */
     /* At the end, so that everything else is on one page. */
     struct thread *threads[MAX_THREADS];
     struct thread *ready[MAX_THREADS];
@@ -551,6 +553,7 @@ void pal_check_heap(uint64_t first, uint64_t second);
 void pal_check_stack(uint64_t first, uint64_t second, const void *frame);
 void pal_check_update(const struct thread *owner, uint64_t first, uint64_t second);
 void pal_check_free(uint64_t address, uint64_t place);
+__attribute__((noreturn)) void pal_misused_fresh(uint64_t first, uint64_t second);
 __attribute__((noreturn)) void pal_misused_lock(enum misuse what, const void *lock, uint32_t owner, uint64_t destroyed_at, uint64_t place);
 
 /* audit.c */
@@ -569,6 +572,18 @@ enum { LEAVES = 1 };
 /* Stacks are in one range of addresses (memory.c). */
 #define STACKS 0x080000000000ull
 #define STACK_RANGE (1ull << 31)
+
+/* fresh.c */
+void *pal_fresh(void *memory, size_t size);
+void pal_loads_plain(uint64_t first, uint64_t place);
+void pal_loads_atomic(uint64_t first, uint64_t place);
+
+/* Whether a load from here may read memory that was never written. */
+static inline int pal_may_be_fresh(uint64_t address)
+{
+    int is_here = address - ARENAS < HEAP_BYTES || address - STACKS < STACK_RANGE * MAX_THREADS;
+    return unlikely(is_here) && !pal.quiet;
+}
 
 /* The next step of the calling thread accesses this range, more than can be given with the decision. */
 static inline void pal_add_range(uint64_t address, uint64_t size, enum kind kind)

@@ -218,6 +218,9 @@ void pal_check(void)
 {
     pal.shared->steps = pal.steps;
     pal.next_check = UINT64_MAX;
+    if (unlikely(pal.fresh_first) && !pal.quiet) {
+        pal_misused_fresh(pal.fresh_first, pal.fresh_second);
+    }
     if (pal.command.flags & EXPLORE) {
         return;
     }

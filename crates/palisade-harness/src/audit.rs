@@ -33,11 +33,13 @@
 
 mod announced;
 mod frame;
+mod fresh;
 mod instruction;
 mod lines;
 
 use crate::asm;
 use frame::Function;
+pub use fresh::Fresh;
 use iced_x86::InstructionInfoFactory;
 use instruction::{Does, code, instructions, judge, may_access};
 use lines::Line;
@@ -98,7 +100,7 @@ impl<'a> Audit<'a> {
     }
 
     /// The assembly with calls. `object` is the object file made from [`Self::probes`].
-    pub fn rewrite(&self, object: &[u8]) -> Result<String, AuditError> {
+    pub fn rewrite(&self, object: &[u8], fresh: Fresh) -> Result<String, AuditError> {
         let instructions = instructions(object)?;
         let mut functions: Vec<Function> = Vec::new();
         for line in &self.lines {
@@ -155,6 +157,10 @@ impl<'a> Audit<'a> {
             }
             if line.begins && !keeps_frame(line) {
                 call(&mut text, "(%rsp)", &frame_number(line), code::FRAME);
+                let function = line.function.and_then(|function| functions.get(function));
+                if let Some(depth) = function.filter(|_| fresh == Fresh::Checked).and_then(Function::depth) {
+                    fresh::fill(&mut text, depth);
+                }
             }
             if leaving.contains(&number) {
                 call(&mut text, "(%rsp)", &frame_number(line), code::LEAVE);
@@ -180,6 +186,7 @@ impl<'a> Audit<'a> {
                 asm::call(&mut text, stub, None);
             }
         }
+        text.push_str(fresh.section());
         Ok(text)
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! [`plan`] starts nothing. It only says what to start.
 
+use crate::audit::Fresh;
 use crate::link::Link;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -94,6 +95,8 @@ pub enum Step {
         file: PathBuf,
         /// What it was compiled from, for messages.
         source: String,
+        /// Whether reads of memory that was never written are errors in it.
+        fresh: Fresh,
     },
     /// Link, and look at what was linked.
     Link(Link),
@@ -134,6 +137,8 @@ struct Sorted {
     sources: Vec<usize>,
     /// Words in order, without `-c`, `-S`, and `-o` with its file.
     words: Vec<Word>,
+    /// Whether there is an option `-O`, and whether the last one optimises.
+    has_level: bool,
     optimises: bool,
     dependencies: bool,
     dependency_file: bool,
@@ -204,6 +209,7 @@ fn sort(arguments: &[String]) -> Result<Sorted, PlanError> {
         output: None,
         sources: Vec::new(),
         words: Vec::new(),
+        has_level: false,
         optimises: false,
         dependencies: false,
         dependency_file: false,
@@ -260,7 +266,10 @@ fn sort(arguments: &[String]) -> Result<Sorted, PlanError> {
                 sorted.words.push(Word::Link(word.clone()));
             }
             _ if word.starts_with('-') && word.len() > 1 => {
-                sorted.optimises |= word.starts_with("-O");
+                if word.starts_with("-O") {
+                    sorted.has_level = true;
+                    sorted.optimises = word != "-O0";
+                }
                 sorted.dependencies |= word == "-MD" || word == "-MMD";
                 flag(&mut sorted, word);
             }
@@ -330,7 +339,8 @@ pub fn plan(arguments: &[String], tools: &Tools) -> Result<Vec<Step>, PlanError>
             _ => path(&tools.work.join(format!("{index}.s"))),
         };
         steps.push(Step::Compile(to_assembly(&sorted, tools, at, &assembly, &object)));
-        steps.push(Step::Rewrite { file: PathBuf::from(&assembly), source: source.clone() });
+        let fresh = if sorted.optimises { Fresh::Ignored } else { Fresh::Checked };
+        steps.push(Step::Rewrite { file: PathBuf::from(&assembly), source: source.clone(), fresh });
         if sorted.stage != Stage::Assembly {
             let assemble =
                 ["-x", "assembler", "-Wa,--no-warn", "-c", "-o", &object, &assembly].map(str::to_owned);
@@ -400,7 +410,7 @@ fn path(path: &Path) -> String {
 fn to_assembly(sorted: &Sorted, tools: &Tools, at: usize, assembly: &str, object: &str) -> Vec<String> {
     // Debugging information and no optimisation, unless a later option of the user says otherwise.
     let mut arguments = vec!["-g".to_owned()];
-    if !sorted.optimises {
+    if !sorted.has_level {
         arguments.push("-O0".to_owned());
     }
     for (index, word) in sorted.words.iter().enumerate() {
@@ -465,7 +475,7 @@ mod tests {
         let commands = plan(&arguments, &tools)?.into_iter().map(|step| match step {
             Step::Compile(arguments) => arguments.join(" ").replace(&flags, " [flags]"),
             Step::Link(link) => format!("link {}", link.arguments.join(" ")),
-            Step::Rewrite { file, source } => format!("rewrite {} of {source}", file.display()),
+            Step::Rewrite { file, source, .. } => format!("rewrite {} of {source}", file.display()),
         });
         Ok(commands.collect())
     }

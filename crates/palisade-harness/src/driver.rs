@@ -1,7 +1,7 @@
 //! Carries out what [`compile`](crate::compile) plans: starts the compiler, rewrites assembly, cleans up.
 
 use crate::asm;
-use crate::audit::{Audit, AuditError};
+use crate::audit::{Audit, AuditError, Fresh};
 use crate::cache::{Cache, temporary_folder};
 use crate::compile::{Family, PlanError, Step, Tools, plan};
 use crate::constants;
@@ -93,8 +93,8 @@ fn carry_out(steps: &[Step], compiler: &str, work: &Path) -> Result<Compiled, Dr
                     return Ok(compiled);
                 }
             }
-            Step::Rewrite { file, source } => {
-                let Some(unfollowed) = follow(file, source, compiler, work)? else {
+            Step::Rewrite { file, source, fresh } => {
+                let Some(unfollowed) = follow(file, source, *fresh, compiler, work)? else {
                     compiled.success = false;
                     return Ok(compiled);
                 };
@@ -120,13 +120,14 @@ fn carry_out(steps: &[Step], compiler: &str, work: &Path) -> Result<Compiled, Dr
 pub(crate) fn follow(
     file: &Path,
     source: &str,
+    fresh: Fresh,
     compiler: &str,
     work: &Path,
 ) -> Result<Option<Vec<String>>, DriverError> {
     let io = |error| DriverError::Io { file: file.display().to_string(), error };
     let text = fs::read_to_string(file).map_err(io)?;
     let constants = constants::section(&text);
-    let Some(text) = audit(&text, source, compiler, work)? else { return Ok(None) };
+    let Some(text) = audit(&text, source, fresh, compiler, work)? else { return Ok(None) };
     let rewritten = asm::rewrite(&text);
     let io = |error| DriverError::Io { file: file.display().to_string(), error };
     fs::write(file, mark(&rewritten.text) + &constants).map_err(io)?;
@@ -135,7 +136,13 @@ pub(crate) fn follow(
 
 /// The assembly with calls before accesses. Returns `None` if it cannot be assembled; the compiler has then
 /// reported why.
-fn audit(text: &str, source: &str, compiler: &str, work: &Path) -> Result<Option<String>, DriverError> {
+fn audit(
+    text: &str,
+    source: &str,
+    fresh: Fresh,
+    compiler: &str,
+    work: &Path,
+) -> Result<Option<String>, DriverError> {
     let (assembly, object) = (work.join("probe.s"), work.join("probe.o"));
     let io = |file: &Path| {
         let file = file.display().to_string();
@@ -153,7 +160,7 @@ fn audit(text: &str, source: &str, compiler: &str, work: &Path) -> Result<Option
     }
     let bytes = fs::read(&object).map_err(io(&object))?;
     let text = audit
-        .rewrite(&bytes)
+        .rewrite(&bytes, fresh)
         .map_err(|error| DriverError::Audit { source_file: source.to_owned(), error })?;
     Ok(Some(text))
 }

@@ -31,6 +31,8 @@ pub enum MisuseKind {
     UseAfterDestroy,
     /// A lock is destroyed while a thread holds it.
     DestroyInUse,
+    /// A read of memory that was never written.
+    UninitialisedRead,
 }
 
 /// What an access does. It is given together with its size.
@@ -91,6 +93,7 @@ pub(crate) fn kind(record: &Record) -> Option<MisuseKind> {
         7 => Some(MisuseKind::UnlockNotHeld),
         8 => Some(MisuseKind::UseAfterDestroy),
         9 => Some(MisuseKind::DestroyInUse),
+        10 => Some(MisuseKind::UninitialisedRead),
         _ => None,
     }
 }
@@ -153,6 +156,7 @@ impl Misuse {
             MisuseKind::UnlockNotHeld => "unlock-not-held",
             MisuseKind::UseAfterDestroy => "use-after-destroy",
             MisuseKind::DestroyInUse => "destroy-in-use",
+            MisuseKind::UninitialisedRead => "uninitialised-read",
         }
     }
 
@@ -227,6 +231,15 @@ impl Misuse {
                     self.holder(number)
                 )
             }
+            MisuseKind::UninitialisedRead => {
+                let of = match self.owner {
+                    Some((owner, _)) if owner == self.at.thread => "on its own stack".to_owned(),
+                    Some((owner, _)) => format!("on the stack of thread {}", number(owner)),
+                    None => format!("in {block}"),
+                };
+                let size = bytes(self.access.map_or(1, |(size, _)| size));
+                format!("uninitialised read: thread {thread} reads {size} {of} that no store has reached yet")
+            }
         }
     }
 
@@ -257,6 +270,7 @@ impl Misuse {
         mut name: impl FnMut(u64) -> String,
     ) -> Vec<(String, String)> {
         let does = match (self.kind, self.access) {
+            (MisuseKind::UninitialisedRead, _) => "reads it here",
             (_, Some((_, AccessKind::Update))) => "has stored to it here",
             (_, Some(_)) => "accesses it here",
             (MisuseKind::UnlockNotHeld, _) => "unlocks it here",

@@ -21,6 +21,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("c11.c", include_str!("../runtime/c11.c")),
     ("clock.c", include_str!("../runtime/clock.c")),
     ("endless.c", include_str!("../runtime/endless.c")),
+    ("fresh.c", include_str!("../runtime/fresh.c")),
     ("heap.c", include_str!("../runtime/heap.c")),
     ("hidden.c", include_str!("../runtime/hidden.c")),
     ("leave.c", include_str!("../runtime/leave.c")),

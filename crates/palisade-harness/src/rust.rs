@@ -15,6 +15,7 @@
 //! Build scripts and procedural macros run while the program is built and must not be instrumented. Cargo
 //! leaves them alone when a target is specified, even if it is the host.
 
+use crate::audit::Fresh;
 use crate::cache::{Cache, digest, temporary_folder};
 use crate::driver::{self, DriverError};
 use crate::link::{self, Link, Linked};
@@ -217,7 +218,7 @@ fn followed(
     let mut functions = BTreeSet::new();
     let text = standard::redirect(&with_plain_names(&text), precompiled, &mut functions);
     fs::write(&assembly, text).map_err(io(&assembly))?;
-    if driver::follow(&assembly, &file.display().to_string(), COMPILER, work)?.is_none() {
+    if driver::follow(&assembly, &file.display().to_string(), Fresh::Ignored, COMPILER, work)?.is_none() {
         return Ok(None);
     }
     let object = work.join(format!("{index}.o"));

@@ -29,6 +29,7 @@ pub const KINDS: &[&str] = &[
     "double-free",
     "invalid-free",
     "heap-overflow",
+    "uninitialised-read",
     "stack-use-after-return",
     "thread-local-use-after-end",
     "unlock-not-held",

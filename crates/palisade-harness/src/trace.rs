@@ -256,7 +256,8 @@ impl Trace {
                 MisuseKind::InvalidFree
                 | MisuseKind::HeapOverflow
                 | MisuseKind::UnlockNotHeld
-                | MisuseKind::DestroyInUse,
+                | MisuseKind::DestroyInUse
+                | MisuseKind::UninitialisedRead,
             ) => {}
             None => {
                 self.left = misuse::owner(record).or(self.left);

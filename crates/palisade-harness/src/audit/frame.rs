@@ -14,6 +14,9 @@ pub(super) struct Function {
     /// An address in the frame was computed from the stack pointer, or from `%rbp`.
     takes_address: bool,
     takes_address_by_frame_pointer: bool,
+    /// How many bytes it pushes, and by how many it moves the stack pointer down.
+    pushed: u32,
+    reserved: u32,
 }
 
 impl Function {
@@ -27,9 +30,25 @@ impl Function {
         !(self.takes_address || by_frame_pointer)
     }
 
+    /// How many bytes its frame has at least, below the return address; `None` if it begins in an unusual way. A function
+    /// that calls no others may use the bytes below its stack pointer.
+    pub(super) fn depth(&self) -> Option<u32> {
+        const RED_ZONE: u32 = 128;
+        let below = if self.reserved == 0 { RED_ZONE } else { self.reserved };
+        self.has_frame_pointer().then(|| self.pushed.saturating_add(below))
+    }
+
     pub(super) fn look_at(&mut self, code: &str) {
         let (word, rest) = asm::split(code);
         let operands = asm::operands(rest);
+        match (word, operands.as_slice()) {
+            ("push" | "pushq", _) => self.pushed = self.pushed.saturating_add(8),
+            ("sub" | "subq", [bytes, register]) if register == "%rsp" => {
+                let bytes = bytes.strip_prefix('$').and_then(|bytes| bytes.parse().ok());
+                self.reserved = self.reserved.max(bytes.unwrap_or(0));
+            }
+            _ => {}
+        }
         let is = |operand: &String, register: &str| {
             let (long, short) = (format!("%r{register}"), format!("%e{register}"));
             let (word, byte) = (format!("%{register}"), format!("%{register}l"));

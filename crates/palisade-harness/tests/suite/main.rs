@@ -12,6 +12,7 @@ mod external {
     mod detached;
     mod differential;
     mod failures;
+    mod fresh;
     mod gaps;
     mod heap;
     mod hidden;

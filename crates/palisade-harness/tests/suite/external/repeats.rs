@@ -196,3 +196,20 @@ fn what_does_not_repeat_is_noticed_where_the_search_compares_nothing() {
     assert!(searched.broken && !searched.complete, "{searched:?}");
     assert!(session.findings.divergence.is_some());
 }
+
+/// How many steps it takes to compare an argument with a word does not depend on where the kernel puts the argument.
+#[test]
+fn arguments_are_the_same_in_all_environments() {
+    let path = compile_with("gcc", "fresh.c", &["-D_GNU_SOURCE"]).display().to_string();
+    let seen: BTreeSet<u64> = (0..16)
+        .step_by(3)
+        .map(|length| {
+            let script = format!("export FILLER={}; exec \"$0\" right-zeros", "x".repeat(length));
+            let command = ["sh", "-c", &script, &path].map(str::to_owned).to_vec();
+            let mut session = start(&Program { command, scheduling: Scheduling::Best }, &random(10));
+            session.run(|_| true);
+            session.findings.events
+        })
+        .collect();
+    assert_eq!(seen.len(), 1, "{seen:?}");
+}
