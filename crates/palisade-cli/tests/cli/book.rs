@@ -90,8 +90,7 @@ impl Copy {
     fn shell(&self, command: &str) -> Command {
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).current_dir(&self.folder).env("PATH", &self.path);
-        // The runtime of `palisade run` is compiled once for all tests.
-        shell.env("PALISADE_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("run_cache"));
+        shell.env("PALISADE_CACHE", common::run_cache());
         shell.env_remove("NO_COLOR").env_remove("TERM").stdin(Stdio::null());
         shell
     }

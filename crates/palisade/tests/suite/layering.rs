@@ -74,6 +74,13 @@ fn layers() -> Vec<(String, Uses)> {
 struct Package {
     folder: PathBuf,
     uses: Uses,
+    library: Option<Library>,
+}
+
+/// What cargo looks for in a library.
+struct Library {
+    unit_tests: bool,
+    examples: bool,
 }
 
 /// All crates of the workspace, from `cargo metadata`.
@@ -101,8 +108,13 @@ fn packages() -> BTreeMap<String, Package> {
                     _ => uses.normal.insert(name),
                 };
             }
+            let is_library = |target: &&Value| list(&target["kind"]).contains(&"lib".into());
+            let library = list(&package["targets"]).iter().find(is_library).map(|target| Library {
+                unit_tests: target["test"] == true,
+                examples: target["doctest"] == true,
+            });
             let folder = manifest.parent().expect("a file is in a folder").to_owned();
-            (text(&package["name"]), Package { folder, uses })
+            (text(&package["name"]), Package { folder, uses, library })
         })
         .collect()
 }
@@ -210,6 +222,30 @@ fn what_users_run_contains_nothing_that_is_for_tests() {
     }
 }
 
+/// Libraries without unit tests or without examples in their documentation say so, and are not built to look for them.
+/// Those that have some must not say so: they would never run.
+#[test]
+fn unit_tests_and_examples_are_run_where_there_are_some() {
+    for (name, package) in packages() {
+        let Some(library) = package.library else { continue };
+        let texts: Vec<String> =
+            sources(&package.folder.join("src")).into_iter().map(|(_, text)| text).collect();
+        let unit_tests = texts.iter().any(|text| text.contains("#[test]"));
+        assert_eq!(library.unit_tests, unit_tests, "`test` of the library of {name}");
+        let examples = texts.iter().any(|text| has_examples(text));
+        assert_eq!(library.examples, examples, "`doctest` of the library of {name}");
+    }
+}
+
+/// Whether code blocks in the documentation are compiled.
+fn has_examples(text: &str) -> bool {
+    let comments = text.lines().map(str::trim_start);
+    let comments = comments.filter_map(|line| line.strip_prefix("///").or_else(|| line.strip_prefix("//!")));
+    let fences = comments.filter_map(|line| line.trim_start().strip_prefix("```"));
+    // Every second one ends a block.
+    fences.step_by(2).any(|language| language != "text")
+}
+
 #[test]
 fn the_architecture_lists_the_same_layers() {
     let text = read(&root().join("ARCHITECTURE.md"));
@@ -251,7 +287,7 @@ fn code(text: &str) -> String {
 #[test]
 fn every_dependency_is_used() {
     let mut unused = Vec::new();
-    for (name, Package { folder, uses }) in packages() {
+    for (name, Package { folder, uses, .. }) in packages() {
         let src: String = sources(&folder.join("src")).into_iter().map(|(_, text)| text).collect();
         let tests: String = sources(&folder.join("tests")).into_iter().map(|(_, text)| text).collect();
         let mentions = |text: &str, dependency: &str| text.contains(&dependency.replace('-', "_"));

@@ -76,6 +76,7 @@ impl Scratch {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_palisade"));
         command.current_dir(&self.folder).args(args).env_remove("NO_COLOR").env_remove("TERM");
+        command.env("PALISADE_CACHE", run_cache());
         command
     }
 
@@ -83,6 +84,12 @@ impl Scratch {
     pub fn run(&self, args: &[&str]) -> Ran {
         Ran::new(self.command(args).output().expect("the command can be started"))
     }
+}
+
+/// Where the runtime of `palisade run` is kept. It is compiled once for all tests, whether there is a home directory
+/// or not.
+pub fn run_cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("run_cache")
 }
 
 /// Interrupts a process like Ctrl-C.

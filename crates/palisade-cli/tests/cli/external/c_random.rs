@@ -9,7 +9,7 @@
 //!
 //! `PALISADE_SEEDS=1000` looks further.
 
-use crate::common::{Ran, Scratch};
+use crate::common::Scratch;
 use palisade::Model;
 use palisade_conformance::c::{concurrent, litmus, sequential};
 use palisade_conformance::{Seeds, seeds};
@@ -129,9 +129,7 @@ fn exhaustively(
 /// Compiles a program that appends its outcomes to a file.
 fn compiled(scratch: &Scratch, compiler: &str, file: &str, program: &str) -> Result<(), String> {
     let macros = format!("-DOUTCOMES=\"{program}.txt\"");
-    let mut cc = scratch.command(&["cc", "--compiler", compiler, "-w", &macros, file, "-o", program]);
-    cc.env("PALISADE_CACHE", scratch.path("../run_cache"));
-    let compiled = Ran::new(cc.output().expect("the command can be started"));
+    let compiled = scratch.run(&["cc", "--compiler", compiler, "-w", &macros, file, "-o", program]);
     if compiled.code == Some(0) { Ok(()) } else { Err(compiled.stderr) }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Nothing of the translation takes part in the second run except for the order of the accesses.
 
-use crate::common::{Ran, Scratch};
+use crate::common::Scratch;
 use palisade::harness::allowance::Allowance;
 use palisade::harness::log::{Record, RecordKind, WAITS};
 use palisade::harness::process::{Program, Scheduling, Server};
@@ -119,9 +119,7 @@ impl Compiled {
         let output = program.display().to_string();
         let mut arguments = vec!["cc", "--compiler", "clang", "-w", "-g", &source, "-o", &output];
         arguments.extend(flags);
-        let mut cc = scratch.command(&arguments);
-        cc.env("PALISADE_CACHE", scratch.path("../run_cache"));
-        let compiled = Ran::new(cc.output().expect("the command can be started"));
+        let compiled = scratch.run(&arguments);
         if compiled.code != Some(0) {
             return Err(compiled.stderr);
         }
@@ -256,14 +254,20 @@ impl Compiled {
 
 /// Where the global variables of a program are in memory.
 fn variables(program: &str, base: u64) -> Vec<(Range<u64>, String)> {
-    let nm = std::process::Command::new("nm").args(["-S", program]).output().expect("nm can be started");
-    let text = String::from_utf8_lossy(&nm.stdout);
+    // Unlike `nm`, it does not load the plugin of LLVM, which takes ten times as long.
+    let readelf = std::process::Command::new("readelf").args(["-sW", program]).output();
+    let text = String::from_utf8_lossy(&readelf.expect("readelf can be started").stdout).into_owned();
     let variable = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [address, size, kind, name] = words[..] else { return None };
-        let number = |word| u64::from_str_radix(word, 16).ok();
-        let start = base + number(address)?;
-        "bBdD".contains(kind).then_some((start..start + number(size)?, name.to_owned()))
+        let [_, address, size, "OBJECT", _, _, section, name] = words[..] else { return None };
+        section.parse::<u16>().ok()?;
+        let start = base + u64::from_str_radix(address, 16).ok()?;
+        // Large sizes are hexadecimal.
+        let size = match size.strip_prefix("0x") {
+            Some(size) => u64::from_str_radix(size, 16).ok()?,
+            None => size.parse().ok()?,
+        };
+        Some((start..start + size, name.to_owned()))
     };
     text.lines().filter_map(variable).collect()
 }

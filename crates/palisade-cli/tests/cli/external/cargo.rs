@@ -29,7 +29,6 @@ fn cargo(scratch: &Scratch, args: &[&str]) -> Ran {
     let mut command = scratch.command(args);
     // The folder of the tests' own build must not be reused.
     command.env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    command.env("PALISADE_CACHE", scratch.path("../run_cache"));
     Ran::new(command.output().expect("the binary was built"))
 }
 

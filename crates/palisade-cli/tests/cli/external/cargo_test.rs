@@ -60,7 +60,6 @@ fn cargo(scratch: &Scratch, args: &[&str]) -> Ran {
     let mut command = scratch.command(args);
     // The folder of the tests' own build must not be reused.
     command.env_remove("CARGO_TARGET_DIR").env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    command.env("PALISADE_CACHE", scratch.path("../run_cache"));
     Ran::new(command.output().expect("the binary was built"))
 }
 
@@ -78,7 +77,7 @@ fn every_test_has_a_verdict_of_its_own() {
         .file("src/lib.rs", LIBRARY)
         .file("known.txt", "race nowhere.rs:1\n")
         .file("tests/outside.rs", INTEGRATION);
-    let ran = cargo(&scratch, &["cargo", "test", "--offline", "--quiet"]).exits(4);
+    let ran = cargo(&scratch, &["cargo", "--schedules", "100", "test", "--offline", "--quiet"]).exits(4);
     let expected =
         ["clean  tests::alone", "failed  tests::release", "clean  tests::seq_cst", "clean  outside"];
     assert_eq!(verdicts(&ran), expected, "{}", ran.stdout);
@@ -90,7 +89,7 @@ fn every_test_has_a_verdict_of_its_own() {
     // cargo's is different, so the test is run again in this one.
     let kept = scratch.read("tests.release.schedule");
     let program = kept.lines().find_map(|line| line.strip_prefix("program ")).expect("the test program");
-    scratch.run(&["run", "-q", "--tests", "--", program, "release"]).exits(4);
+    scratch.run(&["run", "-q", "--schedules", "100", "--tests", "--", program, "release"]).exits(4);
     scratch.run(&["run", "--replay", "tests.release.schedule", "-q"]).exits(4);
 
     // Names and libtest's own options choose tests. Options of `palisade run` come first, with paths from here.
@@ -100,8 +99,8 @@ fn every_test_has_a_verdict_of_its_own() {
     assert_eq!(verdicts(&ran), ["clean  tests::alone"], "{}", ran.stdout);
     assert!(ran.stdout.contains(": 7 schedules, "), "{}", ran.stdout);
     cargo(&scratch, &["cargo", "--html", "x.html", "test", "--offline"]).exits(2);
-    let ran =
-        cargo(&scratch, &["cargo", "test", "--offline", "--quiet", "--lib", "--", "--ignored"]).exits(4);
+    let words = ["cargo", "--schedules", "100", "test", "--offline", "--quiet", "--lib", "--", "--ignored"];
+    let ran = cargo(&scratch, &words).exits(4);
     assert_eq!(verdicts(&ran), ["failed  tests::slow"], "{}", ran.stdout);
 
     // What cannot be done is refused, and a test that does not compile is not a verdict.

@@ -1,6 +1,6 @@
 //! Programs that the tests of `palisade run` share, and how they are compiled.
 
-use crate::common::{Ran, Scratch};
+use crate::common::Scratch;
 
 /// Store buffering without an assertion.
 pub const BUFFERING: &str = "\
@@ -56,16 +56,9 @@ pub fn compiled(name: &str, source: &str) -> Scratch {
 /// The same, with a name for the source file.
 pub fn compiled_as(file: &str, name: &str, source: &str) -> Scratch {
     let scratch = Scratch::new(name).file(file, source);
-    let compiled = cc(&scratch, &["cc", "-o", "t", file]);
+    let compiled = scratch.run(&["cc", "-o", "t", file]);
     assert_eq!(compiled.code, Some(0), "gcc is needed (`./test` installs it): {}", compiled.stderr);
     scratch
-}
-
-/// Runs `palisade cc`.
-pub fn cc(scratch: &Scratch, args: &[&str]) -> Ran {
-    let mut command = scratch.command(args);
-    command.env("PALISADE_CACHE", scratch.path("../run_cache"));
-    Ran::new(command.output().expect("the command can be started"))
 }
 
 /// Store buffering with an assertion that only store buffers break.

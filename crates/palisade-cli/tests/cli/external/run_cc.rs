@@ -1,6 +1,6 @@
 //! `palisade cc`: the cache, several compilers at once, what is not instrumented; `palisade doctor`.
 
-use super::programs::{BUFFERING, cc, compiled};
+use super::programs::{BUFFERING, compiled};
 use crate::common::{Ran, Scratch};
 use snapbox::str;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,7 @@ error[cannot-start]: ./nothing: cannot be started: [..]
         .status()
         .expect("gcc starts");
     assert!(plain.success());
-    assert_eq!(cc(&scratch, &["cc", "t.o", "-o", "linked"]).code, Some(0));
+    assert_eq!(scratch.run(&["cc", "t.o", "-o", "linked"]).code, Some(0));
     scratch.run(&["run", "--schedules", "3", "--", "./linked"]).exits(3).prints(str![[r#"
 unknown  ./linked: 3 schedules, [..] events
 
@@ -122,16 +122,16 @@ not followed: this code was not compiled by `palisade cc`; what it does to memor
 error[malformed-schedule]: t.c: line 1: a schedule begins with `palisade schedule 1`
 
 "#]]);
-    assert_eq!(cc(&scratch, &["cc", "-static", "t.c"]).code, Some(2));
-    assert_eq!(cc(&scratch, &["cc", "nothing.c"]).code, Some(2));
+    assert_eq!(scratch.run(&["cc", "-static", "t.c"]).code, Some(2));
+    assert_eq!(scratch.run(&["cc", "nothing.c"]).code, Some(2));
 }
 
 #[test]
 fn doctor() {
     let scratch = Scratch::new("run_doctor");
-    let ran = cc(&scratch, &["doctor"]).exits(0);
+    let ran = scratch.run(&["doctor"]).exits(0);
     assert!(ran.stdout.starts_with("ready\n") && ran.stdout.contains("fine     C, gcc"), "{}", ran.stdout);
-    let json = cc(&scratch, &["doctor", "--format", "json"]).exits(0);
+    let json = scratch.run(&["doctor", "--format", "json"]).exits(0);
     let json: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
     assert_eq!((&json["command"], &json["verdict"]), (&"doctor".into(), &"ready".into()));
 }

@@ -22,9 +22,10 @@ pub fn scratch() -> PathBuf {
     folder
 }
 
-/// Where the runtime is kept. It is made once for all tests of a program.
+/// Where the runtime is kept. It is made once for all tests, those of the command included.
 pub fn cache() -> Cache {
-    Cache::in_folder(&scratch().join("cache")).expect("a cache can be made")
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run_cache");
+    Cache::in_folder(&folder).expect("a cache can be made")
 }
 
 /// Makes a program from a source, unless a test of the same executable has made it from the same text with the same
