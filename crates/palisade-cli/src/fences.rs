@@ -17,13 +17,14 @@ use palisade::engine::Exhausted;
 use palisade::report::{self, Standing, html};
 use palisade::{
     Changes, CheckOptions, Confirm, Costs, Deadlocks, Diagnostic, EngineChoice, FencesAnswer, FencesError,
-    FencesOptions, Goal, Input, InputLanguage, Limits, Model, Options, Per, Placement, Reason, Which,
-    WriteError,
+    FencesOptions, Goal, Input, InputLanguage, Limits, Model, Options, Per, Placement, Reason, Threads,
+    Which, WriteError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs the command.
 pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
+    let args = &FencesArgs { reading: files::for_any_number(&args.reading, &args.machine), ..args.clone() };
     let found = match files::find(std::slice::from_ref(&args.file), args.reading.input) {
         Ok(found) => found,
         Err(problems) => return output.refuse_all(problems),
@@ -145,6 +146,10 @@ fn file(
         return Ok(output.refuse_about("--changes", error.help("leave out --changes")));
     }
     let mut options = options(args);
+    if input.c.is_some() {
+        // A C program itself says how many threads it has.
+        options.check.threads = Threads::Declared;
+    }
     if args.minimise {
         drop(backstop);
         return minimise(found, args, &input, &options, limits, output);

@@ -173,9 +173,11 @@ pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
     }
 }
 
-/// Reads a program that is asked about with these options.
+/// Reads a program that is asked about with these options. A C program can have any number of threads, if the
+/// [reading options](for_any_number) say so.
 pub fn read_for(found: &InputFile, reading: &ReadingArgs, machine: &MachineArgs) -> Reading {
     match read(found, reading) {
+        Reading::Program(input) if reading.c.any_threads => Reading::Program(input),
         Reading::Program(input) => match c::refuse_threads(input, machine) {
             Ok(input) => Reading::Program(input),
             Err(refused) => Reading::Refused(refused),
@@ -184,14 +186,11 @@ pub fn read_for(found: &InputFile, reading: &ReadingArgs, machine: &MachineArgs)
     }
 }
 
-/// Reads a program that is to be checked. A C program can have any number of threads.
-pub fn read_for_check(found: &InputFile, reading: &ReadingArgs, machine: &MachineArgs) -> Reading {
-    if machine.threads != Some(Threads::Any) {
-        return read_for(found, reading, machine);
-    }
+/// The reading options, with any number of threads in a C program if that is asked for.
+pub fn for_any_number(reading: &ReadingArgs, machine: &MachineArgs) -> ReadingArgs {
     let mut reading = reading.clone();
-    reading.c.any_threads = true;
-    read(found, &reading)
+    reading.c.any_threads = machine.threads == Some(Threads::Any);
+    reading
 }
 
 /// Reads the only program of a command.

@@ -13,7 +13,7 @@ use palisade::engine::Exhausted;
 use palisade::report::{self, ModelRow, Report, html};
 use palisade::trace::WitnessFile;
 use palisade::{
-    Answer, Ask, Diagnostic, EngineChoice, Input, Limits, RobustOptions, Robustness, TriangularRaces,
+    Answer, Ask, Diagnostic, EngineChoice, Input, Limits, RobustOptions, Robustness, Threads, TriangularRaces,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -80,7 +80,8 @@ fn file(
     page: &mut Page<'_>,
     backstop: Option<Backstop>,
 ) -> Result<Exit, Exhausted> {
-    let mut input = match limits.within(|| files::read_for(found, &args.reading, &args.machine))? {
+    let reading = files::for_any_number(&args.reading, &args.machine);
+    let mut input = match limits.within(|| files::read_for(found, &reading, &args.machine))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
             page.refuse(&refused.source, &refused.diagnostics);
@@ -89,15 +90,20 @@ fn file(
         Reading::Skipped => return Ok(Exit::Fine),
     };
     output.warn(&input);
+    // A C program itself says how many threads it has.
+    let threads = match &input.c {
+        Some(_) => Threads::Declared,
+        None => args.machine.threads.unwrap_or_default(),
+    };
     if args.model == WeakModelsArg::All && !args.triangular {
-        let exit = all_models(&input, args, limits, output);
+        let exit = all_models(&input, args, threads, limits, output);
         drop(backstop);
         return Ok(exit);
     }
     let options = RobustOptions {
         model: args.model.models()[0],
         interlocked: args.machine.interlocked.into(),
-        threads: args.machine.threads.unwrap_or_default(),
+        threads,
         engine: EngineChoice::from(args.engine.as_str()),
         ..RobustOptions::default()
     };
@@ -121,20 +127,21 @@ fn file(
 }
 
 /// Asks about one file under all models with store buffers.
-fn all_models(input: &Input, args: &RobustArgs, limits: &Limits, output: &Output) -> Exit {
+fn all_models(input: &Input, args: &RobustArgs, threads: Threads, limits: &Limits, output: &Output) -> Exit {
     let mut worst = Exit::Fine;
     let mut rows = Vec::new();
     for &model in args.model.models() {
         let options = RobustOptions {
             model,
             interlocked: args.machine.interlocked.into(),
-            threads: args.machine.threads.unwrap_or_default(),
+            threads,
             engine: EngineChoice::from(args.engine.as_str()),
             ..RobustOptions::default()
         };
         let meter = Meter::new(output.detail == Detail::Quiet);
         let watched = limits.clone().with_progress(meter.progress());
-        let ask = AssertUnwindSafe(|| palisade::robust(&input.program, &options, &watched));
+        let mut input = input.clone();
+        let ask = AssertUnwindSafe(|| palisade::c::robust_input(&mut input, &options, &watched));
         let answer = catch_unwind(ask);
         drop(meter);
         let name = input.source.name();
@@ -146,8 +153,8 @@ fn all_models(input: &Input, args: &RobustArgs, limits: &Limits, output: &Output
             Err(_) => return output.refuse_about(name, failed()),
         };
         let range = input.int_range.map(|range| format!("with integers in {range}"));
-        let witness = answer.witness_file(input);
-        let finding = answer.finding(input, range.as_deref(), witness.as_ref());
+        let witness = answer.witness_file(&input);
+        let finding = answer.finding(&input, range.as_deref(), witness.as_ref());
         worst = worst.worst(Exit::of(&answer.outcome.verdict));
         match output.format {
             Format::Json => output.print(&output.rendered(&finding)),

@@ -10,6 +10,13 @@ pub enum Reason {
     Exhausted(Exhausted),
     /// The budget ran out after something had been established.
     Partly(Exhausted, Box<Reason>),
+    /// This kept it from being known for any number of threads, but it is known for a few.
+    AnyNumber {
+        /// What kept it from being known.
+        why: Box<Reason>,
+        /// What is known.
+        known: Box<Reason>,
+    },
     /// No bad state with buffers up to this length, but longer buffers are possible.
     BufferBound(usize),
     /// No bad state with up to this many instances of the templates whose number of instances is not fixed.
@@ -76,6 +83,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::Exhausted(what) => what.fmt(f),
             Reason::Partly(what, reached) => write!(f, "{what}; {reached}"),
+            Reason::AnyNumber { why, known } => write!(f, "{why}; {known}"),
             Reason::BufferBound(_) | Reason::InstanceBound(_) | Reason::CallDepth(_) => {
                 write!(f, "no bad state with {}", self.phrase())
             }
@@ -143,6 +151,26 @@ impl Reason {
         }
     }
 
+    /// The same reason, and what is known with up to this many threads of each kind of which there may be any number.
+    /// It replaces what was known about fewer threads, or about some of their runs only.
+    pub fn and_known(self, known: Reason) -> Reason {
+        match self {
+            Reason::Exhausted(what) | Reason::Partly(what, _) => Reason::Partly(what, Box::new(known)),
+            Reason::AnyNumber { why, .. } => why.and_known(known),
+            bound if bound.is_bound() || matches!(bound, Reason::RobustUpTo(_)) => known,
+            why => Reason::AnyNumber { why: Box::new(why), known: Box::new(known) },
+        }
+    }
+
+    /// Up to how many threads of each kind the program is known to be right in all runs, where any number is allowed.
+    pub fn known_threads(&self) -> Option<u32> {
+        match self {
+            Reason::InstanceBound(threads) | Reason::RobustUpTo(threads) => Some(*threads),
+            Reason::Partly(_, known) | Reason::AnyNumber { known, .. } => known.known_threads(),
+            _ => None,
+        }
+    }
+
     /// No bad state in runs that satisfy all of these bounds at once. Returns `None` if there are no bounds.
     /// Of two bounds of the same kind, only the smaller one matters.
     pub fn within(bounds: impl IntoIterator<Item = Reason>) -> Option<Reason> {
@@ -190,6 +218,7 @@ impl Reason {
             | Reason::Within(_) => true,
             Reason::Exhausted(_)
             | Reason::Partly(..)
+            | Reason::AnyNumber { .. }
             | Reason::Unrolled(_)
             | Reason::RobustUpTo(_)
             | Reason::Without { .. }
@@ -207,7 +236,7 @@ impl Reason {
     pub fn bounds(&self) -> &[Reason] {
         match self {
             Reason::Within(bounds) => bounds,
-            Reason::Partly(_, reached) => reached.bounds(),
+            Reason::Partly(_, reached) | Reason::AnyNumber { known: reached, .. } => reached.bounds(),
             bound if bound.is_bound() => std::slice::from_ref(bound),
             _ => &[],
         }
@@ -224,7 +253,7 @@ impl Reason {
     pub fn bug(&self) -> Option<&str> {
         match self {
             Reason::Bug(what) => Some(what),
-            Reason::Partly(_, reached) => reached.bug(),
+            Reason::Partly(_, reached) | Reason::AnyNumber { known: reached, .. } => reached.bug(),
             _ => None,
         }
     }
@@ -237,7 +266,8 @@ impl Reason {
         match self {
             Reason::BufferBound(bound) => format!("buffers up to {bound}"),
             Reason::InstanceBound(bound) => {
-                format!("{} where any number is allowed", counted(*bound as usize, "instance", "s"))
+                let threads = counted(*bound as usize, "thread", "s");
+                format!("{threads} of each kind of which any number is allowed")
             }
             Reason::CallDepth(bound) => counted(*bound, "nested call", "s"),
             Reason::Spawned(bound) => counted(*bound, "started process", "es"),
@@ -260,6 +290,9 @@ impl Reason {
         match self {
             Reason::Exhausted(_) | Reason::Bug(_) => self,
             Reason::Partly(what, reached) => Reason::Partly(what, Box::new(reached.about(subject))),
+            Reason::AnyNumber { why, known } => {
+                Reason::AnyNumber { why, known: Box::new(known.about(subject)) }
+            }
             fact => Reason::About { subject: subject.to_owned(), reason: Box::new(fact) },
         }
     }
@@ -289,7 +322,7 @@ mod tests {
         check(vec![Reason::Spawned(32)], "no bad state in runs that start up to 32 processes");
         check(
             vec![Reason::InstanceBound(4), Reason::BufferBound(2)],
-            "no bad state with up to 4 instances where any number is allowed and buffers up to 2",
+            "no bad state with up to 4 threads of each kind of which any number is allowed and buffers up to 2",
         );
         let nested = Reason::within([Reason::Spawned(2), Reason::CallDepth(3)]).expect("there are two");
         check(
@@ -300,6 +333,30 @@ mod tests {
             vec![Reason::Spawned(2), Reason::Spawned(1)],
             "no bad state in runs that start up to 1 process",
         );
+    }
+
+    #[test]
+    fn what_is_known_of_a_few_threads() {
+        let check = |reason: Reason, expected: &str, threads: Option<u32>| {
+            assert_eq!(reason.to_string(), expected);
+            assert_eq!(reason.known_threads(), threads, "{reason:?}");
+        };
+        let known = "no bad state with up to 6 threads of each kind of which any number is allowed";
+        let grows = Reason::Unsupported("it grows".to_owned());
+        check(grows.clone(), "it grows", None);
+        let grows = grows.and_known(Reason::InstanceBound(6));
+        check(grows.clone(), &format!("it grows; {known}"), Some(6));
+        assert_eq!(grows.bounds(), [Reason::InstanceBound(6)]);
+        let buffers = Reason::within([Reason::InstanceBound(4), Reason::BufferBound(2)]);
+        let stopped = Reason::exhausted(Exhausted::Stopped, buffers.clone());
+        assert_eq!(stopped.known_threads(), None, "some of their runs only");
+        check(
+            stopped.clone().and_known(Reason::InstanceBound(6)),
+            &format!("{}; {known}", Exhausted::Stopped),
+            Some(6),
+        );
+        let bounded = buffers.expect("there are two");
+        check(bounded.and_known(Reason::InstanceBound(6)), known, Some(6));
     }
 
     #[test]

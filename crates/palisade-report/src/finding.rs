@@ -248,6 +248,7 @@ impl<Q: Explain> Report for Finding<'_, Q> {
             engine: self.outcome.engine,
             verdict: self.outcome.word(),
             reason: self.outcome.verdict.reason().map(ToString::to_string),
+            known_threads: self.outcome.verdict.reason().and_then(Reason::known_threads),
             limits: self.limits,
             assumptions: self.circumstances.iter().chain(self.assumptions).collect(),
             violation: self.violation(),
@@ -285,6 +286,8 @@ struct Record<'a> {
     verdict: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known_threads: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -9,7 +9,7 @@ use crate::portfolio::{self, PortfolioAnswer};
 use crate::progress::{Deadlocks, with_progress};
 use crate::question::Wanted;
 use crate::races::check_with_races;
-use crate::{engines, prove};
+use crate::{engines, numbers, prove};
 use palisade_engine::{Analysis, Limits, Options, Safety, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
@@ -103,7 +103,7 @@ pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Resu
     if options.coverage > CoverageWanted::No {
         analysis = analysis.with_coverage();
     }
-    let answer = check_guessing(&analysis, options, limits)?;
+    let answer = check_any_number(&analysis, options, limits)?;
     let wanted = match (options.coverage, &answer.outcome.verdict) {
         // Warnings are about what `safe` does not say.
         (CoverageWanted::IfCheap, Verdict::Violated(_) | Verdict::Unknown(_)) => CoverageWanted::No,
@@ -112,6 +112,20 @@ pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Resu
     let answer = with_progress(program, options, answer, start, limits)?;
     let reach = Reach::after(&analysis, wanted, limits);
     Ok(Answer { reach, ..answer })
+}
+
+/// Checks whether a run reaches a bad state. If there may be any number of threads and that is not known, the answer says
+/// for how many it is.
+fn check_any_number(
+    analysis: &Analysis<'_>,
+    options: &CheckOptions,
+    limits: &Limits,
+) -> Result<Answer, AskError> {
+    if !analysis.task.is_parameterized() {
+        return check_guessing(analysis, options, limits);
+    }
+    let answer = check_guessing(analysis, options, &limits.clone().leaving_one_in(numbers::SHARE))?;
+    numbers::with_number(analysis, options, answer, limits)
 }
 
 /// Checks within limits whether a run reaches a bad state.

@@ -19,9 +19,9 @@ use palisade_base::limits::checkpoint;
 use palisade_certificate::{CellDomain, narrowed};
 use palisade_engine::{Analysis, Limits, Verdict};
 use palisade_memory::{Fault, Machine, Model, Pending, State, Violation};
+use palisade_program::Value;
 use palisade_program::running::System;
 use palisade_program::written::{Init, InitValue, Outside, Program, Shared};
-use palisade_program::{Instantiation, Value, lower};
 use palisade_trace::Run;
 
 /// How many runs are looked at, and how many steps of each.
@@ -37,6 +37,12 @@ const MAX_WIDTH: u64 = 256;
 /// How many times a guess is corrected.
 const CORRECTIONS: usize = 16;
 
+/// With any number of threads, the runs that are looked at have this many of each kind. A counter of threads leaves
+/// every domain sooner or later, so there are fewer corrections and less work for each.
+const THREADS: u32 = 3;
+const CORRECTIONS_OF_ANY: usize = 2;
+const WORK_OF_ANY: u64 = 1 << 17;
+
 /// The engines that list values.
 const LISTING: [&str; 2] = ["dual", "sb"];
 
@@ -47,7 +53,7 @@ pub(crate) fn check_guessing(
     options: &CheckOptions,
     limits: &Limits,
 ) -> Result<Answer, AskError> {
-    let wide = !analysis.task.is_parameterized() && analysis.task.program.shared.iter().any(is_wide);
+    let wide = analysis.task.program.shared.iter().any(is_wide);
     if let EngineChoice::Named(name) = &options.engine
         && wide
         && LISTING.contains(&name.as_str())
@@ -82,13 +88,18 @@ fn guessed(
     limits: &Limits,
 ) -> Result<Option<Answer>, AskError> {
     let program = analysis.task.program;
+    let is_any = analysis.task.is_parameterized();
     let prepared = limits.within(|| {
-        let system = lower(program, Instantiation::declared(1));
+        let system = analysis.system(if is_any { THREADS } else { 1 });
         let ranges = Ranges::seen(machine(&system, options));
         (system, ranges)
     });
     let Ok((system, mut ranges)) = prepared else { return Ok(None) };
-    for _ in 0..CORRECTIONS {
+    let limits = &match is_any {
+        true => limits.clone().at_most_work(WORK_OF_ANY),
+        false => limits.clone(),
+    };
+    for _ in 0..if is_any { CORRECTIONS_OF_ANY } else { CORRECTIONS } {
         let domains = ranges.domains(program, &system);
         let Ok(narrow) = narrowed(program, &domains) else { return Ok(None) };
         if domains.is_empty() {
@@ -100,7 +111,10 @@ fn guessed(
             (Verdict::Holds, _) => return Ok(Some(Answer { domains, ..answer })),
             (Verdict::Violated(witness), Some(confirmed)) => match confirmed.replay.violation {
                 Some(Violation::Fault(_, Fault::OutOfDomain(_))) => {
-                    let grown = limits.within(|| ranges.grow(machine(&system, options), &witness.run));
+                    let grown = limits.within(|| {
+                        let system = analysis.system(witness.instantiation.any);
+                        ranges.grow(machine(&system, options), &witness.run)
+                    });
                     if grown != Ok(true) {
                         return Ok(None);
                     }

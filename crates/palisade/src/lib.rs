@@ -39,6 +39,7 @@ pub mod engines;
 mod error;
 mod fences;
 mod language;
+mod numbers;
 mod outcomes;
 mod portfolio;
 mod progress;

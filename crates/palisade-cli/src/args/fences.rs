@@ -23,7 +23,7 @@ not-robust) if no fences help, unknown.
 Exit codes: 0 found, 1 no fences help, 2 usage or input error, 3 unknown.";
 
 /// `palisade fences`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_long_help = FENCES_EXAMPLES)]
 pub struct FencesArgs {
     /// The program (- for standard input)

@@ -79,8 +79,8 @@ pub fn options(args: &CArgs) -> COptions {
         slots: args.slots.map(|slots| Slots { main: slots, nested: slots }),
         heap: args.heap,
         races: !args.no_races,
-        finish: !args.no_deadlock && !args.any_threads,
-        exit: !args.no_leaks && !args.any_threads,
+        finish: !args.no_deadlock,
+        exit: !args.no_leaks,
         keep_globals: args.keep_globals,
         within_limits: false,
         any_threads: args.any_threads,
@@ -155,11 +155,14 @@ pub fn refuse_threads(input: Box<Input>, machine: &MachineArgs) -> Result<Box<In
     if input.c.is_none() || machine.threads.is_none() {
         return Ok(input);
     }
-    let error =
-        Diagnostic::error("c-option", "--threads does not apply to C programs: they start their own threads").help(
-            "use `check --threads any`, name functions that run as threads with --thread, or pass a number on with \
+    let error = Diagnostic::error(
+        "c-option",
+        "--threads does not apply to C programs: they start their own threads",
+    )
+    .help(
+        "use `--threads any`, name functions that run as threads with --thread, or pass a number on with \
              `-- -DNTHREADS=3`",
-        );
+    );
     Err(Refused { source: input.source, diagnostics: vec![error] })
 }
 

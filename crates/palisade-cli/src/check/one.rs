@@ -88,7 +88,8 @@ fn within(
 
 /// Reads a file, or says why there is nothing to check.
 fn read(found: &InputFile, request: &Request<'_>) -> Result<Input, Checked> {
-    match files::read_for_check(found, &request.args.reading, &request.args.machine) {
+    let reading = files::for_any_number(&request.args.reading, &request.args.machine);
+    match files::read_for(found, &reading, &request.args.machine) {
         Reading::Program(input) => Ok(*input),
         Reading::Refused(refused) => Err(Checked::Refused(refused)),
         Reading::Skipped => Err(Checked::Skipped),

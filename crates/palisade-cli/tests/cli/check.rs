@@ -128,7 +128,7 @@ safe  a.pal
 "#]]);
     // An engine requested by name is taken literally.
     scratch.run(&["check", "-q", "a.pal", "--engine", "explicit"]).exits(3).prints(str![[r#"
-unknown  a.pal: no bad state with up to 4 instances where any number is allowed
+unknown  a.pal: no bad state with up to 16 threads of each kind of which any number is allowed
 
 "#]]);
     // A run that breaks the program states how many threads it needs.

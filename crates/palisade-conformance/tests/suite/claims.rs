@@ -24,7 +24,7 @@ fn claims_without_a_search_are_refuted() {
         (Reason::Spawned(33), "unknown (no bad state in runs that start up to 33 processes), but"),
         (Reason::Rounds(2), "unknown (safe up to 2 rounds), but"),
         (Reason::StoreAge(2), "unknown (safe up to store age 2), but"),
-        (Reason::InstanceBound(2), "unknown (no bad state with up to 2 instances where any number"),
+        (Reason::InstanceBound(2), "unknown (no bad state with up to 2 threads of each kind of which any"),
         (Reason::Bug("no run".to_owned()), "contradicts itself: no run"),
     ];
     // Fewer programs may not refute a claim.

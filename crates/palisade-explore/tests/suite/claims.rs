@@ -132,6 +132,6 @@ fn all_bounds_that_the_search_kept_to_are_stated() {
          process P[*] { loop { x = 1; } }
          process Q { assert(x < 2); }",
         Model::Tso,
-        "no bad state with up to 4 instances where any number is allowed and buffers up to 2",
+        "no bad state with up to 4 threads of each kind of which any number is allowed and buffers up to 2",
     );
 }

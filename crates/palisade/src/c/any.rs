@@ -13,10 +13,81 @@
 //! memory of their own, such as a variable whose address is taken, a node on the heap, or their number in
 //! a mutex.
 
+use super::check::check_input;
+use crate::Input;
+use crate::answer::Answer;
+use crate::check::{CheckOptions, EngineChoice};
+use crate::coverage::CoverageWanted;
+use crate::error::AskError;
 use palisade_base::{Diagnostic, Span};
 use palisade_c::{Finish, Note, ThreadCell, Translation};
+use palisade_engine::{Limits, Verdict};
 use palisade_program::written::{Block, Count, Expr, ExprKind, PlaceKind, Program, Rmw, StmtKind};
 use std::collections::BTreeSet;
+
+/// Why it is not asked whether the program can finish.
+pub(super) const UNKNOWN_NUMBER: &str = "the number of threads is not known";
+
+/// What is not checked with any number of threads.
+const AFTER_JOIN: &str = "what happens after these threads have been joined is not checked";
+const FINISH: &str =
+    "deadlocks, and whether the program can finish, are not checked for any number of threads";
+
+/// The same if it is checked with as many threads as the source starts.
+const AFTER_JOIN_OF_SOURCE: &str =
+    "what happens after these threads have been joined is checked only with as many as the source starts";
+const FINISH_OF_SOURCE: &str = "deadlocks, and whether the program can finish, are checked only with as many threads as the source starts";
+
+/// Asks everything about the program with as many threads as its source starts: only then is it known what happens
+/// after they have been joined, and whether they can get stuck. If it is not right, that is the answer, and the input
+/// becomes that program. Otherwise, returns what is known about it, for a positive answer about any number.
+pub(super) fn check_threads_of_source(
+    input: &mut Input,
+    options: &CheckOptions,
+    limits: &Limits,
+) -> Result<OfSource, AskError> {
+    if !matches!(&options.engine, EngineChoice::Auto) {
+        return Ok(OfSource::Right(Vec::new()));
+    }
+    let Some(Ok(mut source)) = input.with_threads_of_source() else { return Ok(OfSource::Right(Vec::new())) };
+    let options =
+        CheckOptions { prove: false, certify: false, coverage: CoverageWanted::No, ..options.clone() };
+    let answer = check_input(&mut source, &options, &limits.clone().leaving_one_in(2))?;
+    let what = "with as many threads as the source starts";
+    match &answer.outcome.verdict {
+        Verdict::Violated(_) => {
+            *input = source;
+            Ok(OfSource::Wrong(Box::new(answer)))
+        }
+        Verdict::Unknown(reason) => Ok(OfSource::Right(vec![format!("not known {what}: {reason}")])),
+        Verdict::Holds => {
+            let finish = source.c.as_ref().is_some_and(|c| c.asks_finish());
+            for note in input.c.iter_mut().flat_map(|c| &mut c.notes) {
+                match note.as_str() {
+                    AFTER_JOIN => AFTER_JOIN_OF_SOURCE.clone_into(note),
+                    FINISH if finish => FINISH_OF_SOURCE.clone_into(note),
+                    _ => {}
+                }
+            }
+            let known = source.warnings.into_iter().filter(|warning| !input.warnings.contains(warning));
+            input.warnings.extend(known.collect::<Vec<_>>());
+            let holds = answer.progress.map(|progress| progress.holds).unwrap_or_default();
+            let is_plain = |holds: &String| !holds.contains(':');
+            Ok(OfSource::Right(match holds.is_empty() || !holds.iter().all(is_plain) {
+                true => holds.into_iter().map(|holds| format!("{what}, {holds}")).collect(),
+                false => vec![format!("{} {what}", holds.join(" and "))],
+            }))
+        }
+    }
+}
+
+/// What is known about a program with as many threads as its source starts.
+pub(super) enum OfSource {
+    /// It is wrong.
+    Wrong(Box<Answer>),
+    /// Nothing is wrong, as far as these sentences say.
+    Right(Vec<String>),
+}
 
 /// Allows any number of the threads that are alike.
 pub(super) fn any_number(translation: &mut Translation) -> Result<(), Vec<Diagnostic>> {
@@ -78,12 +149,10 @@ pub(super) fn any_number(translation: &mut Translation) -> Result<(), Vec<Diagno
     translation.notes.retain(|note| !fixed(note));
     translation.notes.extend(started.into_iter().map(Note));
     if is_cut {
-        let note = "what happens after these threads have been joined is not checked";
-        translation.notes.push(Note(note.to_owned()));
+        translation.notes.push(Note(AFTER_JOIN.to_owned()));
     }
-    let note = "deadlocks, and whether the program can finish, are not checked for any number of threads";
-    translation.notes.push(Note(note.to_owned()));
-    translation.finish = Finish::NotFollowed("the number of threads is not known");
+    translation.notes.push(Note(FINISH.to_owned()));
+    translation.finish = Finish::NotFollowed(UNKNOWN_NUMBER);
     (translation.outlives, translation.allocations) = (false, None);
     Ok(())
 }

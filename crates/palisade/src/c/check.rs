@@ -4,9 +4,10 @@
 //! 1. A run that exceeds the room never becomes an answer.
 //! 2. `safe`, `robust` and the like are only answered if no run exceeds the room.
 
+use super::any::{OfSource, check_threads_of_source};
 use super::exit::with_warnings;
 use super::finish::with_finish;
-use super::limits::{Limit, Room, only_limits};
+use super::limits::{Limit, Room, has_limits, only_limits};
 use crate::answer::Answer;
 use crate::check::{CheckOptions, check, check_states};
 use crate::error::AskError;
@@ -35,9 +36,16 @@ pub fn check_input(input: &mut Input, options: &CheckOptions, limits: &Limits) -
         Some(_) => CheckOptions { deadlocks: Deadlocks::Elsewhere, ..options.clone() },
         None => options.clone(),
     };
+    let of_source = match check_threads_of_source(input, options, limits)? {
+        OfSource::Wrong(answer) => return Ok(*answer),
+        OfSource::Right(known) => known,
+    };
     loop {
-        let answer = check(&input.program, &about_states, limits)?;
+        let mut answer = check(&input.program, &about_states, limits)?;
         let Some((limit, room)) = exceeded(&answer, input) else {
+            if answer.outcome.verdict == Verdict::Holds {
+                of_source.into_iter().for_each(|known| answer.add_note(known));
+            }
             let mut answer = with_finish(input, answer, options, start, limits)?;
             with_warnings(input, &mut answer, options, limits)?;
             return Ok(answer.about(input, start));
@@ -122,9 +130,11 @@ pub fn settle(
     }
     let options = CheckOptions { model, threads, engine: EngineChoice::Auto, ..CheckOptions::default() };
     loop {
-        let answer = check_states(&only_limits(&input.program), &options, limits)?;
+        // Data races are not the question, and the program without plain accesses has the same runs.
+        let answer = check_states(&only_limits(&input.program).without_plain(), &options, limits)?;
         let unsettled = match (&answer.outcome.verdict, exceeded(&answer, input)) {
             (Verdict::Holds, _) => return Ok(None),
+            (Verdict::Unknown(_), _) if !has_limits(&input.program) => return Ok(None),
             (Verdict::Unknown(reason), _) => Unsettled::Unknown(reason.clone()),
             (Verdict::Violated(_), None) => Unsettled::Unknown(Reason::Observed(
                 "the program fails by itself: run `palisade check`, and fix that first".to_owned(),

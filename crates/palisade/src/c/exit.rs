@@ -54,7 +54,10 @@ pub(super) fn with_warnings(
     limits: &Limits,
 ) -> Result<(), AskError> {
     let Some(c) = &input.c else { return Ok(()) };
-    let asked = c.recipe.options.exit && c.recipe.options.roots == Roots::Main && !c.build.within_limits;
+    let asked = c.recipe.options.exit
+        && !c.any_threads()
+        && c.recipe.options.roots == Roots::Main
+        && !c.build.within_limits;
     let (outlives, allocates) = (c.outlives && c.asks_finish(), c.allocates);
     if !asked || answer.outcome.verdict != Verdict::Holds || !(outlives || allocates) {
         return Ok(());

@@ -16,6 +16,7 @@
 //!   like every other run.
 //! - Whatever was not decided is stated next to the verdict: it is never a plain `safe`.
 
+use super::any::UNKNOWN_NUMBER;
 use super::{Aim, Input};
 use crate::answer::Answer;
 use crate::check::{CheckOptions, EngineChoice};
@@ -163,6 +164,9 @@ fn prove_finish(
 ///
 /// The program that states it has the same bad runs as before ([`Aim::Both`]).
 pub fn state_finish(input: &mut Input) -> Result<Deadlocks, &'static str> {
+    if input.c.as_ref().is_some_and(|c| c.any_threads() && c.recipe.options.finish) {
+        return Err(UNKNOWN_NUMBER);
+    }
     if !input.c.as_ref().is_some_and(|c| c.asks_finish()) {
         return Ok(Deadlocks::IfStated);
     }

@@ -116,6 +116,20 @@ pub(super) fn only_limits(program: &Program) -> Program {
     program
 }
 
+/// Whether a run can exceed a limit, as far as the text says: by an assertion of one, or through a pointer.
+pub(super) fn has_limits(program: &Program) -> bool {
+    let templates = program.templates.iter().map(|template| &template.body);
+    let mut bodies = templates.chain(program.procedures.iter().map(|procedure| &procedure.body));
+    bodies.any(|body| asserts_limit(body) || format!("{body:?}").contains("Deref("))
+}
+
+fn asserts_limit(block: &Block) -> bool {
+    block.iter().any(|statement| match &statement.kind {
+        StmtKind::Assert(_, check) => check.is_limit(),
+        kind => kind.blocks().into_iter().any(asserts_limit),
+    })
+}
+
 /// Turns the assertions of such checks into assumptions.
 fn rewrite(block: &mut Block, assumed: &dyn Fn(Check) -> bool) {
     palisade_base::limits::checkpoint();

@@ -150,7 +150,7 @@ struct Recipe {
     compiler: String,
     arguments: Vec<String>,
     options: COptions,
-    translator: Box<Translator>,
+    translator: Arc<Translator>,
 }
 
 impl fmt::Debug for Recipe {
@@ -162,7 +162,12 @@ impl fmt::Debug for Recipe {
 impl CProgram {
     /// Whether to check that the program can always finish.
     pub fn asks_finish(&self) -> bool {
-        self.recipe.options.finish
+        self.recipe.options.finish && !self.any_threads()
+    }
+
+    /// Whether there is any number of the threads that run the same function.
+    fn any_threads(&self) -> bool {
+        self.recipe.options.any_threads
     }
 
     /// Whether an assertion of the program always holds, so that nothing is left of it.
@@ -192,7 +197,7 @@ pub fn read_c(compilation: Compilation) -> Result<Input, Refused> {
         let races = races && aim == Aim::Safety;
         palisade_c::translate(&modules, &places, &Options { slots, pool, aim, races, keep_globals, roots })
     };
-    let translator = Box::new(translator);
+    let translator = Arc::new(translator);
     make(Recipe { source, language, compiler, arguments, options, translator })
 }
 
@@ -344,6 +349,23 @@ impl Input {
     /// The program with the same room, for the question whether it can finish.
     pub fn for_progress(&self) -> Option<Result<Input, Refused>> {
         self.translated_for(Aim::Progress)
+    }
+
+    /// The program with as many threads as its source starts, if it is one with any number of them.
+    fn with_threads_of_source(&self) -> Option<Result<Input, Refused>> {
+        let c = self.c.as_ref().filter(|c| c.any_threads())?;
+        let recipe = &c.recipe;
+        let options = COptions { any_threads: false, ..recipe.options.clone() };
+        let recipe = Arc::new(Recipe {
+            source: recipe.source.clone(),
+            language: recipe.language,
+            compiler: recipe.compiler.clone(),
+            arguments: recipe.arguments.clone(),
+            options,
+            translator: Arc::clone(&recipe.translator),
+        });
+        let translated = recipe.translate(c.room, recipe.options.aim);
+        Some(translated.map(|(program, c)| Input { program, c: Some(Box::new(c)), ..self.clone() }))
     }
 
     /// The program with the same room, for another question.

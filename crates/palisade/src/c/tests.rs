@@ -10,6 +10,7 @@ use palisade_c::{Aim, Finish, Note, Objects, Translation, WaitTable};
 use palisade_engine::{Limits, Threads, Verdict};
 use palisade_memory::Model;
 use palisade_syntax::{Language, parse};
+use std::sync::Arc;
 
 /// A program from a text in which `SLOTS` and `HEAP` stand for the room.
 fn input(text: &'static str, options: COptions) -> Input {
@@ -40,7 +41,7 @@ fn input(text: &'static str, options: COptions) -> Input {
         compiler: "clang".to_owned(),
         arguments: Vec::new(),
         options,
-        translator: Box::new(translator),
+        translator: Arc::new(translator),
     })
     .expect("the program is valid")
 }
