@@ -10,6 +10,7 @@
 //! only in what properties see of them. All stuck threads that look the same share one number. In programs
 //! translated from TSO to SC, these are the processes that have no rounds left.
 
+use crate::flags::Flags;
 use crate::footprint::{Footprint, Footprints, Reach};
 use crate::symmetry::{Permutation, Shape, Symmetry};
 use palisade_automata::on_demand::{
@@ -50,26 +51,14 @@ pub(crate) enum Look {
 pub(crate) struct Info {
     /// How many of its moves are updates, once the moves are known.
     pub updates: u32,
-    /// Whether it is inside an atomic section.
-    pub entered: bool,
+    pub flags: Flags,
     /// Whether it is armed for a section, or in one.
     pub holds: bool,
-    /// Whether a `forbid` looks at threads of this role while the thread is armed. Then the state cannot be
-    /// judged.
-    pub unjudged: bool,
-    /// Whether it is at a location a `forbid` looks at.
-    pub at_seen: bool,
-    pub faulted: bool,
-    /// Whether it is, or was in its last local steps, about to access a cell on which data races are possible.
-    pub may_race: bool,
-    /// These accesses.
+    /// The accesses that data races are possible on, of which it is, or was in its last local steps, about to make one.
     pub racing: Footprint,
     /// How many times in a row the local steps of the thread had been cut off when this state was first
     /// reached. 0 means that the thread waits for something here.
     pub cuts: u32,
-    /// Whether it has run to its end and its buffer is empty.
-    pub finished: bool,
-    pub buffer_empty: bool,
     /// Whether all its next instructions are loads, once the moves are known.
     pub only_loads: bool,
     /// Whether it may wait for good ([`Machine::waits_for_good`]) or has finished, as far as that can be seen
@@ -83,7 +72,8 @@ pub(crate) struct Info {
     pub shape: Shape,
     /// What its next instructions access, once the moves are known.
     pub next: Footprint,
-    /// What the thread, and the threads it starts, may ever access.
+    /// What the thread, and the threads it starts, may ever access, and what it was about to access in its last local
+    /// steps.
     pub future: Footprint,
     /// What the threads it starts may ever access.
     pub children: Footprint,
@@ -93,16 +83,10 @@ impl Info {
     /// The note for "no thread".
     const NO_THREAD: Info = Info {
         updates: 0,
-        entered: false,
+        flags: Flags::NONE,
         holds: false,
-        unjudged: false,
-        at_seen: false,
-        faulted: false,
-        may_race: false,
         racing: Footprint::NONE,
         cuts: 0,
-        finished: true,
-        buffer_empty: true,
         only_loads: true,
         may_wait: true,
         cut_off: false,
@@ -243,6 +227,7 @@ impl Policy for Exploring {
                 });
             }
         }
+        info.flags = info.flags.without(Flags::UNKNOWN);
         info.updates = offers.len() as u32;
         // A thread that called too deep after it had changed something is kept for that change: its pending
         // stores reach memory, and it does nothing else.
@@ -353,21 +338,25 @@ impl Policy for Exploring {
         }
         let shape = self.symmetry.as_mut().map(|symmetry| symmetry.shape(machine, local, next));
         let reach = if stuck { Reach::default() } else { self.footprints.of(&local.thread) };
+        let armed = matches!(local.hold, Hold::Armed(_));
+        let flags = Flags::UNKNOWN
+            | Flags::ENTERED.when(matches!(local.hold, Hold::Entered(_)))
+            | Flags::UNJUDGED.when(armed && self.observer.looks_at(role))
+            | Flags::AT_SEEN.when(self.observer.is_at_seen_location(local))
+            | Flags::FAULTED.when(local.fault.is_some())
+            | Flags::MAY_RACE.when(!accesses.is_empty())
+            | Flags::PENDING.when(!buffer_empty)
+            | Flags::UNFINISHED.when(!finished);
+        let racing = self.footprints.of_accesses(&accesses);
         Identity::New(Info {
-            entered: matches!(local.hold, Hold::Entered(_)),
+            flags,
             holds: local.hold != Hold::Outside,
-            unjudged: self.observer.looks_at(role) && matches!(local.hold, Hold::Armed(_)),
-            at_seen: self.observer.is_at_seen_location(local),
-            faulted: local.fault.is_some(),
-            may_race: !accesses.is_empty(),
-            racing: self.footprints.of_accesses(&accesses),
+            racing,
             cuts: if reached.cut { reached.from.map_or(0, |from| from.cuts) + 1 } else { 0 },
-            finished,
-            buffer_empty,
             may_wait: self.steps != Steps::Collapsed
                 && (finished || buffer_empty && may_wait(machine, local)),
             shape: shape.unwrap_or(Shape::NONE),
-            future: reach.all,
+            future: reach.all.union(racing),
             children: reach.children,
             ..Info::NO_THREAD
         })

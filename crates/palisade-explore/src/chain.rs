@@ -28,6 +28,7 @@
 
 use crate::automaton::{Need, Target};
 use crate::expand::{Expander, Expansion, Locals, Outcome, Successors};
+use crate::flags::Flags;
 use crate::progress;
 use crate::search::Goal;
 use palisade_automata::on_demand::{Access, LocalId};
@@ -222,7 +223,7 @@ impl Expander<'_, '_> {
         if !self.all_known(&locals, needs) {
             return Err(Expansion::Missing);
         }
-        let holder = locals.iter().position(|&local| self.automaton.note(local).entered);
+        let holder = locals.iter().position(|&local| self.automaton.note(local).flags.has(Flags::ENTERED));
         let threads = holder.map_or(0..locals.len(), |holder| holder..holder + 1);
         let mut next = Next::Nothing;
         for thread in threads {

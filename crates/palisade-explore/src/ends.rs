@@ -27,6 +27,7 @@
 //! fault are not expanded. States without successors are stored, so that dead ends are seen.
 
 use crate::automaton::Automaton;
+use crate::flags::Flags;
 use crate::judge;
 use crate::layout::Layout;
 use crate::search::Goal;
@@ -237,10 +238,10 @@ pub(crate) fn end_of(automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) 
     let mut finished = true;
     for field in &layout.threads {
         let info = automaton.note(LocalId(field.get(state)));
-        if info.faulted {
+        if info.flags.has(Flags::FAULTED) {
             return Some(End::Fault);
         }
-        finished &= info.finished;
+        finished &= !info.flags.has(Flags::UNFINISHED);
     }
     finished.then_some(End::Final)
 }

@@ -44,6 +44,7 @@
 
 use crate::automaton::Move;
 use crate::expand::{Expander, Outcome};
+use crate::flags::Flags;
 use crate::search::{End, Search};
 use crate::strong::components;
 use palisade_automata::MAX_FRAMES;
@@ -253,7 +254,8 @@ impl<'g, 'a> Graph<'g, 'a> {
     }
 
     fn holder(&self, state: u32) -> Option<usize> {
-        self.threads().find(|&thread| self.search.automaton.note(self.local(state, thread)).entered)
+        self.threads()
+            .find(|&thread| self.search.automaton.note(self.local(state, thread)).flags.has(Flags::ENTERED))
     }
 
     /// Whether a thread exists, and no section of another thread is open.
@@ -616,7 +618,7 @@ fn arrows_from(
     }
     let local = |thread: usize| LocalId(search.layout.threads[thread].get(state));
     let all = 0..search.layout.threads.len();
-    let holder = all.clone().find(|&thread| search.automaton.note(local(thread)).entered);
+    let holder = all.clone().find(|&thread| search.automaton.note(local(thread)).flags.has(Flags::ENTERED));
     for thread in all.filter(|&thread| holder.is_none_or(|holder| holder == thread)) {
         for mv in expander.moves(local(thread)) {
             let Outcome::Targets(targets) = expander.outcome(state, mv, &mut Vec::new()) else {

@@ -34,9 +34,32 @@ impl Footprint {
     }
 
     /// The union of both.
-    pub fn union(mut self, other: Footprint) -> Footprint {
-        self.add(other);
-        self
+    pub fn union(self, other: Footprint) -> Footprint {
+        Footprint { reads: self.reads | other.reads, writes: self.writes | other.writes }
+    }
+}
+
+/// The footprints of several threads together.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Together {
+    some: Footprint,
+    /// What is in the footprints of at least two threads.
+    two: Footprint,
+}
+
+impl Together {
+    /// Adds a thread.
+    pub fn add(&mut self, thread: Footprint) {
+        self.two.reads |= self.some.reads & thread.reads;
+        self.two.writes |= self.some.writes & thread.writes;
+        self.some = self.some.union(thread);
+    }
+
+    /// The union of the footprints of all threads except one that was added.
+    pub fn without(&self, thread: Footprint) -> Footprint {
+        // What it shares with another thread is in two footprints.
+        let Footprint { reads, writes } = self.some;
+        self.two.union(Footprint { reads: reads & !thread.reads, writes: writes & !thread.writes })
     }
 }
 

@@ -5,7 +5,8 @@
 //! local steps counts as well; see [`palisade_automata::run_on`].
 
 use crate::automaton::Automaton;
-use crate::layout::Layout;
+use crate::flags::{Flags, OfThreads};
+use crate::layout::{Field, Layout};
 use palisade_automata::on_demand::LocalId;
 use palisade_base::Id;
 use palisade_memory::{Fault, NextAccess};
@@ -44,26 +45,17 @@ impl<'a> Judge<'a> {
 
     /// Whether the state is bad.
     pub fn is_bad(&self, automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> bool {
-        let mut faulted = false;
-        let mut judged = true;
-        let mut at_seen = false;
-        let mut drained = true;
-        let mut finished = true;
-        let mut may_race = 0;
-        for field in &layout.threads {
-            let info = automaton.note(LocalId(field.get(state)));
-            faulted |= info.faulted;
-            judged &= !info.entered && !info.unjudged;
-            at_seen |= info.at_seen;
-            drained &= info.buffer_empty;
-            finished &= info.finished;
-            may_race += u32::from(info.may_race);
-        }
+        let flags = |field: &Field| automaton.note(LocalId(field.get(state))).flags;
+        let OfThreads { some, two } =
+            layout.threads.iter().fold(OfThreads::default(), |all, field| all.and(flags(field)));
+        let (faulted, finished) = (some.has(Flags::FAULTED), !some.has(Flags::UNFINISHED));
+        let judged = !some.has(Flags::ENTERED | Flags::UNJUDGED);
+        let (at_seen, drained) = (some.has(Flags::AT_SEEN), !some.has(Flags::PENDING));
         if finished && !faulted {
             self.ended.store(true, Ordering::Relaxed);
         }
         faulted
-            || judged && may_race > 1 && self.is_race(automaton, layout, state)
+            || judged && two.has(Flags::MAY_RACE) && self.is_race(automaton, layout, state)
             || self.rules.iter().any(|rule| {
                 let now = match rule.property.kind {
                     PropertyKind::Forbid => {
@@ -83,7 +75,7 @@ impl Judge<'_> {
     /// Whether two threads are in a data race, or were before their last local steps.
     fn is_race(&self, automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> bool {
         let threads = layout.threads.iter().map(|field| LocalId(field.get(state)));
-        let racing = threads.filter(|&local| automaton.note(local).may_race);
+        let racing = threads.filter(|&local| automaton.note(local).flags.has(Flags::MAY_RACE));
         let model = automaton.machine.machine.model;
         let next = |local| automaton.policy.observer.last_accesses(model, automaton.local(local));
         let mut seen: SmallVec<[Vec<NextAccess>; 4]> = SmallVec::new();

@@ -91,17 +91,22 @@ impl Layout {
 
     /// Replaces a state by one that stands for all states with interchangeable threads exchanged. If a number is
     /// missing for that, it is pushed, and the state is not to be used.
+    #[inline]
     pub fn normalise(
         &self,
         automaton: &Automaton<'_>,
         state: &mut [u64],
         needs: &mut Vec<Need>,
     ) -> Result<(), Unknown> {
-        if let Some(symmetry) = automaton.policy.symmetry.as_ref().filter(|_| self.symmetric) {
+        if self.symmetric
+            && let Some(symmetry) = &automaton.policy.symmetry
+        {
             let g = symmetry.to_normal(automaton, self, state);
             symmetry.apply(automaton, self, &g, state, needs)?;
         }
-        self.sort(state);
+        if !self.groups.is_empty() {
+            self.sort(state);
+        }
         Ok(())
     }
 

@@ -42,6 +42,7 @@ mod coverage;
 mod ends;
 mod expand;
 mod fair;
+mod flags;
 mod footprint;
 mod judge;
 mod layout;

@@ -54,6 +54,7 @@
 //! *Cost.* For goals, two expansions per state, and one number per step.
 
 use crate::automaton::Automaton;
+use crate::flags::Flags;
 use crate::layout::Layout;
 use crate::search::{End, Goal, Search};
 use crate::{Check, Explicit, Searches};
@@ -192,14 +193,14 @@ pub(crate) fn too_many_threads(goal: Goal) -> Reason {
 
 /// Whether nothing happens after a packed state, because of a fault.
 pub(crate) fn is_over(automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> bool {
-    layout.threads.iter().any(|field| automaton.note(LocalId(field.get(state))).faulted)
+    layout.threads.iter().any(|field| automaton.note(LocalId(field.get(state))).flags.has(Flags::FAULTED))
 }
 
 /// Whether a packed state is stuck. Most states are ruled out by what is noted about their threads.
 pub(crate) fn is_stuck(automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> bool {
     let info = |field: &crate::layout::Field| automaton.note(LocalId(field.get(state)));
     let mut threads = layout.threads.iter().map(info);
-    let holder = layout.threads.iter().map(info).find(|info| info.entered);
+    let holder = layout.threads.iter().map(info).find(|info| info.flags.has(Flags::ENTERED));
     let may_wait = match holder {
         Some(holder) => holder.may_wait,
         None => threads.all(|info| info.may_wait),

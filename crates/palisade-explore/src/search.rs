@@ -170,6 +170,7 @@ impl Search<'_, '_> {
         Counters { states, transitions, depth, bytes, chain_steps: self.tally.payoff.walked }
     }
 
+    #[inline]
     pub fn expander(&self) -> Expander<'_, '_> {
         Expander {
             automaton: self.automaton,

@@ -10,6 +10,7 @@
 //! in the same order, because edges, choices and pending stores are in the same order.
 
 use crate::automaton::{Automaton, Target};
+use crate::flags::Flags;
 use crate::layout::Layout;
 use palisade_automata::on_demand::{Access, LocalId, OneWay};
 use palisade_automata::{Hold, Schedule};
@@ -146,7 +147,7 @@ impl Threads {
         to: &[u64],
         steps: &mut Vec<Step>,
     ) {
-        let holder = self.locals.iter().position(|&local| automaton.note(local).entered);
+        let holder = self.locals.iter().position(|&local| automaton.note(local).flags.has(Flags::ENTERED));
         for thread in 0..self.locals.len() {
             if holder.is_some_and(|holder| holder != thread) {
                 continue;
@@ -283,7 +284,7 @@ impl Images {
     fn follow(&mut self, automaton: &mut Automaton<'_>, layout: &Layout, from: &[u64], to: &[u64]) {
         let locals: Vec<LocalId> =
             (0..layout.threads.len()).map(|field| layout.thread(from, field)).collect();
-        let holder = locals.iter().position(|&local| automaton.note(local).entered);
+        let holder = locals.iter().position(|&local| automaton.note(local).flags.has(Flags::ENTERED));
         for field in (0..locals.len()).filter(|&field| holder.is_none_or(|holder| holder == field)) {
             let moves = automaton.moves(locals[field], OneWay).expect("the search expanded this state");
             for (place, mv) in moves.iter().enumerate() {

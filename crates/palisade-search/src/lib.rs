@@ -103,10 +103,10 @@ impl<T> Successors<T> {
         self.found = false;
     }
 
-    /// The successors, each this many words long, with their weights.
-    fn iter(&self, words: usize) -> impl Iterator<Item = (&[u64], u16)> {
-        let weight = |index: usize| self.weights.get(index).copied().unwrap_or(0);
-        self.words.chunks_exact(words).enumerate().map(move |(index, next)| (next, weight(index)))
+    /// The weight of a successor.
+    #[inline]
+    fn weight(&self, index: usize) -> u16 {
+        self.weights.get(index).copied().unwrap_or(0)
     }
 }
 
@@ -274,8 +274,8 @@ impl<'s> Search<'s> {
         if let Some(found) = self.found {
             return Ok(End::Found(vec![found]));
         }
-        let Effort { limits, batch, .. } = self.effort;
         let mut chunks = Vec::new();
+        let mut round = Vec::new();
         let numbering = self.visited.numbering();
         let mut start = vec![0; self.visited.shards.len()];
         let mut ranks: Vec<Vec<u16>> = self.visited.lens().iter().map(|&len| vec![0; len as usize]).collect();
@@ -286,30 +286,44 @@ impl<'s> Search<'s> {
             }
             let mut level = Level { end, ranks: vec![Vec::new(); start.len()] };
             let ends = level.end.clone();
-            let waiting = (0..start.len()).flat_map(|shard| {
-                let waiting = (start[shard]..ends[shard]).zip(&ranks[shard]);
-                waiting.map(move |(position, &rank)| (numbering.id(shard, position as usize), rank))
-            });
             let parts = expand.wants_parts();
-            let turns = waiting.map(|(id, rank)| {
-                let in_part = parts && rank < PATIENCE;
-                Turn { id, rank, wanted: if in_part { Wanted::Part } else { Wanted::All } }
-            });
-            let mut turns = turns.peekable();
-            while turns.peek().is_some() {
-                let mut round: Vec<Turn> = turns.by_ref().take(batch).collect();
-                while !round.is_empty() {
-                    round = self.take_round(expand, choose, &round, &mut level, &mut chunks)?;
+            for shard in 0..start.len() {
+                for (position, &rank) in (start[shard]..ends[shard]).zip(&ranks[shard]) {
+                    let wanted = if parts && rank < PATIENCE { Wanted::Part } else { Wanted::All };
+                    round.push(Turn { id: numbering.id(shard, position as usize), rank, wanted });
+                    if round.len() == self.effort.batch {
+                        self.take_batch(expand, choose, &mut round, &mut level, &mut chunks)?;
+                    }
                 }
-                self.measure(expand);
-                expand.report(&self.counters);
-                limits.check(self.counters.bytes).map_err(End::Exhausted)?;
-                limits.check_work(self.counters.states).map_err(End::Exhausted)?;
+            }
+            if !round.is_empty() {
+                self.take_batch(expand, choose, &mut round, &mut level, &mut chunks)?;
             }
             self.counters.depth += 1;
             start = ends;
             ranks = level.ranks;
         }
+    }
+
+    /// Runs the rounds that a batch takes, and leaves the batch empty.
+    fn take_batch<E: Expand>(
+        &mut self,
+        expand: &mut E,
+        choose: Choose<'_, E>,
+        batch: &mut Vec<Turn>,
+        level: &mut Level,
+        chunks: &mut Vec<Chunk<E>>,
+    ) -> Result<(), End<E::Halt>> {
+        let mut again = self.take_round(expand, choose, batch, level, chunks)?;
+        while !again.is_empty() {
+            again = self.take_round(expand, choose, &again, level, chunks)?;
+        }
+        batch.clear();
+        self.measure(expand);
+        expand.report(&self.counters);
+        let limits = self.effort.limits;
+        limits.check(self.counters.bytes).map_err(End::Exhausted)?;
+        limits.check_work(self.counters.states).map_err(End::Exhausted)
     }
 
     /// Runs one round. Returns the states that must be expanded again.

@@ -150,7 +150,8 @@ impl Phases<'_> {
                 Ok(Expansion::Missing) => outcome.again.push(turn),
                 Ok(expansion) => {
                     let mut open = false;
-                    for (next, weight) in successors.iter(words) {
+                    for (position, next) in successors.words.chunks_exact(words).enumerate() {
+                        let weight = successors.weight(position);
                         let hash = hash(next);
                         let index = numbering.shard_of(hash);
                         outcome.transitions += 1;
@@ -260,7 +261,8 @@ impl Phases<'_> {
                         out.found.push(turn.id);
                     }
                     let rank = turn.next_rank(expansion);
-                    for (next, weight) in out.successors.iter(words) {
+                    for (index, next) in out.successors.words.chunks_exact(words).enumerate() {
+                        let weight = out.successors.weight(index);
                         out.transitions += 1;
                         let bin = &mut out.bins[numbering.shard_of(hash(next))];
                         bin.push(u64::from(weight) << 48 | u64::from(rank) << 32 | u64::from(position));
@@ -332,6 +334,7 @@ struct Destination<'v> {
 
 impl Destination<'_> {
     /// Inserts a successor. Returns whether it still waits to be expanded.
+    #[inline(always)]
     fn insert<E: Expand>(
         &mut self,
         expand: &E,

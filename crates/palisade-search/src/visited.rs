@@ -99,6 +99,7 @@ impl Shard {
         self.parents.len()
     }
 
+    #[inline]
     fn state(&self, position: usize) -> &[u64] {
         &self.states[position * self.words..(position + 1) * self.words]
     }
@@ -176,6 +177,7 @@ impl Visited {
     }
 
     /// A state by number.
+    #[inline]
     pub fn state(&self, id: StateId) -> &[u64] {
         self.shards[self.numbering.shard(id)].state(self.numbering.position(id))
     }
