@@ -28,8 +28,8 @@
 //!
 //! *Conditional steps.* A compare-and-swap that fails only reads, and so does an attempt to take a lock. So two of them
 //! that fail do not conflict. Whether such a step fails depends on memory, and is known for certain only where it was
-//! taken. The relation is a valid one in the sense of the paper, because only a step that writes what it touches can
-//! change whether it fails, and such a step conflicts with it in any case:
+//! taken. The relation is a valid one in the sense of the paper, because only a step that writes what it touches, or touches
+//! another range, can change whether it fails, and such a step conflicts with it in any case:
 //! - In every order of the steps that respects the relation, each of them fails or succeeds as before. The writes before
 //!   it are the same.
 //! - A step *q* that does not conflict with *p* does not remove a conflict between *p* and *r*. If *r* is conditional, a
@@ -39,8 +39,9 @@
 //! - Sleeping steps keep their outcome until something conflicts with them and wakes them up.
 //!
 //! What has to be known in addition is whether a step fails where it was *not* taken: when a race is reversed, the second
-//! step comes before the first. If the first one writes, the second may fail in one order and succeed in the other. So
-//! the subject is asked ([`Subject::fails_after`]). Guessing is not enough, not even on the safe side. If a step that
+//! step comes before the first. If the first one writes, the second may fail in one order and succeed in the other. The
+//! same holds if it reads another range: readers of a lock do not conflict with each other, but make an attempt to write
+//! fail, and touch another range than that does. So the subject is asked ([`Subject::fails_after`]). Guessing is not enough, not even on the safe side. If a step that
 //! fails is planned as one that writes, sequences are added to the tree although a sleeping process covers them. Other
 //! sequences are then taken to lead to the same executions, and are dropped. But a sequence that is covered is abandoned
 //! where it does not wake up the process that covers it, so some traces would never be seen.
@@ -454,7 +455,7 @@ impl<S: Subject> Search<'_, S> {
         let Late { process, mut footprint, position } = late;
         let first = &self.history.steps[race].footprint;
         let settled;
-        if footprint.is_conditional() && (first.everything || first.may_write()) {
+        if footprint.is_conditional() && first.may_change(footprint) {
             settled = footprint.settled(self.ask(race, late, S::fails_after));
             footprint = &settled;
         }

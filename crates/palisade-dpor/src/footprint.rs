@@ -108,6 +108,15 @@ impl Footprint {
         self.touches.iter().any(|touch| touch.mode == Mode::Write)
     }
 
+    /// Whether it may change whether a conditional step fails.
+    pub(crate) fn may_change(&self, conditional: &Footprint) -> bool {
+        let range = |touch: &Touch| (touch.address, touch.size);
+        let differs = |touch: &Touch| {
+            conditional.touches.iter().any(|other| touch.overlaps(other) && range(touch) != range(other))
+        };
+        self.everything || self.may_write() || self.touches.iter().any(differs)
+    }
+
     /// Whether memory decides whether it writes.
     pub fn is_conditional(&self) -> bool {
         self.writes != Writes::Always

@@ -2,7 +2,9 @@
  * that static initialisers work.
  *
  * On x86, locks are taken and released by locked instructions, except that the C library releases a spin lock
- * by a plain store. */
+ * by a plain store.
+ *
+ * Constructors run before the first step, on the first thread. What they lock stays locked. */
 
 #include "palisade.h"
 #include <errno.h>
@@ -52,12 +54,41 @@ static void log_chosen(const void *object, uint64_t head, uint64_t place)
     pal_log(first, second);
 }
 
+/* Whether the program has not begun. Nobody else can hold a lock then. */
+static int is_early(void)
+{
+    return !pal.self || !(pal.steps || pal.is_forked || pal.in_handler || pal.shared->exited);
+}
+
+enum { FIRST_THREAD = 1 };
+
+static int lock_early(struct mutex *mutex)
+{
+    if (is_early()) {
+        mutex->count += mutex->locked && (mutex->kind & KIND_BITS) == PTHREAD_MUTEX_RECURSIVE;
+        mutex->locked = 1;
+        mutex->owner = FIRST_THREAD;
+    }
+    return 0;
+}
+
+static int unlock_early(struct mutex *mutex)
+{
+    if (is_early() && mutex->count) {
+        mutex->count--;
+    } else if (is_early()) {
+        mutex->locked = 0;
+        mutex->owner = 0;
+    }
+    return 0;
+}
+
 int pal_lock(pthread_mutex_t *handle, uint64_t deadline, uint64_t place)
 {
     struct mutex *mutex = (struct mutex *)handle;
     struct thread *self = pal.self;
     if (pal.quiet) {
-        return 0;
+        return lock_early(mutex);
     }
     int kind = mutex->kind & KIND_BITS;
     if (mutex->locked && mutex->owner == self->number + 1) {
@@ -91,7 +122,8 @@ int pal_try_lock(pthread_mutex_t *handle, uint64_t place)
     struct mutex *mutex = (struct mutex *)handle;
     struct thread *self = pal.self;
     if (pal.quiet) {
-        return 0;
+        int fails = is_early() && mutex->locked && (mutex->kind & KIND_BITS) != PTHREAD_MUTEX_RECURSIVE;
+        return fails ? EBUSY : lock_early(mutex);
     }
     if (mutex->locked && mutex->owner == self->number + 1 && (mutex->kind & KIND_BITS) == PTHREAD_MUTEX_RECURSIVE) {
         mutex->count++;
@@ -118,7 +150,7 @@ int pal_unlock(pthread_mutex_t *handle, uint64_t place)
     struct mutex *mutex = (struct mutex *)handle;
     struct thread *self = pal.self;
     if (pal.quiet) {
-        return 0;
+        return unlock_early(mutex);
     }
     int is_checked = mutex->kind != DESTROYED && (mutex->kind & KIND_BITS) != PTHREAD_MUTEX_NORMAL;
     if (is_checked && mutex->owner != self->number + 1) {
@@ -207,12 +239,35 @@ static int can_write(struct thread *self)
     return (!lock->writer && !lock->readers) || self->timed_out;
 }
 
+/* Before the program begins. */
+static int take_early(struct rwlock *lock, int writes, int may_wait)
+{
+    if (!is_early()) {
+        return 0;
+    }
+    if (lock->writer || (writes && lock->readers)) {
+        return may_wait ? EDEADLK : EBUSY;
+    }
+    lock->writer = writes ? FIRST_THREAD : 0;
+    lock->readers += !writes;
+    return 0;
+}
+
+static void release(struct rwlock *lock)
+{
+    if (lock->writer) {
+        lock->writer = 0;
+    } else {
+        lock->readers--;
+    }
+}
+
 static int rwlock_take(pthread_rwlock_t *handle, int writes, int may_wait, uint64_t deadline, uint64_t place)
 {
     struct rwlock *lock = (struct rwlock *)handle;
     struct thread *self = pal.self;
     if (pal.quiet) {
-        return 0;
+        return take_early(lock, writes, may_wait);
     }
     if (may_wait && lock->writer == self->number + 1) {
         return EDEADLK;
@@ -285,6 +340,9 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *handle)
 {
     struct rwlock *lock = (struct rwlock *)handle;
     if (pal.quiet) {
+        if (is_early() && (lock->writer || lock->readers)) {
+            release(lock);
+        }
         return 0;
     }
     uint64_t place = CALLER;
@@ -293,11 +351,7 @@ EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *handle)
     if (unlikely(lock->writer ? lock->writer != pal.self->number + 1 : !lock->readers)) {
         pal_misused_lock(M_NOT_HELD, lock, lock->writer, 0, place);
     }
-    if (lock->writer) {
-        lock->writer = 0;
-    } else {
-        lock->readers--;
-    }
+    release(lock);
     pal_changed(lock);
     return 0;
 }
@@ -341,6 +395,7 @@ EXPORT int pthread_spin_destroy(pthread_spinlock_t *lock)
 EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 {
     if (pal.quiet) {
+        *lock = is_early() ? 0 : *lock;
         return 0;
     }
     uint64_t place = CALLER, head = HEAD(K_LOCKED, O_ACQUIRE, 4);
@@ -354,7 +409,9 @@ EXPORT int pthread_spin_lock(pthread_spinlock_t *lock)
 EXPORT int pthread_spin_trylock(pthread_spinlock_t *lock)
 {
     if (pal.quiet) {
-        return 0;
+        int fails = is_early() && *lock != 1;
+        *lock = is_early() ? 0 : *lock;
+        return fails ? EBUSY : 0;
     }
     uint64_t place = CALLER, head = HEAD(K_LOCKED, O_ACQUIRE, 4);
     pal_writes_if(1, sizeof *lock);

@@ -17,10 +17,10 @@ pub mod strategy;
 pub mod trace;
 
 use buffers::{Buffers, Drain};
-use palisade_dpor::Footprint;
+use palisade_dpor::{Footprint, Writes};
 use palisade_monitor::{Action, Instruction};
 use session::{CallSite, Session};
-use state::{End, Failure, Outcomes, Pending, State, Wait};
+use state::{End, Failure, Outcomes, Pending, State, WITH_READERS, Wait};
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe, Location};
@@ -98,6 +98,32 @@ impl Here {
         let pending =
             |instruction, _: &mut State| Pending { wait, outcomes, ..locked(instruction, footprint) };
         self.announced(place, pending, perform)
+    }
+
+    /// A step that may fail: `perform` returns whether it has changed the object. A step that fails only reads.
+    pub fn attempt(
+        &self,
+        place: (&'static Location<'static>, &'static str),
+        footprint: Footprint,
+        perform: impl FnOnce(&mut State, Instruction) -> bool,
+    ) -> Option<bool> {
+        let footprint = Footprint { writes: Writes::Perhaps, ..footprint };
+        // Its order with readers is part of the trace, even if it fails.
+        let touched: Vec<(u64, bool)> =
+            footprint.touches.iter().map(|touch| (touch.address, touch.size == WITH_READERS)).collect();
+        let pending =
+            |instruction, _: &mut State| Pending { traces_itself: true, ..locked(instruction, footprint) };
+        self.announced(place, pending, |state, by| {
+            let is_done = perform(state, by);
+            if state.buffers.exist() {
+                let touched = touched.into_iter().map(|(address, always)| (address, always || is_done));
+                state.trace.access(self.thread, by, &touched.collect::<Vec<_>>());
+            }
+            if !is_done {
+                state.failed();
+            }
+            is_done
+        })
     }
 
     /// A step that only reads a synchronisation object. Stores may be pending.

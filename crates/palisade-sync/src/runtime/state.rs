@@ -522,6 +522,11 @@ impl State {
     }
 }
 
+/// The size of the range that an attempt touches if steps that only read the object can make it fail: readers make an
+/// attempt to write fail. Touching another range than they do, it conflicts with them whether it fails or not (see
+/// `explore.rs` of `palisade-dpor`).
+pub const WITH_READERS: u64 = 2;
+
 /// A footprint of several ranges.
 pub fn touching(touches: &[(u64, u64, Mode)], waits: bool) -> Footprint {
     let touch = |&(address, size, mode): &(u64, u64, Mode)| Touch { address, size, mode, own: None };

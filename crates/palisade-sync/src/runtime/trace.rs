@@ -7,7 +7,7 @@
 //! 1988: that is so if and only if program order, reads-from, the order of writes to each address, and
 //! from-reads have no cycle together.
 //!
-//! A compare-and-swap that fails is a read. Operations on locks and similar objects write the object, and their
+//! A compare-and-swap that fails is a read, and so is an attempt to take a lock. Other operations on locks and similar objects write the object, and their
 //! order is part of the trace.
 //!
 //! *Why a cycle shows a late store.* Every event has a time: that of its step or, for a buffered store, when

@@ -78,7 +78,7 @@ impl<T: ?Sized> Mutex<T> {
         };
         let address = self.object.address(&here);
         let footprint = touching(&[(address, 1, Mode::Write)], false);
-        let taken = here.step((location, "try_lock"), footprint, Wait::No, |state, by| {
+        let taken = here.attempt((location, "try_lock"), footprint, |state, by| {
             let free = state.is_free(address);
             if free {
                 state.objects.insert(address, Shared::Lock { readers: 0, writer: true });

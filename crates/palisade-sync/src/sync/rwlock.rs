@@ -3,7 +3,7 @@
 use super::meet;
 use crate::object::Object;
 use crate::runtime::here;
-use crate::runtime::state::{Object as Shared, State, Wait, touching};
+use crate::runtime::state::{Object as Shared, State, WITH_READERS, Wait, touching};
 use palisade_dpor::Mode;
 use std::fmt::{self, Debug, Formatter};
 use std::ops::{Deref, DerefMut};
@@ -127,10 +127,9 @@ impl<T: ?Sized> RwLock<T> {
         let mut taken = None;
         if let Some(here) = here() {
             let address = self.object.address(&here);
-            let got = here.step(
+            let got = here.attempt(
                 (location, "try_write"),
-                touching(&[(address, 1, Mode::Write)], false),
-                Wait::No,
+                touching(&[(address, WITH_READERS, Mode::Write)], false),
                 |state, by| {
                     let (readers, writer) = lock_of(state, address);
                     let free = !*writer && *readers == 0;

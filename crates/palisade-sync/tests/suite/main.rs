@@ -2,6 +2,7 @@
 
 #[allow(dead_code, reason = "shared with the measurements")]
 mod algorithms;
+mod attempts;
 mod bugs;
 mod exhaustive;
 mod failures;

@@ -42,4 +42,5 @@ fn locks_are_used_in_the_wrong_way() {
 #[test]
 fn locks_are_used_in_the_right_way() {
     check("right", &[], "");
+    check("before-main", &[], "");
 }
