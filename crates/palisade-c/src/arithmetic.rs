@@ -24,10 +24,17 @@ impl Generator<'_, '_> {
                 let written = match instruction.result {
                     Some(result) if self.is_masked(result) => Written::Partly,
                     Some(result) if own_result(result) => Written::Copied,
+                    Some(_) if self.is_only_moved(access) => Written::Copied,
                     _ => Written::Needed,
                 };
                 let pointer = self.scalar(*pointer)?;
-                self.load_type(*ty, pointer, plain, written)?
+                let value = self.load_type(*ty, pointer, plain, written)?;
+                if let (Some(result), Written::Copied, Val::Scalar(Expr::Reg(register))) =
+                    (instruction.result, written, &value)
+                {
+                    self.check_when_used(result, *register);
+                }
+                value
             }
             Op::Store { value, pointer, access } => {
                 if access.nontemporal {
@@ -77,7 +84,11 @@ impl Generator<'_, '_> {
             Op::Binary { op, .. } if op.is_float() => return Err(self.refuse("floating-point numbers")),
             Op::Binary { op, flags, left, right } => {
                 let width = self.operand_width(*left)?;
-                let (a, b) = (self.bits(*left)?, self.bits(*right)?);
+                let moves = matches!(op, Ir::And | Ir::Or | Ir::Xor | Ir::Shl | Ir::LShr);
+                let (a, b) = match moves {
+                    true => (self.bits(*left)?, self.bits(*right)?),
+                    false => (self.scalar(*left)?, self.scalar(*right)?),
+                };
                 Val::Scalar(self.arithmetic(*op, flags.no_signed_wrap(), width, a, b)?)
             }
             Op::Cast { op, value, .. } => {
@@ -96,7 +107,7 @@ impl Generator<'_, '_> {
             }
             Op::Select { condition, yes, no } => {
                 let width = self.type_width(instruction.ty)?;
-                let (condition, yes, no) = (self.scalar(*condition)?, self.scalar(*yes)?, self.scalar(*no)?);
+                let (condition, yes, no) = (self.scalar(*condition)?, self.bits(*yes)?, self.bits(*no)?);
                 Val::Scalar(self.select(condition, yes, no, width))
             }
             Op::Freeze(value) => self.value(*value)?,
@@ -179,15 +190,6 @@ impl Generator<'_, '_> {
                 }
                 _ => false,
             })
-    }
-
-    /// The value of an operand of arithmetic. rustc puts the bytes of a struct together in a word, some of which may
-    /// never have been written; they are taken for 0.
-    fn bits(&mut self, operand: Operand) -> Result<Expr, Refused> {
-        if self.context.language == Language::Rust && self.value(operand)? == Val::Undefined {
-            return Ok(Expr::Int(0));
-        }
-        self.scalar(operand)
     }
 
     /// Loads a value of a type, part by part.
@@ -481,7 +483,7 @@ impl Generator<'_, '_> {
     }
 
     fn cast(&mut self, op: CastOp, from: TypeId, to: TypeId, value: Operand) -> Result<Expr, Refused> {
-        let e = self.scalar(value)?;
+        let e = self.bits(value)?;
         Ok(match op {
             CastOp::BitCast => {
                 self.type_width(to)?;

@@ -12,49 +12,7 @@ use rustc_hash::FxHashSet;
 /// Drops the checks that are not needed. Loads from memory are checked where `emit` knows what they may see.
 pub(crate) fn resolve(code: &mut Code) {
     let order = code.reachable();
-    let mut at: Vec<Option<RegSet>> = vec![None; code.blocks.len()];
-    at[0] = Some(RegSet::new(code.registers.len()));
-    let mut work = vec![BlockId(0)];
-    while let Some(block) = work.pop() {
-        let mut state = at[block.0 as usize].clone().expect("blocks in the list were reached");
-        for step in &code.block(block).steps {
-            transfer(&step.kind, &mut state);
-        }
-        code.block(block).end.for_each_successor(|to| match &mut at[to.0 as usize] {
-            slot @ None => {
-                *slot = Some(state.clone());
-                work.push(to);
-            }
-            Some(old) => {
-                if old.add(&state) {
-                    work.push(to);
-                }
-            }
-        });
-    }
-    // Drop checks, and collect the registers whose missing value may be seen.
-    let mut seen: FxHashSet<RegId> = FxHashSet::default();
-    for &block in &order {
-        let mut state = at[block.0 as usize].clone().expect("reachable blocks were reached");
-        code.block_mut(block).steps.retain(|step| {
-            let keep = match &step.kind {
-                StepKind::Initialised(register, _) => {
-                    let needed = state.contains(*register);
-                    if needed {
-                        seen.insert(*register);
-                    }
-                    needed
-                }
-                StepKind::Store { value: Expr::Reg(register), .. } if state.contains(*register) => {
-                    seen.insert(*register);
-                    true
-                }
-                _ => true,
-            };
-            transfer(&step.kind, &mut state);
-            keep
-        });
-    }
+    let mut seen = drop_checks(code);
     // What is copied to a register that is seen is seen too.
     loop {
         let before = seen.len();
@@ -81,6 +39,54 @@ pub(crate) fn resolve(code: &mut Code) {
         });
         code.block_mut(block).steps = changed.collect();
     }
+}
+
+/// Drops the checks that are not needed. Returns the registers whose missing value may be seen.
+pub(crate) fn drop_checks(code: &mut Code) -> FxHashSet<RegId> {
+    let order = code.reachable();
+    let mut at: Vec<Option<RegSet>> = vec![None; code.blocks.len()];
+    at[0] = Some(RegSet::new(code.registers.len()));
+    let mut work = vec![BlockId(0)];
+    while let Some(block) = work.pop() {
+        let mut state = at[block.0 as usize].clone().expect("blocks in the list were reached");
+        for step in &code.block(block).steps {
+            transfer(&step.kind, &mut state);
+        }
+        code.block(block).end.for_each_successor(|to| match &mut at[to.0 as usize] {
+            slot @ None => {
+                *slot = Some(state.clone());
+                work.push(to);
+            }
+            Some(old) => {
+                if old.add(&state) {
+                    work.push(to);
+                }
+            }
+        });
+    }
+    let mut seen: FxHashSet<RegId> = FxHashSet::default();
+    for &block in &order {
+        let mut state = at[block.0 as usize].clone().expect("reachable blocks were reached");
+        code.block_mut(block).steps.retain(|step| {
+            let keep = match &step.kind {
+                StepKind::Initialised(register, _) => {
+                    let needed = state.contains(*register);
+                    if needed {
+                        seen.insert(*register);
+                    }
+                    needed
+                }
+                StepKind::Store { value: Expr::Reg(register), .. } if state.contains(*register) => {
+                    seen.insert(*register);
+                    true
+                }
+                _ => true,
+            };
+            transfer(&step.kind, &mut state);
+            keep
+        });
+    }
+    seen
 }
 
 /// The registers that may hold no value after a step.

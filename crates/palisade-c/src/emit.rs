@@ -644,6 +644,8 @@ impl<'a> Emitter<'a> {
             | StepKind::AwaitThreads
             | StepKind::ProgramEnds { .. }
             | StepKind::Detach { .. }
+            | StepKind::Unpark { .. }
+            | StepKind::Finished { .. }
             | StepKind::Join { .. } => {
                 unreachable!("these were refused or replaced before")
             }

@@ -219,6 +219,15 @@ pub(crate) enum StepKind {
     Detach {
         thread: Expr,
     },
+    /// Sets the token of a thread that parks.
+    Unpark {
+        thread: Expr,
+    },
+    /// Whether a thread has ended.
+    Finished {
+        thread: Expr,
+        to: RegId,
+    },
     /// Waits until all threads that were started have ended.
     AwaitThreads,
     /// The end of the program in `main`, under [`Aim::Exit`](crate::Aim): it returns, or exits.
@@ -301,7 +310,10 @@ impl StepKind {
                 visit(entry);
                 visit(argument);
             }
-            StepKind::Join { thread, .. } | StepKind::Detach { thread } => visit(thread),
+            StepKind::Join { thread, .. }
+            | StepKind::Detach { thread }
+            | StepKind::Unpark { thread }
+            | StepKind::Finished { thread, .. } => visit(thread),
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
             StepKind::Move { from, to, size } | StepKind::Copy { from, to, size } => {
@@ -362,7 +374,10 @@ impl StepKind {
                 visit(entry);
                 visit(argument);
             }
-            StepKind::Join { thread, .. } | StepKind::Detach { thread } => visit(thread),
+            StepKind::Join { thread, .. }
+            | StepKind::Detach { thread }
+            | StepKind::Unpark { thread }
+            | StepKind::Finished { thread, .. } => visit(thread),
             StepKind::Allocate { size, .. } => visit(size),
             StepKind::Free { pointer, .. } => visit(pointer),
             StepKind::Move { from, to, size } | StepKind::Copy { from, to, size } => {
@@ -415,6 +430,7 @@ impl StepKind {
             }
             StepKind::Assign(to, _)
             | StepKind::Load { to, .. }
+            | StepKind::Finished { to, .. }
             | StepKind::Any { to, .. }
             | StepKind::AnyWaiting(to)
             | StepKind::MayWakeAlone(to)
@@ -445,6 +461,7 @@ impl StepKind {
             | StepKind::AwaitThreads
             | StepKind::ProgramEnds { .. }
             | StepKind::Detach { .. }
+            | StepKind::Unpark { .. }
             | StepKind::Start { .. } => {}
         }
     }

@@ -49,7 +49,10 @@ pub(crate) fn find(codes: &[&Code], threads: &[ThreadNumber], results: &FxHashSe
                         *joins.entry(*thread).or_insert(0) += 1;
                     }
                     StepKind::Start { .. } => unknown_start = true,
-                    StepKind::Join { .. } | StepKind::Detach { .. } | StepKind::AwaitThreads => {
+                    StepKind::Join { .. }
+                    | StepKind::Detach { .. }
+                    | StepKind::Finished { .. }
+                    | StepKind::AwaitThreads => {
                         unknown_join = true;
                     }
                     _ => {}

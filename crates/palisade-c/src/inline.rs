@@ -13,7 +13,7 @@ use crate::link::FunctionRef;
 use crate::memory::{Leaf, Memory, MemoryObject, Refusal, ThreadNumber, Val, alignment, leaves, width};
 use crate::objects::ObjectKind;
 use crate::unsupported::Unsupported;
-use crate::{Language, Places, scopes};
+use crate::{Language, Places, scopes, undefined};
 use palisade_base::{Id, Span};
 use palisade_llvm::Module;
 use palisade_llvm::flow::Flow;
@@ -46,6 +46,8 @@ pub(crate) struct Context<'a> {
     pub(crate) unsupported: Vec<Unsupported>,
     /// Functions whose address is used other than to call them, of all modules.
     pub(crate) address_taken: Vec<FunctionRef>,
+    /// The tokens of threads that park.
+    pub(crate) tokens: Vec<(ThreadNumber, ObjectId)>,
     /// The same, of functions that no module defines.
     pub(crate) library_taken: Vec<Box<str>>,
     /// What the answer rests on.
@@ -111,7 +113,7 @@ struct LocalName {
 }
 
 /// The copy of a function at one call.
-struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     module: usize,
     function: FunctionRef,
     body: &'a Body,
@@ -121,6 +123,10 @@ struct Frame<'a> {
     /// The code of each block.
     blocks: Vec<BlockId>,
     phis: FxHashMap<ValueId, RegId>,
+    /// Values that may never have been written.
+    pub(crate) undefined: FxHashSet<ValueId>,
+    /// Values that are loaded without a check whether they were written.
+    pub(crate) unchecked: FxHashMap<ValueId, RegId>,
     /// Where the result goes: one register per field of a struct.
     result: Results,
     /// Where control goes after the function.
@@ -266,11 +272,11 @@ impl<'a, 'c> Generator<'a, 'c> {
         self.frame().module
     }
 
-    fn frame(&self) -> &Frame<'a> {
+    pub(crate) fn frame(&self) -> &Frame<'a> {
         self.frames.last().expect("code belongs to a function")
     }
 
-    fn frame_mut(&mut self) -> &mut Frame<'a> {
+    pub(crate) fn frame_mut(&mut self) -> &mut Frame<'a> {
         self.frames.last_mut().expect("code belongs to a function")
     }
 
@@ -304,6 +310,11 @@ impl<'a, 'c> Generator<'a, 'c> {
     /// How many times a value is used.
     pub(crate) fn uses(&self, value: ValueId) -> u32 {
         self.frame().uses[value.index()]
+    }
+
+    /// The register of a phi.
+    pub(crate) fn phi(&self, value: ValueId) -> Option<RegId> {
+        self.frame().phis.get(&value).copied()
     }
 
     /// Whether a local is a variable of the source program, as far as the debug information says.
@@ -408,6 +419,8 @@ impl<'a, 'c> Generator<'a, 'c> {
             uses,
             blocks,
             phis: FxHashMap::default(),
+            undefined: undefined::undefined_phis(module, body),
+            unchecked: FxHashMap::default(),
             result: result.clone(),
             after,
             names,
@@ -572,6 +585,7 @@ impl<'a, 'c> Generator<'a, 'c> {
 
     /// The value of an operand that is a scalar.
     pub(crate) fn scalar(&mut self, operand: Operand) -> Result<Expr, Refused> {
+        self.depend_on(operand);
         match self.value(operand)? {
             Val::Scalar(e) => Ok(e),
             Val::Aggregate(_) => Err(self.refuse("a struct used as a whole")),
@@ -666,18 +680,19 @@ impl<'a, 'c> Generator<'a, 'c> {
     fn edge(&mut self, from: IrBlockId, to: IrBlockId) -> Result<BlockId, Refused> {
         let target = self.frame().blocks[to.index()];
         let body = self.body();
-        let mut copies = Vec::new();
+        let (mut copies, mut nothing) = (Vec::new(), Vec::new());
         for instruction in &body.blocks[to].instructions {
             let (Op::Phi(incoming), Some(result)) = (&instruction.op, instruction.result) else { break };
             let Some((value, _)) = incoming.iter().find(|(_, block)| *block == from) else { continue };
             let register = self.frame().phis[&result];
             match self.value(*value)? {
                 Val::Scalar(e) => copies.push((register, e)),
+                Val::Undefined if self.context.language == Language::Rust => nothing.push(register),
                 Val::Undefined => copies.push((register, Expr::Int(crate::UNINITIALISED))),
                 Val::Aggregate(_) => return Err(self.refuse("a struct used as a whole")),
             }
         }
-        if copies.is_empty() {
+        if copies.is_empty() && nothing.is_empty() {
             return Ok(target);
         }
         let (back, split) = (self.here, self.new_block());
@@ -693,6 +708,7 @@ impl<'a, 'c> Generator<'a, 'c> {
         for (register, value) in copies {
             self.step(StepKind::Assign(register, value));
         }
+        nothing.into_iter().for_each(|register| self.step(StepKind::Uninitialise(register)));
         let span = self.span;
         let block = self.code.block_mut(self.here);
         block.end = End::Goto(target);

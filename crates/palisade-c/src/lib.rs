@@ -54,6 +54,7 @@ mod statement_of_end;
 mod statements;
 mod threads;
 mod tidy;
+mod undefined;
 mod unsupported;
 mod waits;
 
@@ -295,6 +296,7 @@ pub fn translate(
         circumstances: BTreeSet::new(),
         features: features::features(&linked),
         waiting: Vec::new(),
+        tokens: Vec::new(),
         heap: heap::Heap::default(),
         waits: Vec::new(),
         owners: Vec::new(),

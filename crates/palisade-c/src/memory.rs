@@ -262,11 +262,13 @@ impl<'a> Memory<'a> {
                 inside.for_each(|leaf| leaf.init = Some(Expr::Int(0)));
                 Ok(())
             }
-            // Padding, and members of a union that are not initialised: zero in static storage.
+            // Padding, and members of a union that are not initialised: zero in static storage of C. In Rust, they are
+            // as little written as others.
             ConstantKind::Undef | ConstantKind::Poison => {
                 let range = range(module.layouts.size(ty).unwrap_or(0));
+                let value = (self.language == Language::C).then_some(Expr::Int(0));
                 let inside = leaves.iter_mut().filter(|leaf| range.contains(&leaf.offset));
-                inside.for_each(|leaf| leaf.init = Some(Expr::Int(0)));
+                inside.for_each(|leaf| leaf.init = value.clone());
                 Ok(())
             }
             ConstantKind::Bytes(bytes) => {

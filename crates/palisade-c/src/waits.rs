@@ -15,6 +15,8 @@ pub enum Wait {
     Semaphore,
     /// Other threads that have not come to a barrier.
     Barrier,
+    /// A call of `unpark` for this thread.
+    Unpark,
 }
 
 /// What a cell of the translation says about threads.

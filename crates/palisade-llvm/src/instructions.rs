@@ -312,6 +312,8 @@ pub struct Access {
     pub align: Option<u64>,
     /// Whether it carries `!nontemporal`: on x86, such a store is not ordered with others.
     pub nontemporal: bool,
+    /// Whether it carries `!noundef`: what is loaded must have been written.
+    pub written: bool,
 }
 
 /// Orderings of atomic accesses.

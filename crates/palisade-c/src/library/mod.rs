@@ -9,6 +9,7 @@ mod intrinsics;
 mod kernel;
 mod memory;
 mod mutex;
+mod park;
 mod print;
 pub(crate) mod rust;
 mod rwlock;
@@ -179,6 +180,9 @@ impl<'a> Generator<'a, '_> {
                     return Ok(Some(value));
                 }
                 if let Some(value) = self.semaphore_function(name, operands)? {
+                    return Ok(Some(value));
+                }
+                if let Some(value) = self.park_function(name, operands)? {
                     return Ok(Some(value));
                 }
                 if let Some(value) = self.thread_function(instruction, name, operands)? {

@@ -357,7 +357,7 @@ fn load(
     new: &mut Vec<Step>,
 ) {
     // A struct may be loaded as one word even if parts of it were never written.
-    let written = if written == Written::Needed { Written::Partly } else { written };
+    let written = if written == Written::Any { written } else { Written::Partly };
     let mut sum = Expr::Int(0);
     for &(offset, log) in parts {
         let register = code.new_register("", 8 << log);

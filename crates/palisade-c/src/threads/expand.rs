@@ -4,7 +4,7 @@
 //! not known which thread or object is meant.
 
 use super::Threads;
-use crate::cells::{Cells, detach, join, join_all};
+use crate::cells::{Cells, detach, join, join_all, number_at};
 use crate::expr::{self, Expr};
 use crate::flat::{Access, BlockId, Code, End, ObjectId, Step, StepKind, Written};
 use crate::groups::{self, Groups};
@@ -38,6 +38,8 @@ impl Threads<'_, '_> {
                         StepKind::Start { .. }
                             | StepKind::Join { .. }
                             | StepKind::Detach { .. }
+                            | StepKind::Unpark { .. }
+                            | StepKind::Finished { .. }
                             | StepKind::AwaitThreads
                             | StepKind::ProgramEnds { .. }
                             | StepKind::Move { .. }
@@ -171,6 +173,10 @@ impl Threads<'_, '_> {
             heap::expand_move(code, (id, after), (from, to, size), span, &self.context.heap, &live);
             return;
         }
+        if let StepKind::Unpark { thread } = &step.kind {
+            self.unpark(code, (id, after), thread, span);
+            return;
+        }
         if step.kind == StepKind::AwaitThreads {
             self.await_threads(code, id, after, span, groups);
             return;
@@ -185,9 +191,10 @@ impl Threads<'_, '_> {
             return;
         }
         let thread = match &step.kind {
-            StepKind::Start { thread, .. } | StepKind::Join { thread, .. } | StepKind::Detach { thread } => {
-                thread.clone()
-            }
+            StepKind::Start { thread, .. }
+            | StepKind::Join { thread, .. }
+            | StepKind::Detach { thread }
+            | StepKind::Finished { thread, .. } => thread.clone(),
             _ => unreachable!("only these are expanded"),
         };
         let mut numbers: Vec<ThreadNumber> =
@@ -218,6 +225,9 @@ impl Threads<'_, '_> {
                     }
                 }
                 StepKind::Detach { .. } => detach(code, cells),
+                StepKind::Finished { to, .. } => {
+                    vec![StepKind::Load { to: *to, from: number_at(cells.ended), written: Written::Needed }]
+                }
                 _ => unreachable!("only these are expanded"),
             };
             let block = code.block_mut(yes);
@@ -237,6 +247,26 @@ impl Threads<'_, '_> {
             if matches!(step.kind, StepKind::Start { .. }) { Check::Threads } else { Check::Joinable };
         let block = code.block_mut(here);
         block.steps.push(Step { kind: StepKind::Assert(Expr::Int(0), check), span });
+    }
+
+    /// Sets the token of a thread, if it ever parks.
+    fn unpark(&self, code: &mut Code, (from, to): (BlockId, BlockId), thread: &Expr, span: Span) {
+        let mut here = from;
+        for (number, token) in &self.context.tokens {
+            let equal = expr::binary(BinaryOp::Eq, thread.clone(), Expr::Int(*number), &code.registers);
+            let (yes, no) = (code.new_block(), code.new_block());
+            let old = code.new_register("", 32);
+            let block = code.block_mut(here);
+            (block.end, block.end_span) = (End::Branch(equal, yes, no), span);
+            let set =
+                StepKind::Locked { rmw: Rmw::Exchange, old, at: number_at(*token), operand: Expr::Int(1) };
+            let block = code.block_mut(yes);
+            block.steps.push(Step { kind: set, span });
+            (block.end, block.end_span) = (End::Goto(to), span);
+            here = no;
+        }
+        let block = code.block_mut(here);
+        (block.end, block.end_span) = (End::Goto(to), span);
     }
 
     /// Waits for all threads that were started, those first that may start others.

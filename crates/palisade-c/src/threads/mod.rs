@@ -18,8 +18,8 @@ use crate::objects::ObjectKind;
 use crate::promote::promote;
 use crate::shapes::Calls;
 use crate::{
-    Aim, Finish, Roots, ThreadCell, arguments, definite, finish, heap, narrow, propagate, scopes, shapes,
-    tidy,
+    Aim, Finish, Language, Roots, ThreadCell, arguments, definite, finish, heap, narrow, propagate, scopes,
+    shapes, tidy,
 };
 use palisade_base::{Diagnostic, Span};
 use palisade_program::written::BinaryOp;
@@ -544,6 +544,10 @@ fn simplify(code: &mut Code, context: &mut Context<'_>) {
                 kind => kind.is_local(),
             };
             changed = promote(code, memory, &local);
+            // Checks that cannot fail would keep values in registers.
+            if context.language == Language::Rust {
+                definite::drop_checks(code);
+            }
             changed |= propagate::fold(code);
             changed |= tidy::tidy(code);
         }

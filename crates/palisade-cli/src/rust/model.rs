@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// The files of the library.
-const FILES: [(&str, &str); 19] = [
+const FILES: [(&str, &str); 21] = [
     ("lib.rs", include_str!("std/lib.rs")),
     ("hint.rs", include_str!("std/hint.rs")),
     ("posix.rs", include_str!("std/posix.rs")),
@@ -19,6 +19,8 @@ const FILES: [(&str, &str); 19] = [
     ("sync/barrier.rs", include_str!("std/sync/barrier.rs")),
     ("sync/condvar.rs", include_str!("std/sync/condvar.rs")),
     ("sync/lazy_lock.rs", include_str!("std/sync/lazy_lock.rs")),
+    ("sync/mpsc/mod.rs", include_str!("std/sync/mpsc/mod.rs")),
+    ("sync/mpsc/channel.rs", include_str!("std/sync/mpsc/channel.rs")),
     ("sync/mutex.rs", include_str!("std/sync/mutex.rs")),
     ("sync/once.rs", include_str!("std/sync/once.rs")),
     ("sync/once_lock.rs", include_str!("std/sync/once_lock.rs")),

@@ -14,6 +14,7 @@ use palisade_base::Diagnostic;
 pub(super) struct Attachments {
     location: Option<NodeId>,
     nontemporal: bool,
+    written: bool,
 }
 
 /// An operation and the type of its result.
@@ -43,6 +44,7 @@ impl<'a> Parser<'a> {
         }
         if let Op::Load { access, .. } | Op::Store { access, .. } = &mut op {
             access.nontemporal = attachments.nontemporal;
+            access.written = attachments.written;
         }
         let location = attachments.location;
         let span = self.since(start);
@@ -76,6 +78,7 @@ impl<'a> Parser<'a> {
                     match name {
                         "dbg" => attachments.location = Some(node),
                         "nontemporal" => attachments.nontemporal = true,
+                        "noundef" => attachments.written = true,
                         _ => {}
                     }
                 }

@@ -65,7 +65,7 @@ impl Parser<'_> {
         // The ordering and the scope follow after the operands.
         let atomic = self.eat_word("atomic").then_some((Ordering::SequentiallyConsistent, Scope::System));
         let volatile = self.eat_word("volatile");
-        Access { atomic, volatile, align: None, nontemporal: false }
+        Access { atomic, volatile, align: None, nontemporal: false, written: false }
     }
 
     /// `syncscope("singlethread") seq_cst, align 4`

@@ -102,6 +102,7 @@ impl Addresses for CWords {
             Wait::Condition => format!("for a signal of {name}"),
             Wait::Semaphore => format!("for semaphore {name}, which is {value}"),
             Wait::Barrier => format!("for other threads at barrier {name}"),
+            Wait::Unpark => "to be unparked".to_owned(),
         }))
     }
 

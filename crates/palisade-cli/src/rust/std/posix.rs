@@ -68,13 +68,17 @@ extern "C" {
     pub(crate) fn exit(code: c_int) -> !;
     pub(crate) fn abort() -> !;
 
-    // What is not followed. The names are those that the user sees.
+    // What POSIX lacks.
     #[link_name = "std::thread::park"]
-    pub(crate) fn refuse_park();
+    pub(crate) fn park();
+    #[link_name = "std::thread::park_timeout"]
+    pub(crate) fn park_timeout();
     #[link_name = "std::thread::Thread::unpark"]
-    pub(crate) fn refuse_unpark();
+    pub(crate) fn unpark(handle: Handle);
+    #[link_name = "std::thread::JoinHandle::is_finished"]
+    pub(crate) fn is_finished(handle: Handle) -> c_int;
+
+    // What is not followed. The name is the one that the user sees.
     #[link_name = "std::thread::Thread::name"]
     pub(crate) fn refuse_name() -> &'static str;
-    #[link_name = "std::thread::JoinHandle::is_finished"]
-    pub(crate) fn refuse_is_finished() -> bool;
 }

@@ -147,7 +147,7 @@ fn again() {
 /// Programs with all kinds of things from the library, each right or wrong.
 #[test]
 fn the_library() {
-    let programs: [(&str, &str, &str); 10] = [
+    let programs: [(&str, &str, &str); 17] = [
         ("barrier", "safe", "use std::sync::atomic::*; use std::sync::Barrier; use std::thread;
 static B: Barrier = Barrier::new(2); static X: AtomicU32 = AtomicU32::new(0);
 fn main() { let t = thread::spawn(|| { X.store(1, Ordering::Relaxed); B.wait(); });
@@ -174,6 +174,28 @@ t.join().unwrap(); assert!(me == thread::current().id()); }"),
 static C: Condvar = Condvar::new(); fn main() { let g = M.lock().unwrap();
 let (g, r) = C.wait_timeout_while(g, Duration::from_millis(5), |ready| !*ready).unwrap();
 assert!(r.timed_out() && !*g); }"),
+        ("channel", "safe", "use std::sync::mpsc; use std::thread;
+fn main() { let (s, r) = mpsc::channel(); let t = thread::spawn(move || { s.send(1u32).unwrap(); });
+assert_eq!(r.recv(), Ok(1)); assert!(r.recv().is_err()); t.join().unwrap(); }"),
+        ("open_channel", "unsafe", "use std::sync::mpsc; use std::thread;
+fn main() { let (s, r) = mpsc::sync_channel(1); let other = s.clone();
+let t = thread::spawn(move || { s.send(1u32).unwrap(); });
+assert_eq!(r.iter().sum::<u32>(), 1); t.join().unwrap(); drop(other); }"),
+        ("finished", "safe", "use std::sync::atomic::*; use std::thread; static X: AtomicU32 = AtomicU32::new(0);
+fn main() { let t = thread::spawn(|| X.store(1, Ordering::Relaxed)); while !t.is_finished() { thread::yield_now(); }
+assert_eq!(X.load(Ordering::Relaxed), 1); t.join().unwrap(); }"),
+        ("unfinished", "unsafe", "use std::sync::atomic::*; use std::thread; static X: AtomicU32 = AtomicU32::new(0);
+fn main() { let t = thread::spawn(|| X.store(1, Ordering::Relaxed)); assert!(t.is_finished()); t.join().unwrap(); }"),
+        ("unwritten", "unsafe", "use std::mem::MaybeUninit;
+fn main() { let c = std::thread::spawn(|| 1u32).join().unwrap();
+let x: MaybeUninit<u32> = if c == 2 { MaybeUninit::new(5) } else { MaybeUninit::uninit() };
+assert!(unsafe { x.assume_init() } != 7); }"),
+        ("written", "safe", "use std::mem::MaybeUninit;
+fn main() { let c = std::thread::spawn(|| 2u32).join().unwrap();
+let x: MaybeUninit<u32> = if c == 2 { MaybeUninit::new(5) } else { MaybeUninit::uninit() };
+assert!(unsafe { x.assume_init() } != 7); }"),
+        ("unwritten_static", "unsafe", "use std::mem::MaybeUninit;
+static mut X: MaybeUninit<u32> = MaybeUninit::uninit(); fn main() { assert!(unsafe { X.assume_init() } != 7); }"),
     ];
     let mut scratch = Scratch::new("rust-library");
     for (name, _, text) in &programs {
@@ -190,10 +212,12 @@ assert!(r.timed_out() && !*g); }"),
 fn what_is_not_followed() {
     let scratch = Scratch::new("rust-refused")
         .file("clock.rs", "fn main() {\n    let _ = std::time::Instant::now();\n}\n")
-        .file("park.rs", "fn main() {\n    std::thread::park();\n}\n")
+        .file("name.rs", "fn main() {\n    std::thread::current().name();\n}\n")
         .file("main.rs", "fn main() -> Result<(), String> {\n    Ok(())\n}\n");
     let returns = "`main` returns a value that is not followed";
-    for (file, name) in [("clock.rs", "Instant"), ("park.rs", "std::thread::park"), ("main.rs", returns)] {
+    for (file, name) in
+        [("clock.rs", "Instant"), ("name.rs", "std::thread::Thread::name"), ("main.rs", returns)]
+    {
         let ran = scratch.run(&["check", file]);
         ran.exits(2).complains(format!("error[c-unsupported]: [..]{name}[..]\n...\n"));
     }

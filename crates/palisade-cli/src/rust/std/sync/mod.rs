@@ -3,6 +3,7 @@
 mod barrier;
 mod condvar;
 mod lazy_lock;
+pub mod mpsc;
 mod mutex;
 mod once;
 mod once_lock;

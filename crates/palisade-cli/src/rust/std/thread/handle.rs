@@ -30,13 +30,18 @@ impl Thread {
     }
 
     #[inline]
+    pub(super) fn is_finished(&self) -> bool {
+        unsafe { posix::is_finished(self.handle) != 0 }
+    }
+
+    #[inline]
     pub fn name(&self) -> Option<&str> {
         Some(unsafe { posix::refuse_name() })
     }
 
     #[inline]
     pub fn unpark(&self) {
-        unsafe { posix::refuse_unpark() }
+        unsafe { posix::unpark(self.handle) }
     }
 }
 
@@ -132,7 +137,7 @@ impl<T> JoinHandle<T> {
 
     #[inline]
     pub fn is_finished(&self) -> bool {
-        unsafe { posix::refuse_is_finished() }
+        self.thread.is_finished()
     }
 }
 

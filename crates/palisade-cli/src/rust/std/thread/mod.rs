@@ -38,10 +38,10 @@ pub fn sleep(_: Duration) {
 
 #[inline]
 pub fn park() {
-    unsafe { posix::refuse_park() }
+    unsafe { posix::park() }
 }
 
 #[inline]
 pub fn park_timeout(_: Duration) {
-    park();
+    unsafe { posix::park_timeout() }
 }

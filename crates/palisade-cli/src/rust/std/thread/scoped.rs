@@ -9,7 +9,6 @@
 use super::handle::{create, wait_for};
 use super::result::{pack, unpack};
 use super::Thread;
-use crate::posix;
 use allocating::boxed::Box;
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
@@ -166,7 +165,7 @@ impl<'scope, T> ScopedJoinHandle<'scope, T> {
 
     #[inline]
     pub fn is_finished(&self) -> bool {
-        unsafe { posix::refuse_is_finished() }
+        self.thread().is_finished()
     }
 }
 
