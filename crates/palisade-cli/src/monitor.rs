@@ -22,7 +22,7 @@ use palisade::report::{self, MonitorFinding, Report, SourcePlace, Standing};
 use palisade::{Diagnostic, Source, Stats};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -161,7 +161,7 @@ fn open(path: &Path) -> Result<Waiting, Diagnostic> {
 }
 
 /// The available source texts for the violations.
-fn sources<R: Read>(violations: &[(Violation, Seen)], reader: &TraceReader<R>) -> BTreeMap<String, Source> {
+fn sources(violations: &[(Violation, Seen)], reader: &TraceReader<'_>) -> BTreeMap<String, Source> {
     let mut sources = BTreeMap::new();
     for (violation, _) in violations {
         for instruction in [violation.store, violation.previous, violation.access] {

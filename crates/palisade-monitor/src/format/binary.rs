@@ -153,9 +153,8 @@ fn put(record: &mut Vec<u8>, mut number: u64) {
 }
 
 /// A binary trace that is being read, after its magic word.
-#[derive(Debug)]
-pub(super) struct Records<R> {
-    input: R,
+pub(super) struct Records<'r> {
+    input: Box<dyn Read + 'r>,
     buffer: Vec<u8>,
     at: usize,
     filled: usize,
@@ -173,8 +172,8 @@ enum Bad {
     Wrong(String),
 }
 
-impl<R: Read> Records<R> {
-    pub(super) fn new(input: R) -> Records<R> {
+impl<'r> Records<'r> {
+    pub(super) fn new(input: Box<dyn Read + 'r>) -> Records<'r> {
         Records {
             input,
             buffer: vec![0; BUFFER],
@@ -190,7 +189,7 @@ impl<R: Read> Records<R> {
     pub(super) fn read(
         &mut self,
         instructions: &mut Instructions,
-        take: &mut impl FnMut(&[Event]),
+        take: &mut dyn FnMut(&[Event]),
     ) -> Result<(), TraceError> {
         let mut batch = Vec::with_capacity(BATCH);
         let result = self.read_records(instructions, take, &mut batch);
@@ -201,7 +200,7 @@ impl<R: Read> Records<R> {
     fn read_records(
         &mut self,
         instructions: &mut Instructions,
-        take: &mut impl FnMut(&[Event]),
+        take: &mut dyn FnMut(&[Event]),
         batch: &mut Vec<Event>,
     ) -> Result<(), TraceError> {
         loop {

@@ -93,21 +93,22 @@ pub enum TraceError {
 }
 
 /// A trace that is being read.
-#[derive(Debug)]
-pub struct TraceReader<R> {
-    form: Form<R>,
+///
+/// Neither the input nor what takes the events is a type parameter, so that decoding is compiled in this crate, once.
+pub struct TraceReader<'r> {
+    form: Form<'r>,
     instructions: Instructions,
 }
 
-#[derive(Debug)]
-enum Form<R> {
-    Text(text::Lines<R>),
-    Binary(binary::Records<R>),
+enum Form<'r> {
+    Text(text::Lines<'r>),
+    Binary(binary::Records<'r>),
 }
 
-impl<R: Read> TraceReader<R> {
+impl<'r> TraceReader<'r> {
     /// Detects the form from the beginning of the input.
-    pub fn new(mut input: R) -> io::Result<TraceReader<R>> {
+    pub fn new(input: impl Read + 'r) -> io::Result<TraceReader<'r>> {
+        let mut input: Box<dyn Read + 'r> = Box::new(input);
         let mut start = Vec::new();
         input.by_ref().take(binary::MAGIC.len() as u64).read_to_end(&mut start)?;
         let form = if start == binary::MAGIC {

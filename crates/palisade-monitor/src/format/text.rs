@@ -13,7 +13,7 @@
 use super::{Ending, Instructions, TraceError};
 use crate::event::{Access, Action, Bytes, Event, LARGEST_ACCESS, MAX_PROCESSES, Process};
 use rustc_hash::FxHashMap;
-use std::io::{self, BufRead, BufReader, Chain, Cursor, Read, Write};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
 
 const HEADER: &str = "palisade trace 1";
 const END: &str = "end";
@@ -70,19 +70,18 @@ fn operand(bytes: Bytes) -> String {
 }
 
 /// A text trace that is being read.
-#[derive(Debug)]
-pub(super) struct Lines<R> {
-    input: BufReader<Chain<Cursor<Vec<u8>>, R>>,
+pub(super) struct Lines<'r> {
+    input: BufReader<Box<dyn Read + 'r>>,
     processes: FxHashMap<String, Process>,
     names: FxHashMap<String, u64>,
     line: u64,
 }
 
-impl<R: Read> Lines<R> {
+impl<'r> Lines<'r> {
     /// Takes the bytes that were already read, and the rest.
-    pub(super) fn new(start: Vec<u8>, rest: R) -> Lines<R> {
+    pub(super) fn new(start: Vec<u8>, rest: Box<dyn Read + 'r>) -> Lines<'r> {
         Lines {
-            input: BufReader::with_capacity(1 << 16, Cursor::new(start).chain(rest)),
+            input: BufReader::with_capacity(1 << 16, Box::new(Cursor::new(start).chain(rest))),
             processes: FxHashMap::default(),
             names: FxHashMap::default(),
             line: 0,
@@ -92,7 +91,7 @@ impl<R: Read> Lines<R> {
     pub(super) fn read(
         &mut self,
         instructions: &mut Instructions,
-        take: &mut impl FnMut(&[Event]),
+        take: &mut dyn FnMut(&[Event]),
     ) -> Result<Ending, TraceError> {
         let mut bytes = Vec::new();
         let mut must_end = false;
