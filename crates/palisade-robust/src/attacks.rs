@@ -1,16 +1,17 @@
 //! The engine `attacks`: robustness under TSO and PSO, by one search for all attacks.
 //!
 //! *Guarantee.* `robust` is exact, and `not-robust` comes with a run; see `expand` for the argument. The
-//! search terminates for every program with finitely many SC states. Templates with any number of instances
-//! are decided if control flow rules out every attack. Otherwise a few instances are tried: this finds
-//! cycles, or is `unknown`.
+//! search terminates for every program with finitely many SC states. Any number of threads is decided if control flow
+//! rules out every attack, and otherwise by counting threads ([`crate::crowd`]). Runs are found by trying a few.
 
+use crate::crowd::has_cycle;
 use crate::discard::Candidates;
 use crate::expand::Question;
 use crate::search::{AttackEnd, Effort, Search};
 use crate::state::{Layout, MAX_CELLS, MAX_THREADS};
 use crate::threads::{Threads, Trouble};
 use crate::witness::unfold;
+use palisade_automata::Population;
 use palisade_engine::{
     Analysis, Engine, Exhausted, Limits, Outcome, Reason, Robustness, Stats, Suitability, Verdict, Witness,
 };
@@ -23,10 +24,21 @@ use palisade_trace::Run;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attacks;
 
-/// The largest number of instances tried for templates that may have any number.
+/// The number of instances tried for templates that may have any number, before threads are counted. Most cycles need
+/// no more.
+const FIRST_INSTANCES: u32 = 2;
+/// The same if it is not known whether there is a cycle.
 const MAX_INSTANCES: u32 = 3;
+/// The same if there is one.
+const MAX_INSTANCES_OF_CYCLE: u32 = 8;
+/// One part in this many of the time is kept for trying more instances.
+const SHARE: u32 = 4;
 /// Room for started threads at first. It is doubled when it is not enough.
 const STARTED: usize = 4;
+/// If this room for started threads is not enough, threads are counted: there may be no bound on their number.
+const COUNTED_FROM: usize = 8;
+/// How much work counting them may take.
+const WORK: u64 = 1 << 16;
 
 impl Engine<Robustness> for Attacks {
     fn name(&self) -> &'static str {
@@ -48,34 +60,64 @@ impl Engine<Robustness> for Attacks {
     }
 }
 
-/// Tries one instance, two, three. This finds cycles, but proves nothing for all numbers.
+/// Tries one instance and two, which finds most cycles. Then threads are counted. If that does not decide the question,
+/// or if there is a cycle, more instances are tried.
 fn any_number(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdict {
     // With two instances of each of these templates, the analysis of control flow already considers other
     // instances of the same template. So an attack that it rules out is ruled out for any number.
     let two = analysis.system(2);
-    match Candidates::new(Question::Cycle, analysis.machine(&two), limits) {
+    let candidates = match Candidates::new(Question::Cycle, analysis.machine(&two), limits) {
         Err(reason) => return Verdict::Unknown(reason),
-        Ok(candidates) if analysis.task.model == Model::Sc || candidates.is_empty() => {
+        Ok(found) if analysis.task.model == Model::Sc || found.is_empty() => {
             stats.set("states", 0);
             return Verdict::Holds;
         }
-        Ok(_) => {}
-    }
+        Ok(found) => found,
+    };
     let mut reached = None;
-    for any in 1..=MAX_INSTANCES {
+    // What counting threads showed.
+    let mut counted = None;
+    let mut most = MAX_INSTANCES;
+    for any in 1..=MAX_INSTANCES_OF_CYCLE {
+        if any > most {
+            break;
+        }
+        if any > FIRST_INSTANCES && counted.is_none() {
+            let mut system = two.as_ref().clone();
+            system.properties.clear();
+            let population = |role| analysis.task.population(&system, role);
+            let limits = limits.clone().leaving_one_in(SHARE);
+            let has_cycle = || has_cycle(analysis.machine(&system), &population, &candidates, &limits, stats);
+            match limits.within(has_cycle).unwrap_or_else(|what| Err(Reason::Exhausted(what))) {
+                Ok(false) => return Verdict::Holds,
+                Ok(true) => {
+                    most = MAX_INSTANCES_OF_CYCLE;
+                    let why = "store buffers add behaviour with some number of threads, but no run was found";
+                    counted = Some(Reason::Unshown(why.to_owned()));
+                }
+                Err(why) => counted = Some(why),
+            }
+        }
         let found = limits.within(|| fixed(analysis, any, limits, stats));
         match found.unwrap_or_else(|what| Verdict::Unknown(Reason::Exhausted(what))) {
             found @ Verdict::Violated(_) => return found,
             Verdict::Holds => reached = Some(any),
             Verdict::Unknown(reason) => {
                 return Verdict::Unknown(match (reason.what_ran_out(), reached) {
-                    (Some(what), reached) => Reason::exhausted(what, reached.map(Reason::RobustUpTo)),
+                    (Some(what), reached) => match counted {
+                        Some(why @ Reason::Unshown(_)) => why,
+                        _ => Reason::exhausted(what, reached.map(Reason::RobustUpTo)),
+                    },
                     _ => reason,
                 });
             }
         }
     }
-    Verdict::Unknown(Reason::RobustUpTo(MAX_INSTANCES))
+    Verdict::Unknown(match counted {
+        Some(why @ Reason::Unshown(_)) => why,
+        Some(why) => why.and_known(Reason::RobustUpTo(most)),
+        None => Reason::RobustUpTo(most),
+    })
 }
 
 /// Searches with this many instances of each template that may have any number.
@@ -149,6 +191,12 @@ pub(crate) fn find<'s, T>(
         }
         match found {
             AttackEnd::ThreadCount if layout.threads < MAX_THREADS => {
+                if room == COUNTED_FROM
+                    && question == Question::Cycle
+                    && has_no_cycle(machine, &candidates, effort.limits, stats)
+                {
+                    return Ok(None);
+                }
                 room *= 2;
                 continue;
             }
@@ -160,6 +208,16 @@ pub(crate) fn find<'s, T>(
             found => Err(reason(&search, machine, found)),
         };
     }
+}
+
+/// Whether it is known, by counting threads, that there is no cycle.
+fn has_no_cycle(machine: Machine<'_>, candidates: &Candidates, limits: &Limits, stats: &mut Stats) -> bool {
+    let population = |role| {
+        let instances = machine.system.instances.iter().filter(|instance| instance.role == role);
+        Population::Fixed(instances.count() as u32)
+    };
+    let limits = limits.clone().at_most_work(WORK).leaving_one_in(SHARE);
+    has_cycle(machine, &population, candidates, &limits, stats) == Ok(false)
 }
 
 /// Why a search has no answer.

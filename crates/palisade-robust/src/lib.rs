@@ -9,11 +9,13 @@
 //! | [`threads`] | where threads wait: the policy of the thread automaton of `palisade-automata` |
 //! | [`sections`] | atomic sections as single events |
 //! | [`state`], [`expand`], [`search`] | one search for all attacks; `expand` has the argument |
+//! | [`crowd`] | the same with any number of threads, which are counted |
 //! | [`witness`] | back to a run of the store-buffer machine |
 //! | [`mod@triangular`] | triangular races: their absence is sufficient for robustness |
 //! | [`lazy`] | TSO reachability by a few searches under SC: the oracle, the extension, unrolling |
 
 mod attacks;
+mod crowd;
 mod discard;
 mod expand;
 mod lazy;

@@ -107,6 +107,11 @@ impl<W: AsRef<[u64]>> State<W> {
         (0..self.layout.cells).map(|cell| self.memory(CellId::from_index(cell))).collect()
     }
 
+    /// The attack and the cells: everything but the threads.
+    pub fn shared(&self) -> Vec<u32> {
+        (0..=self.layout.cells).map(|index| self.half(index)).collect()
+    }
+
     /// Whether no cell is marked, no value is held back, and no thread has entered.
     pub fn is_unmarked(&self) -> bool {
         let Layout { cells, threads } = self.layout;
@@ -133,6 +138,11 @@ impl<W: AsMut<[u64]> + AsRef<[u64]>> State<W> {
         debug_assert_eq!(bits & !mask, 0, "a value outgrew its field");
         let word = &mut self.words.as_mut()[index / 2];
         *word = *word & !(u64::from(mask) << shift(index)) | u64::from(bits) << shift(index);
+    }
+
+    /// Sets the attack and the cells.
+    pub fn set_shared(&mut self, shared: &[u32]) {
+        shared.iter().enumerate().for_each(|(index, &half)| self.set(index, u32::MAX, half));
     }
 
     pub fn set_attack(&mut self, attack: Attack) {

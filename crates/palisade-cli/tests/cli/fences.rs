@@ -257,3 +257,35 @@ fn engines_have_their_goals() {
     assert!(complaint.contains("add `--goal robustness`"), "{complaint}");
     assert!(run("dual", "robustness").contains("the engine `dual` is for safety"));
 }
+
+/// Fences that are enough for any number of threads, and for threads that are started without bound. One fence less is not
+/// enough, and that has a run.
+#[test]
+fn any_number_of_threads_and_started_ones() {
+    let side = |own: &str, other: &str, mine: &str, theirs: &str| {
+        format!("{own} = 1; let r = {other}; if (r == 0) {{ {mine} = 1; assert({theirs} == 0); }}")
+    };
+    let (left, right) = (side("x", "y", "a", "b"), side("y", "x", "b", "a"));
+    let any =
+        format!("shared x, y, a, b: 0..1;\nprocess W[*] {{\n{left}\n}}\nprocess V[*] {{\n{right}\n}}\n");
+    let started = format!(
+        "shared x, y, a, b: 0..1;\nprocess Main {{ loop {{ choose {{ spawn W; }} or {{ spawn V; }} }} }}\n\
+         process W on spawn {{\n{left}\n}}\nprocess V on spawn {{\n{right}\n}}\n"
+    );
+    let scratch = Scratch::new("fences_any").file("any.pal", &any).file("started.pal", &started);
+    for file in ["any.pal", "started.pal"] {
+        for goal in ["safety", "robustness"] {
+            let word = if goal == "safety" { "safe" } else { "robust" };
+            let args = ["fences", file, "--goal", goal, "--write", "fixed.pal"];
+            let ran = scratch.run(&args).exits(0);
+            assert!(ran.stdout.starts_with(&format!("{word}  {file}: with 2 fences\n")), "{}", ran.stdout);
+            let command = if goal == "safety" { "check" } else { "robust" };
+            scratch.run(&[command, "fixed.pal"]).exits(0);
+            scratch.run(&[command, file]).exits(1);
+            let fixed = std::fs::read_to_string(scratch.path("fixed.pal")).expect("it was written");
+            let half = fixed.replacen("fence;", "skip;", 1);
+            std::fs::write(scratch.path("half.pal"), half).expect("a file can be written");
+            scratch.run(&[command, "half.pal"]).exits(1);
+        }
+    }
+}

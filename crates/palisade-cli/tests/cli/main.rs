@@ -35,6 +35,7 @@ mod written;
 mod external {
     mod c;
     mod c_any;
+    mod c_any_random;
     mod c_assumptions;
     mod c_corpus;
     mod c_ends;

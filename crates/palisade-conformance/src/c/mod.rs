@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`litmus`] | two to four threads with a few atomic accesses each | the brute-force interpreter, on a program that is built from the same description and never was C |
 //! | [`concurrent`] | threads, locks, semaphores, condition variables, heap | the compiled program, run once per partial order |
+//! | [`crowd`] | functions that any number of threads run | the brute-force interpreter, with a few threads, on a program that is built from the same description |
 //! | [`leaks`] | heap objects that are handed around | all interleavings of the operations |
 //! | [`heap`] | two threads that allocate, free and use blocks | all interleavings of the operations, with store buffers |
 //! | [`sequential`] | arithmetic, pointers, structs, copies, calls, heap | the compiled program, with sanitizers |
@@ -12,6 +13,7 @@
 //! values to a file as one line when they end.
 
 pub mod concurrent;
+pub mod crowd;
 mod expressions;
 pub mod heap;
 pub mod leaks;
