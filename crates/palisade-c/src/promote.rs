@@ -4,7 +4,7 @@
 //! scalars, or of part of one, in one thread. No other thread can then access it, so buffers make no difference.
 
 use crate::expr::{self, Expr};
-use crate::flat::{Access, Code, ObjectId, RegId, Register, Step, StepKind};
+use crate::flat::{Access, Code, ObjectId, RegId, Register, Step, StepKind, Written};
 use crate::memory::{Leaf, Memory, MemoryObject};
 use palisade_base::Span;
 use palisade_program::written::{BinaryOp, Check};
@@ -111,17 +111,34 @@ pub(crate) fn promote(code: &mut Code, memory: &Memory<'_>, candidate: &dyn Fn(O
 fn load_constants(code: &mut Code, memory: &Memory<'_>) -> bool {
     let mut changed = false;
     for step in code.blocks.iter_mut().flat_map(|block| &mut block.steps) {
-        if let StepKind::Load {
-            to, from: Access { pointer: Expr::Address(object, offset), size, .. }, ..
-        } = &step.kind
-            && memory.object(*object).constant
-            && let Some(value) = constant(memory, *object, *offset, *size)
-        {
+        let StepKind::Load { to, from: Access { pointer: Expr::Address(object, offset), size, .. }, written } =
+            &step.kind
+        else {
+            continue;
+        };
+        if !memory.object(*object).constant {
+            continue;
+        }
+        if let Some(value) = constant(memory, *object, *offset, *size) {
             step.kind = StepKind::Assign(*to, value);
+            changed = true;
+        } else if *written == Written::Copied && is_nothing(memory.object(*object), *offset, *size) {
+            step.kind = StepKind::Uninitialise(*to);
             changed = true;
         }
     }
     changed
+}
+
+/// Whether a constant has no value at this place, such as padding.
+fn is_nothing(object: &MemoryObject, offset: i64, size: u32) -> bool {
+    let end = offset + (1 << size);
+    let mut inside = object
+        .leaves
+        .iter()
+        .filter(|leaf| leaf.offset < end && offset < leaf.offset + (1 << leaf.size))
+        .peekable();
+    offset >= 0 && end <= object.size && inside.peek().is_some() && inside.all(|leaf| leaf.init.is_none())
 }
 
 /// What a load of a constant returns.

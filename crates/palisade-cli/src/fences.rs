@@ -292,9 +292,17 @@ fn not_written(error: WriteError, input: &Input, output: &Output) -> (Option<Dia
     let (problem, exit) = match error {
         WriteError::NoSet => unreachable!("this is not an error"),
         WriteError::Compiled => {
-            let message = "not written: fences can be written into C, but not into LLVM IR";
-            let help =
-                "insert them into the source at the lines above: atomic_thread_fence(memory_order_seq_cst)";
+            let (message, help) = match input.language {
+                InputLanguage::Rust => (
+                    "not written: fences can be written into C, but not into Rust",
+                    "insert them into the source at the lines above: \
+                     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst)",
+                ),
+                _ => (
+                    "not written: fences can be written into C, but not into LLVM IR",
+                    "insert them into the source at the lines above: atomic_thread_fence(memory_order_seq_cst)",
+                ),
+            };
             (Diagnostic::error("compiled-language", message).help(help), Exit::Error)
         }
         WriteError::NoRoom(problems) => {

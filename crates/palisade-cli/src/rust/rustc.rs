@@ -58,6 +58,8 @@ pub enum Kind {
     Tests,
     /// The same, with all functions that are inlined otherwise.
     ListOfTests,
+    /// Not compiled: the text of the tests, with the list that rustc makes of them.
+    TextOfTests,
 }
 
 /// Where a program comes from.
@@ -215,13 +217,15 @@ impl Rustc {
             Kind::Library => {
                 command.args(is_file.then_some("--crate-type=lib")).arg("-Clink-dead-code=on");
             }
-            Kind::Tests | Kind::ListOfTests => {
+            Kind::Tests | Kind::ListOfTests | Kind::TextOfTests => {
                 // Tests that end the program when they panic are not stable yet. A test must not be part of what calls it.
                 command.env("RUSTC_BOOTSTRAP", "1").args(is_file.then_some("--test"));
                 command.args(["-Zpanic-abort-tests", "-Zinline-mir=no"]);
             }
         }
-        if unit.kind != Kind::ListOfTests {
+        if unit.kind == Kind::TextOfTests {
+            command.arg("-Zunpretty=expanded");
+        } else if unit.kind != Kind::ListOfTests {
             let kept =
                 unit.kept.map_or_else(String::new, |name| format!(" -force-attribute={name}:noinline"));
             command.arg(PASSES).arg(format!("-Cllvm-args=-inline-threshold=1000000{kept}"));

@@ -58,6 +58,16 @@ impl Session<'_> {
             (None, Roots::Main) => Kind::Program,
             (None, Roots::Functions { .. }) => Kind::Library,
         };
+        if let Some(path) = test.as_deref().and_then(|symbol| symbols::path_in(symbol, crate_name)) {
+            let text = self.ir(Unit { given, kind: Kind::TextOfTests, kept: None })?;
+            if symbols::must_panic(&text, &path) {
+                let message = format!("the test `{path}` must panic, and `#[should_panic]` is not followed");
+                return Err(self.refuse(
+                    Diagnostic::error("c-unsupported", message)
+                        .help("check a test that passes without a panic"),
+                ));
+            }
+        }
         let ir = self.ir(Unit { given, kind, kept: test.as_deref() })?;
         let ir = Source::new(format!("{} (as LLVM IR)", self.source.name()), ir);
         let mut module = match palisade::llvm::read(&ir) {

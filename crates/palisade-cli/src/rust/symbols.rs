@@ -181,6 +181,19 @@ pub fn tests(functions: &[&str], crate_name: &str) -> Vec<(String, String)> {
         .collect()
 }
 
+/// The path of a function in the program's crate.
+pub fn path_in(symbol: &str, crate_name: &str) -> Option<String> {
+    without_crate(&path(symbol)?, crate_name).map(str::to_owned)
+}
+
+/// Whether a test is marked with `#[should_panic]`, as the list says that rustc adds to the text.
+pub fn must_panic(expanded: &str, test: &str) -> bool {
+    const KEY: &str = "ShouldPanic::";
+    let entry = expanded.split_once(&format!("StaticTestName(\"{test}\")"));
+    let says = entry.and_then(|(_, rest)| rest.split_once(KEY));
+    says.is_none_or(|(_, answer)| !answer.starts_with("No"))
+}
+
 /// The symbol of the only test whose path ends like this.
 pub fn find_test(name: &str, tests: &[(String, String)]) -> Result<String, Diagnostic> {
     let tests: Vec<(&str, String)> =
@@ -266,6 +279,15 @@ mod tests {
         check("plain", Ok(3));
         check("pop", Err("several functions `pop`: `a::pop`, `b::pop`"));
         check("ush", Err("there are `a::pop`, `b::pop`, `plain`, `push`"));
+    }
+
+    #[test]
+    fn tests_that_must_panic() {
+        let entry = |name: &str, answer: &str| {
+            format!("name: test::StaticTestName(\"{name}\"),\n should_panic: test::ShouldPanic::{answer},\n")
+        };
+        let text = entry("a", "No") + &entry("b::a", "Yes") + &entry("c", "YesWithMessage(\"x\")");
+        assert_eq!(["a", "b::a", "c", "d"].map(|test| must_panic(&text, test)), [false, true, true, true]);
     }
 
     #[test]

@@ -74,15 +74,15 @@ pub enum Action {
 /// A litmus test.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Litmus {
-    threads: Vec<Vec<Action>>,
+    pub(super) threads: Vec<Vec<Action>>,
     /// Which variables are `volatile` and not atomic.
-    volatile: Vec<bool>,
+    pub(super) volatile: Vec<bool>,
     /// Whether results are stored at once or at the end of the thread.
-    at_once: bool,
+    pub(super) at_once: bool,
 }
 
 /// What each action that returns something is called, by thread and action.
-fn results(threads: &[Vec<Action>]) -> Vec<(usize, usize)> {
+pub(super) fn results(threads: &[Vec<Action>]) -> Vec<(usize, usize)> {
     let returns = |action: &Action| !matches!(action, Action::Store(..) | Action::Fence(_));
     let of_thread = |(thread, actions): (usize, &Vec<Action>)| -> Vec<(usize, usize)> {
         (0..actions.len()).filter(|&at| returns(&actions[at])).map(|at| (thread, at)).collect()

@@ -2,7 +2,7 @@
 //!
 //! | module | programs | judge |
 //! |---|---|---|
-//! | [`litmus`] | two to four threads with a few atomic accesses each | the brute-force interpreter, on a program that is built from the same description and never was C |
+//! | [`litmus`] | two to four threads with a few atomic accesses each | the brute-force interpreter, on a program that is built from the same description and never was C or Rust |
 //! | [`concurrent`] | threads, locks, semaphores, condition variables, heap | the compiled program, run once per partial order |
 //! | [`crowd`] | functions that any number of threads run | the brute-force interpreter, with a few threads, on a program that is built from the same description |
 //! | [`leaks`] | heap objects that are handed around | all interleavings of the operations |
@@ -18,6 +18,7 @@ mod expressions;
 pub mod heap;
 pub mod leaks;
 pub mod litmus;
+mod litmus_in_rust;
 pub mod sequential;
 
 pub use expressions::Integer;

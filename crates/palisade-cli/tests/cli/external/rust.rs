@@ -32,6 +32,11 @@ mod tests {
         other.join().unwrap();
     }
     #[test]
+    #[should_panic]
+    fn panics() {
+        super::inner::look();
+    }
+    #[test]
     fn returns() -> Result<(), String> {
         Ok(())
     }
@@ -67,12 +72,17 @@ fn names_that_are_not_there() {
     scratch.run(&["check", "counter.rs", "--test", "count"]).exits(2).complains(
         "error[no-such-test]: counter.rs: there is no test `count`
 ...
- = help: there are `tests::counts`, `tests::counts_too_early`, `tests::returns`
+ = help: there are `tests::counts`, `tests::counts_too_early`, `tests::panics`, `tests::returns`
 ...
 ",
     );
     scratch.run(&["check", "counter.rs", "--test", "returns"]).exits(2).complains(
         "error[c-unsupported]: counter.rs: the test returns a value, and only panics count as failures
+...
+",
+    );
+    scratch.run(&["check", "counter.rs", "--test", "panics"]).exits(2).complains(
+        "error[c-unsupported]: counter.rs: the test `tests::panics` must panic, and `#[should_panic]` is not followed
 ...
 ",
     );
