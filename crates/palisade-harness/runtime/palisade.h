@@ -366,6 +366,8 @@ int pal_spins_forever(struct thread *thread);
 int pal_is_on_stack(const struct thread *thread, uint64_t address);
 void pal_note_writes(struct thread *self);
 int pal_shared_part(uint64_t low, uint64_t high, uint64_t *from, uint64_t *to);
+void pal_note_shared(uint64_t address);
+int pal_is_known_shared(uint64_t address);
 void pal_know_sharing(const uint64_t *words, uint64_t count);
 
 /* server.c */

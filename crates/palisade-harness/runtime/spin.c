@@ -137,6 +137,31 @@ static void note_sharing(const struct thread *self, uint64_t first)
     }
 }
 
+/* A barrier is used by more threads than it waits for: the search has to start again (wait.c). */
+void pal_note_shared(uint64_t address)
+{
+    struct shared *shared = pal.shared;
+    uint64_t word = address / WORD, *slot = slot_of(word);
+    if (*slot) {
+        return;
+    }
+    if (shared->shared_count >= MAX_SHARED / 2) {
+        pal_stop(R_UNSUPPORTED, "too many stack variables and barriers are shared for a search");
+    }
+    shared->shared_count++;
+    *slot = word << WORD | ((1 << WORD) - 1);
+    shared->is_sharing_new = 1;
+    if (pal.is_served) {
+        uint64_t what = N_SHARED_STACK | (*slot & ((1 << WORD) - 1)) << NOTE_BITS;
+        pal_log(what | HEAD(K_NOTE, O_PLAIN, 0), (word * WORD & ADDRESS_BITS) | pal.self->tag);
+    }
+}
+
+int pal_is_known_shared(uint64_t address)
+{
+    return pal.shared->shared_count && *slot_of(address / WORD);
+}
+
 /* The part of a stack, within a frame, that is known to be shared. Returns 0 if there is none. */
 int pal_shared_part(uint64_t low, uint64_t high, uint64_t *from, uint64_t *to)
 {

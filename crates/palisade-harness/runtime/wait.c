@@ -257,37 +257,83 @@ EXPORT int sem_destroy(sem_t *sem)
     return 0;
 }
 
-/* Barriers. */
+/* Barriers.
+ *
+ * In a search, the order in which threads arrive does not matter if they ignore the result, which says who was last. If
+ * no more threads use the barrier than it waits for, all of them take part in every round, and nobody arrives for the
+ * next round before the last one is over. So:
+ * - An arrival writes a byte of its own in the barrier. If its result is used, it also writes the start of the barrier,
+ *   and otherwise reads it. So arrivals are ordered with those whose result is used, but not with each other.
+ * - Every thread then waits in a step that reads all of these bytes, unless its result is used and it was last.
+ * - The next round has other bytes: a thread may arrive for it while others have not yet noticed that the last one is
+ *   over.
+ *
+ * If more threads use the barrier, the order decides who meets whom. As soon as this is seen, or a thread for which there
+ * is no byte arrives, the search starts again, and all steps are ordered. Until then, the search misses nothing: before the first thread that is too many arrives, the
+ * order of the others does not matter. */
 
 struct barrier {
     unsigned arrived, round, count;
+    unsigned users; /* a bit for each thread */
 };
+
+/* The bytes of threads in a round, by their numbers. */
+enum { FIRST_BYTE = 4, OWN_BYTES = (sizeof(pthread_barrier_t) - FIRST_BYTE) / 2 };
+
+static uint64_t own_bytes(const struct barrier *barrier, unsigned round)
+{
+    return (uint64_t)barrier + FIRST_BYTE + round % 2 * OWN_BYTES;
+}
 
 static int round_is_over(struct thread *self)
 {
     return ((const struct barrier *)self->object)->round != (unsigned)self->value;
 }
 
-EXPORT int pthread_barrier_wait(pthread_barrier_t *handle)
+static int wait_at(struct barrier *barrier, int is_used, uint64_t place)
 {
-    struct barrier *barrier = (struct barrier *)handle;
     struct thread *self = pal.self;
-    uint64_t place = CALLER;
+    uint64_t arrives = HEAD(K_LOCKED, O_ACQ_REL, 4), address = (uint64_t)barrier & ADDRESS_BITS;
     if (pal.quiet) {
         return 0;
     }
-    pal_event((uint64_t)barrier, HEAD(K_LOCKED, O_ACQ_REL, 4), place);
+    int is_closed = pal.command.flags & EXPLORE && self->number < OWN_BYTES && !pal_is_known_shared(address);
+    if (is_closed) {
+        pal_add_range(own_bytes(barrier, barrier->round) + self->number, 1, K_LOCKED);
+    }
+    pal_decide(address | (is_closed && !is_used ? HEAD(K_LOCKED_LOAD, O_ACQ_REL, 4) : arrives), pal_at(place) | F_CHOSEN);
+    log_chosen(barrier, arrives, place);
     self->value = barrier->round;
-    if (++barrier->arrived == barrier->count) {
+    barrier->users |= self->number < OWN_BYTES ? 1u << self->number : 0;
+    int is_open = self->number >= OWN_BYTES || (unsigned)__builtin_popcount(barrier->users) > barrier->count;
+    if (pal.command.flags & EXPLORE && is_open) {
+        pal_note_shared(address);
+    }
+    int is_last = ++barrier->arrived == barrier->count;
+    if (is_last) {
         barrier->arrived = 0;
         barrier->round++;
         pal_changed(barrier);
-        return PTHREAD_BARRIER_SERIAL_THREAD;
     }
-    uint64_t head = HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4);
-    pal_await(barrier, round_is_over, ((uint64_t)barrier & ADDRESS_BITS) | head, place);
-    log_chosen(barrier, head, place);
-    return 0;
+    if (!is_last || (is_closed && !is_used)) {
+        uint64_t waits = HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4);
+        uint64_t all = (own_bytes(barrier, (unsigned)self->value) & ADDRESS_BITS) | HEAD(K_LOCKED_LOAD, O_ACQUIRE, OWN_BYTES);
+        pal_await(barrier, round_is_over, is_closed ? all : address | waits, place);
+        log_chosen(barrier, waits, place);
+    }
+    return is_last ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
+}
+
+EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
+{
+    return wait_at((struct barrier *)barrier, 1, CALLER);
+}
+
+/* Called in its place where the result is ignored: see src/audit/ignored.rs. */
+EXPORT int palisade_barrier_wait(pthread_barrier_t *barrier);
+int palisade_barrier_wait(pthread_barrier_t *barrier)
+{
+    return wait_at((struct barrier *)barrier, 0, CALLER);
 }
 
 EXPORT int pthread_barrier_destroy(pthread_barrier_t *barrier)

@@ -34,6 +34,7 @@
 mod announced;
 mod frame;
 mod fresh;
+mod ignored;
 mod instruction;
 mod lines;
 
@@ -179,7 +180,7 @@ impl<'a> Audit<'a> {
             } else if copies.contains(&number) {
                 code.replace("__tsan_", "palisade_copy_")
             } else {
-                code.to_owned()
+                self.with_ignored_result(number, code)
             };
             writeln!(text, "\t{code}").expect("writing to a string");
             if let Some(stub) = all[number].fence {

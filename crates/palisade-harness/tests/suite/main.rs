@@ -5,6 +5,7 @@ mod common;
 /// Tests that start other programs: `./test quick` skips them.
 mod external {
     mod assume;
+    mod barriers;
     mod buffers;
     mod calls;
     mod conditional;
