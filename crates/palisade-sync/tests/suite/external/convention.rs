@@ -138,6 +138,8 @@ fn cargo_test(folder: &Path, target: &str, flags: &str) -> Output {
         .env("RUSTFLAGS", flags)
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env("CARGO_INCREMENTAL", "0")
+        // Building takes longest here.
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(target))
         .output()
         .expect("cargo can be started")
