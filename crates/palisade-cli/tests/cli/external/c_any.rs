@@ -343,6 +343,42 @@ static void *right(void *nothing)
     }
 }
 
+/// A queue for one producer and one consumer has no threads of which there could be more, and breaks if there are.
+#[test]
+fn queue_for_one_producer() {
+    let queue = "\
+static atomic_uint head, tail;
+static int slot[2];
+static void *producer(void *nothing)
+{
+    unsigned at = atomic_load_explicit(&tail, memory_order_relaxed);
+    while (at - atomic_load_explicit(&head, memory_order_acquire) == 2)
+        ;
+    slot[at % 2] = 7;
+    atomic_store_explicit(&tail, at + 1, memory_order_release);
+    return nothing;
+}
+static void *consumer(void *nothing)
+{
+    unsigned at = atomic_load_explicit(&head, memory_order_relaxed);
+    while (atomic_load_explicit(&tail, memory_order_acquire) == at)
+        ;
+    assert(slot[at % 2] == 7);
+    atomic_store_explicit(&head, at + 1, memory_order_release);
+    return nothing;
+}
+";
+    let text = |producers: &str| {
+        format!("{HEAD}{queue}{}", main_with(&[("producer", producers), ("consumer", "1")]))
+    };
+    let scratch = Scratch::new("c_any_queue").file("one.c", text("1")).file("many.c", text("THREADS"));
+    scratch.run(&["check", "-q", "one.c"]).exits(0);
+    let ran = scratch.run(&["check", "one.c", "--threads", "any"]).exits(2);
+    assert!(ran.stderr.contains("does not start several threads"), "{}", ran.stderr);
+    let ran = scratch.run(&["check", "-q", "many.c", "--threads", "any"]).exits(1);
+    assert!(ran.stdout.starts_with("unsafe  many.c: "), "{}", ran.stdout);
+}
+
 /// Whatever distinguishes threads is refused.
 #[test]
 fn threads_that_differ() {
