@@ -22,6 +22,8 @@ impl Generator<'_, '_> {
                 let plain = is_plain(access);
                 let own_result = |result| self.loads_own_result(result, *pointer);
                 let written = match instruction.result {
+                    // A register may be loaded and not used, so this is not an error of the program.
+                    _ if self.context.language == Language::Machine => Written::Partly,
                     Some(result) if self.is_masked(result) => Written::Partly,
                     Some(result) if own_result(result) => Written::Copied,
                     Some(_) if self.is_only_moved(access) => Written::Copied,

@@ -232,6 +232,13 @@ pub(crate) fn wrap(width: u32, e: Expr, registers: &[Register]) -> Expr {
     match e {
         Expr::Int(value) if !crate::bits::is_function(value) => Expr::Int(wrap_int(width, value)),
         Expr::Wrap(inner, a) if width <= inner => wrap(width, *a, registers),
+        // A mask that only removes bits that are dropped in any case.
+        Expr::Binary(BinaryOp::BitAnd, a, bits)
+            if matches!(*bits, Expr::Int(bits) if bits & mask(width) == mask(width))
+                && a.base().is_none() =>
+        {
+            wrap(width, *a, registers)
+        }
         e => Expr::Wrap(width, Box::new(e)),
     }
 }

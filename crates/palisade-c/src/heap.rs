@@ -112,7 +112,7 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
     };
     let found = match context.language {
         Language::C => shape(&context.memory, hint, size),
-        Language::Rust => Ok(Shape::bytes(size)),
+        Language::Rust | Language::Machine => Ok(Shape::bytes(size)),
     };
     let shape = match found {
         Ok(shape) => shape,
@@ -140,7 +140,7 @@ fn expand_allocation(code: &mut Code, id: BlockId, at: usize, context: &mut Cont
     let fresh = code.new_block();
     // Something that the thread has freed. There is a choice only if there is something: no run gets stuck.
     let layout = context.heap.shapes[shape].leaves.clone();
-    let open = context.language == Language::Rust;
+    let open = context.language != Language::C;
     let mut here = id;
     for &register in &freed {
         let (choice, block, next) = (code.new_block(), code.new_block(), code.new_block());

@@ -118,11 +118,17 @@ pub(crate) enum Language {
     C,
     /// Rust, by rustc: objects are bytes, and functions have mangled names.
     Rust,
+    /// Machine code: objects are bytes, every access is the machine's, and nothing is said about types.
+    Machine,
 }
 
 impl Language {
-    /// What modules are written in: Rust, if one of them has names as rustc makes them.
+    /// What modules are written in: machine code if one of them says so, and Rust if one of them has names as rustc
+    /// makes them.
     fn of(modules: &[Module]) -> Language {
+        if modules.iter().any(|module| module.triple.as_deref() == Some(palisade_llvm::MACHINE_CODE)) {
+            return Language::Machine;
+        }
         let mut symbols = modules.iter().flat_map(|module| &module.symbols);
         if symbols.any(|symbol| library::rust::path(&symbol.name).is_some()) {
             Language::Rust
@@ -332,7 +338,12 @@ pub fn translate(
             context.notes.insert(Note("starting a thread succeeds".to_owned()));
         }
     }
-    let note = "the compiler keeps the order of atomic and volatile accesses, and of plain ones around them";
+    let note = match language {
+        Language::C | Language::Rust => {
+            "the compiler keeps the order of atomic and volatile accesses, and of plain ones around them"
+        }
+        Language::Machine => "functions of the C library leave the registers as the ABI says",
+    };
     context.notes.insert(Note(note.to_owned()));
     let order: Vec<&threads::ThreadCode> = merged.iter().flat_map(|(threads, _)| threads).copied().collect();
     program.templates = merged.iter().map(|(_, template)| template.clone()).collect();

@@ -113,9 +113,10 @@ impl<'a> Memory<'a> {
         id
     }
 
-    /// Types of Rust are bytes in LLVM IR, so the scalars of an object follow from how it is accessed.
+    /// Types of Rust, and objects of machine code, are bytes in LLVM IR, so the scalars of an object follow from how it
+    /// is accessed.
     fn open_bytes(&mut self, id: ObjectId) {
-        if self.language == Language::Rust && self.object(id).leaves.iter().any(|leaf| leaf.size == 0) {
+        if self.language != Language::C && self.object(id).leaves.iter().any(|leaf| leaf.size == 0) {
             self.open.insert(id);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::args::{CArgs, MachineArgs, ReadingArgs};
 use crate::c;
+use crate::object;
 use crate::rust;
 use crate::waiting::Waiting;
 use palisade::trace::BuildRecord;
@@ -114,6 +115,7 @@ fn walk(
             } else if language_of(&path).is_some_and(|language| {
                 !rust::is_package(&path)
                     && input.is_none_or(|input| input == language)
+                    && !language.is_machine_code()
                     && (language.text().is_some() || c::defines_main(&path))
             }) && (path.is_file() || (!path.exists() && !is_txt(&path)))
             {
@@ -158,6 +160,7 @@ pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
         InputLanguage::Text(language) => language,
         InputLanguage::C | InputLanguage::Llvm => return c::read(found, language, reading),
         InputLanguage::Rust => return rust::read(found, reading),
+        InputLanguage::Object | InputLanguage::Assembly => return object::read(found, language, reading),
     };
     if let Some(error) = c::unused(&reading.c).filter(|_| found.named == Named::ByUser) {
         return refuse(error);
@@ -209,6 +212,15 @@ fn is_txt(path: &Path) -> bool {
 
 /// The text of a file; `-` is standard input.
 pub fn text(path: &Path) -> Result<String, Diagnostic> {
+    String::from_utf8(bytes(path)?).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Diagnostic::error("not-text", format!("not a text file: byte {at} is not UTF-8"))
+            .help("programs are text files in UTF-8")
+    })
+}
+
+/// The bytes of a file; `-` is standard input.
+pub fn bytes(path: &Path) -> Result<Vec<u8>, Diagnostic> {
     let too_large = || {
         let message = format!("the file is larger than {} MiB", LARGEST_FILE >> 20);
         Diagnostic::error("too-large", message)
@@ -245,11 +257,7 @@ pub fn text(path: &Path) -> Result<String, Diagnostic> {
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(too_large());
     }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Diagnostic::error("not-text", format!("not a text file: byte {at} is not UTF-8"))
-            .help("programs are text files in UTF-8")
-    })
+    Ok(bytes)
 }
 
 /// Why a file cannot be read or written.
@@ -354,6 +362,7 @@ impl Recorded<'_> {
         let reading = ReadingArgs { input: Some(language), int_range, c: CArgs::default() };
         Ok(match self.build {
             Some(build) if language == InputLanguage::Rust => rust::read_again(&found, build),
+            Some(build) if language.is_machine_code() => object::read_again(&found, language, build),
             Some(build) => c::read_again(&found, language, build),
             None => read(&found, &reading),
         })

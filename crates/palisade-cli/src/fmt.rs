@@ -87,6 +87,10 @@ fn refuse_other_languages(path: &Path) -> Result<(), Diagnostic> {
         Some(InputLanguage::C) => {
             ("`palisade fmt` formats .pal files, but this one is C".to_owned(), "use clang-format")
         }
+        Some(InputLanguage::Object | InputLanguage::Assembly) => (
+            "`palisade fmt` formats .pal files, but this one is machine code".to_owned(),
+            "it has no format that could be changed",
+        ),
         Some(InputLanguage::Rust) => {
             ("`palisade fmt` formats .pal files, but this one is Rust".to_owned(), "use rustfmt")
         }

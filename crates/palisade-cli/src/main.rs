@@ -24,6 +24,7 @@ mod lsp;
 mod meter;
 mod minimise;
 mod monitor;
+mod object;
 mod outcomes;
 mod output;
 mod patch;

@@ -35,6 +35,9 @@ mod visit;
 
 pub use module::Module;
 
+/// The machine that a module names if it was made from machine code, and not by a compiler.
+pub const MACHINE_CODE: &str = "x86_64-machine-code";
+
 use palisade_base::{Diagnostic, Source, Span};
 
 /// Reads a module.

@@ -40,7 +40,7 @@ impl Document {
             extension.filter(|extension| *extension != "txt").and_then(InputLanguage::from_extension);
         let language = by_name
             .or(by_extension)
-            .filter(|language| !matches!(language, InputLanguage::Llvm | InputLanguage::Rust));
+            .filter(|language| matches!(language, InputLanguage::Text(_) | InputLanguage::C));
         let lines = Lines::new(&text);
         Document {
             uri,

@@ -14,6 +14,10 @@ pub enum InputLanguage {
     Llvm,
     /// Rust, which is compiled to LLVM IR first.
     Rust,
+    /// An object file for x86-64.
+    Object,
+    /// Assembly for x86-64, which is assembled first.
+    Assembly,
 }
 
 impl InputLanguage {
@@ -23,6 +27,8 @@ impl InputLanguage {
             InputLanguage::C,
             InputLanguage::Llvm,
             InputLanguage::Rust,
+            InputLanguage::Object,
+            InputLanguage::Assembly,
         ])
     }
 
@@ -33,6 +39,8 @@ impl InputLanguage {
             InputLanguage::C => "c",
             InputLanguage::Llvm => "llvm",
             InputLanguage::Rust => "rust",
+            InputLanguage::Object => "object",
+            InputLanguage::Assembly => "assembly",
         }
     }
 
@@ -47,6 +55,8 @@ impl InputLanguage {
             "c" => Some(InputLanguage::C),
             "ll" => Some(InputLanguage::Llvm),
             "rs" => Some(InputLanguage::Rust),
+            "o" => Some(InputLanguage::Object),
+            "s" => Some(InputLanguage::Assembly),
             _ => Language::from_extension(extension).map(InputLanguage::Text),
         }
     }
@@ -56,6 +66,8 @@ impl InputLanguage {
         match self {
             InputLanguage::Llvm => "ll",
             InputLanguage::Rust => "rs",
+            InputLanguage::Object => "o",
+            InputLanguage::Assembly => "s",
             other => other.name(),
         }
     }
@@ -64,8 +76,17 @@ impl InputLanguage {
     pub fn text(self) -> Option<Language> {
         match self {
             InputLanguage::Text(language) => Some(language),
-            InputLanguage::C | InputLanguage::Llvm | InputLanguage::Rust => None,
+            InputLanguage::C
+            | InputLanguage::Llvm
+            | InputLanguage::Rust
+            | InputLanguage::Object
+            | InputLanguage::Assembly => None,
         }
+    }
+
+    /// Whether the program is machine code.
+    pub fn is_machine_code(self) -> bool {
+        matches!(self, InputLanguage::Object | InputLanguage::Assembly)
     }
 }
 

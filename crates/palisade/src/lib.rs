@@ -97,3 +97,4 @@ pub use palisade_report as report;
 pub use palisade_syntax as syntax;
 pub use palisade_trace as trace;
 pub use palisade_trace::Evidence;
+pub use palisade_x86 as x86;

@@ -32,6 +32,10 @@ pub fn no_property(input: &Input) -> Option<Diagnostic> {
     let robust = format!("`palisade robust {}`", input.source.name());
     Some(warning.help(match input.language {
         InputLanguage::Text(Language::Trencher) => format!("{robust} answers the question that Trencher answers"),
+        InputLanguage::Object | InputLanguage::Assembly => format!(
+            "null pointers, accesses outside of variables and the like were looked for; \
+             state what must hold with `assert`, or run {robust}"
+        ),
         InputLanguage::C | InputLanguage::Llvm | InputLanguage::Rust => format!(
             "null pointers, accesses out of bounds, overflows and the like were looked for; \
              state what must hold with `assert`, or run {robust}"

@@ -67,6 +67,9 @@ const NOTHING: &[&str] = &[
     "llvm.sideeffect",
 ];
 
+/// Functions whose name begins like this stand for what cannot be followed in machine code: the rest of the name.
+const REFUSED: &str = "palisade.refuse ";
+
 impl<'a> Generator<'a, '_> {
     /// A call of a function that is not defined.
     pub(crate) fn library(
@@ -99,6 +102,10 @@ impl<'a> Generator<'a, '_> {
         name: &str,
         operands: &[Operand],
     ) -> Result<Option<Expr>, Refused> {
+        if let Some(what) = name.strip_prefix(REFUSED).filter(|_| self.context.language == Language::Machine)
+        {
+            return Err(self.refuse(what));
+        }
         match name {
             "__assert_fail" | "__assert" | "__assert_rtn" | "__VERIFIER_error" | "reach_error" => {
                 self.step(StepKind::Assert(Expr::Int(0), Check::Assertion));

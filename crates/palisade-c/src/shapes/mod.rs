@@ -305,14 +305,28 @@ impl Expander<'_, '_, '_> {
                 }
             }
             StepKind::Load { to, from, written } if from.plain => match self.several(&from) {
-                Some(parts) => load(code, &parts, to, &from, written, span, new),
+                Some(parts) => {
+                    self.note_parts();
+                    load(code, &parts, to, &from, written, span, new);
+                }
                 None => new.push(Step { kind: StepKind::Load { to, from, written }, span }),
             },
             StepKind::Store { to, value } if to.plain => match self.several(&to) {
-                Some(parts) => store(code, &parts, &to, &value, span, new),
+                Some(parts) => {
+                    self.note_parts();
+                    store(code, &parts, &to, &value, span, new);
+                }
                 None => new.push(Step { kind: StepKind::Store { to, value }, span }),
             },
             kind => new.push(Step { kind, span }),
+        }
+    }
+
+    /// An access of the machine that is made in parts has more runs than it has there, where it is made at once.
+    fn note_parts(&mut self) {
+        if self.context.language == Language::Machine {
+            let note = "an access to several variables at once is made as one access to each";
+            self.context.circumstances.insert(crate::Note(note.to_owned()));
         }
     }
 

@@ -22,7 +22,7 @@ error[unreadable-file]: a.pal/b.pal: cannot be read: Not a directory (os error 2
     scratch.run(&["check", "none"]).exits(2).prints("").complains(str![[r#"
 error[no-input-files]: none: the folder contains no programs
  |
- = help: known extensions are .pal, .rmm, .litmus, .trencher, .c, .ll, .rs and .txt (Trencher's); for other files, use --input LANGUAGE
+ = help: known extensions are .pal, .rmm, .litmus, .trencher, .c, .ll, .rs, .o, .s and .txt (Trencher's); for other files, use --input LANGUAGE
 
 "#]]);
     scratch.run(&["show", "none", "--as", "pal"]).exits(2).prints("").complains(str![[r#"
@@ -33,7 +33,7 @@ error[is-a-folder]: none: this is a folder, not a file
     scratch.run(&["check", "none/readme.md"]).exits(2).prints("").complains(str![[r#"
 error[unknown-language]: none/readme.md: the file name does not show the language
  |
- = help: known extensions are .pal, .rmm, .litmus, .trencher, .c, .ll, .rs and .txt (Trencher's); for other files, use --input LANGUAGE
+ = help: known extensions are .pal, .rmm, .litmus, .trencher, .c, .ll, .rs, .o, .s and .txt (Trencher's); for other files, use --input LANGUAGE
 
 
 "#]]);

@@ -53,6 +53,7 @@ mod external {
     mod html;
     mod html_run;
     mod lsp_c;
+    mod object;
     mod programs;
     mod run;
     mod run_cc;

@@ -1,0 +1,412 @@
+//! The functions of an object file: their instructions, with what these refer to, in basic blocks.
+//!
+//! Control flow is followed from the entry of each function. Parts of a function that the compiler has moved elsewhere
+//! (`main.cold`) belong to it. A jump to another function is a call after which the function returns.
+
+use crate::image::{Image, Kind, Place, Relocation, Target};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A function with more instructions is refused.
+const MAX_INSTRUCTIONS: usize = 100_000;
+
+/// What an operand stands for, where the linker decides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Reference {
+    /// An address, and so many bytes further on.
+    Address(Target, i64),
+    /// The place in the global offset table that holds this address.
+    TableEntry(Target),
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Code {
+    pub(crate) place: Place,
+    pub(crate) instruction: Instruction,
+    /// What its displacement stands for.
+    pub(crate) displacement: Option<Reference>,
+    /// What its immediate operand stands for.
+    pub(crate) immediate: Option<Reference>,
+    /// Where a jump or call leads.
+    pub(crate) branch: Option<Target>,
+    /// Why it cannot be followed.
+    pub(crate) refused: Option<String>,
+}
+
+/// How control leaves a block.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Exit {
+    /// To the next block.
+    Next(Place),
+    /// To another place.
+    Jump(Place),
+    /// To one of two places, by the flags.
+    Branch(Place, Place),
+    /// To one of several places, by a table: the place of the table and its entries.
+    Table(Jumps),
+    /// A jump to a function, or to an address in a register.
+    TailCall,
+    Return,
+    /// Nowhere: a trap, or a call that does not return.
+    Nowhere,
+}
+
+/// A jump by a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Jumps {
+    /// Where the table is.
+    pub(crate) table: Place,
+    /// Where its entries lead.
+    pub(crate) entries: Vec<Place>,
+    /// The register that holds the index, at the jump.
+    pub(crate) form: TableForm,
+}
+
+/// How the table is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TableForm {
+    /// `jmp *table(,%index,8)`.
+    Absolute(Register),
+    /// The register holds the sum of the table's address and an entry of 4 bytes.
+    Relative(Register),
+}
+
+/// A basic block.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    pub(crate) code: Vec<Code>,
+    pub(crate) exit: Exit,
+}
+
+impl Block {
+    pub(crate) fn successors(&self) -> Vec<Place> {
+        match &self.exit {
+            Exit::Next(to) | Exit::Jump(to) => vec![*to],
+            Exit::Branch(yes, no) => vec![*yes, *no],
+            Exit::Table(jumps) => jumps.entries.clone(),
+            Exit::TailCall | Exit::Return | Exit::Nowhere => Vec::new(),
+        }
+    }
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) entry: Place,
+    pub(crate) global: bool,
+    pub(crate) weak: bool,
+    /// Other names of it.
+    pub(crate) aliases: Vec<(String, bool, bool)>,
+    pub(crate) blocks: BTreeMap<Place, Block>,
+    /// Why it cannot be followed at all.
+    pub(crate) refused: Option<String>,
+}
+
+/// Functions of the C library after which control does not continue.
+const NO_RETURN: [&str; 14] = [
+    "abort",
+    "exit",
+    "_exit",
+    "_Exit",
+    "quick_exit",
+    "__assert_fail",
+    "__assert",
+    "__assert_rtn",
+    "__assert_perror_fail",
+    "__stack_chk_fail",
+    "__fortify_fail",
+    "pthread_exit",
+    "thrd_exit",
+    "__cxa_throw",
+];
+
+/// Whether a function of the C library does not return.
+pub(crate) fn returns(name: &str) -> bool {
+    !NO_RETURN.contains(&name)
+}
+
+/// All functions of an object file.
+pub(crate) fn functions(image: &Image) -> Vec<Function> {
+    let mut found: Vec<Function> = Vec::new();
+    for symbol in image.symbols.iter().filter(|symbol| symbol.function && !is_part(&symbol.name)) {
+        if image.section(symbol.place).kind != Kind::Code {
+            continue;
+        }
+        if let Some(known) = found.iter_mut().find(|known| known.entry == symbol.place) {
+            known.aliases.push((symbol.name.clone(), symbol.global, symbol.weak));
+            continue;
+        }
+        let (blocks, refused) = match Walk::new(image, symbol.place).blocks() {
+            Ok(blocks) => (blocks, None),
+            Err(why) => (BTreeMap::new(), Some(why)),
+        };
+        found.push(Function {
+            name: symbol.name.clone(),
+            entry: symbol.place,
+            global: symbol.global,
+            weak: symbol.weak,
+            aliases: Vec::new(),
+            blocks,
+            refused,
+        });
+    }
+    found
+}
+
+/// Whether a symbol names a part of a function that the compiler has moved elsewhere.
+fn is_part(name: &str) -> bool {
+    name.contains(".cold")
+}
+
+/// The instructions of one function, while control flow is followed.
+struct Walk<'a> {
+    image: &'a Image,
+    entry: Place,
+    code: BTreeMap<Place, Code>,
+    exits: BTreeMap<Place, Exit>,
+    starts: BTreeSet<Place>,
+    open: Vec<Place>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(image: &'a Image, entry: Place) -> Walk<'a> {
+        let (code, exits) = (BTreeMap::new(), BTreeMap::new());
+        Walk { image, entry, code, exits, starts: [entry].into(), open: vec![entry] }
+    }
+
+    fn blocks(mut self) -> Result<BTreeMap<Place, Block>, String> {
+        while let Some(start) = self.open.pop() {
+            self.run(start)?;
+        }
+        let mut blocks = BTreeMap::new();
+        for &start in &self.starts {
+            let mut code = Vec::new();
+            let mut at = start;
+            let exit = loop {
+                let Some(one) = self.code.get(&at) else { break Exit::Nowhere };
+                code.push(one.clone());
+                if let Some(exit) = self.exits.get(&at) {
+                    break exit.clone();
+                }
+                at = at + one.instruction.len() as i64;
+                if self.starts.contains(&at) {
+                    break Exit::Next(at);
+                }
+            };
+            blocks.insert(start, Block { code, exit });
+        }
+        Ok(blocks)
+    }
+
+    /// The symbol that a place belongs to, with its parts elsewhere.
+    fn is_own(&self, place: Place) -> bool {
+        match (self.image.function_at(place), self.image.function_at(self.entry)) {
+            (Some(other), Some(own)) => {
+                let whole = |name: &str| name.split(".cold").next().map(str::to_owned);
+                other.place == own.place
+                    || (is_part(&other.name) && whole(&other.name) == whole(&own.name))
+                    || (is_part(&other.name) && is_part(&own.name))
+            }
+            _ => false,
+        }
+    }
+
+    /// Follows control from a place to where it branches.
+    fn run(&mut self, start: Place) -> Result<(), String> {
+        let mut at = start;
+        loop {
+            if self.code.contains_key(&at) {
+                return Ok(());
+            }
+            if self.code.len() >= MAX_INSTRUCTIONS {
+                return Err(format!("more than {MAX_INSTRUCTIONS} instructions"));
+            }
+            // After a call that does not return, there may be nothing.
+            let inside = at == self.entry || self.is_own(at);
+            let code = if inside { self.decode(at) } else { None };
+            let Some(code) = code else { return Ok(()) };
+            let next = at + code.instruction.len() as i64;
+            let exit = self.exit(&code, next)?;
+            self.code.insert(at, code);
+            match exit {
+                None => at = next,
+                Some(exit) => {
+                    let block = Block { code: Vec::new(), exit: exit.clone() };
+                    for to in block.successors() {
+                        if self.starts.insert(to) {
+                            self.open.push(to);
+                        }
+                    }
+                    self.exits.insert(at, exit);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn exit(&self, code: &Code, next: Place) -> Result<Option<Exit>, String> {
+        let instruction = &code.instruction;
+        Ok(match instruction.flow_control() {
+            FlowControl::Next | FlowControl::XbeginXabortXend => None,
+            FlowControl::UnconditionalBranch => Some(match &code.branch {
+                Some(Target::Place(to)) if self.is_own(*to) && (*to != self.entry) => Exit::Jump(*to),
+                Some(Target::Place(to)) if *to == self.entry => Exit::Jump(*to),
+                _ => Exit::TailCall,
+            }),
+            FlowControl::ConditionalBranch => match &code.branch {
+                Some(Target::Place(to)) if self.is_own(*to) => Some(Exit::Branch(*to, next)),
+                _ => return Err("a conditional jump to another function".to_owned()),
+            },
+            FlowControl::IndirectBranch => Some(match self.table(code) {
+                Some(jumps) => Exit::Table(jumps),
+                None => Exit::TailCall,
+            }),
+            FlowControl::Return => Some(Exit::Return),
+            FlowControl::Call => match &code.branch {
+                Some(Target::External(name)) if !returns(name) => Some(Exit::Nowhere),
+                _ => None,
+            },
+            FlowControl::IndirectCall => match &code.displacement {
+                Some(Reference::TableEntry(Target::External(name))) if !returns(name) => Some(Exit::Nowhere),
+                _ => None,
+            },
+            FlowControl::Exception => Some(Exit::Nowhere),
+            FlowControl::Interrupt => None,
+        })
+    }
+
+    /// The table by which an indirect jump chooses.
+    fn table(&self, code: &Code) -> Option<Jumps> {
+        let instruction = &code.instruction;
+        if instruction.op0_kind() == OpKind::Memory {
+            let Some(Reference::Address(Target::Place(table), by)) = &code.displacement else { return None };
+            let scaled = instruction.memory_index_scale() == 8 && instruction.memory_base() == Register::None;
+            if !scaled || instruction.memory_index() == Register::None {
+                return None;
+            }
+            let table = *table + *by;
+            let form = TableForm::Absolute(instruction.memory_index());
+            return self.entries(table, 8).map(|entries| Jumps { table, entries, form });
+        }
+        // `lea table(%rip), %base; movslq (%base,%index,4), %entry; add %base, %entry; jmp *%entry`, with other
+        // instructions between them.
+        let before: Vec<&Code> =
+            self.code.range(self.entry..code.place).map(|(_, code)| code).rev().take(40).collect();
+        let table = before.iter().find_map(|code| match &code.displacement {
+            Some(Reference::Address(Target::Place(table), by))
+                if code.instruction.mnemonic() == Mnemonic::Lea
+                    && self.image.section(*table).kind == Kind::ReadOnly =>
+            {
+                Some(*table + *by)
+            }
+            _ => None,
+        })?;
+        let form = TableForm::Relative(instruction.op0_register());
+        self.entries(table, 4).map(|entries| Jumps { table, entries, form })
+    }
+
+    /// Where the entries of a table lead, as long as they lead into this function.
+    fn entries(&self, table: Place, size: i64) -> Option<Vec<Place>> {
+        let section = self.image.section(table);
+        if section.kind != Kind::ReadOnly {
+            return None;
+        }
+        let mut entries = Vec::new();
+        loop {
+            let at = table.offset + size * i64::try_from(entries.len()).ok()?;
+            let Some(Relocation { how, target: Target::Place(to), addend }) = section.relocations.get(&at)
+            else {
+                break;
+            };
+            let to = match (*how, size) {
+                (R_64, 8) => *to + *addend,
+                // Relative to the table, not to the entry.
+                (R_PC32, 4) => *to + (*addend - (at - table.offset)),
+                _ => break,
+            };
+            if !self.is_own(to) {
+                break;
+            }
+            entries.push(to);
+        }
+        (!entries.is_empty()).then_some(entries)
+    }
+
+    fn decode(&self, place: Place) -> Option<Code> {
+        let section = self.image.section(place);
+        let bytes = section.bytes.get(usize::try_from(place.offset).ok()?..)?;
+        if section.kind != Kind::Code || bytes.is_empty() {
+            return None;
+        }
+        let mut decoder = Decoder::with_ip(64, bytes, place.offset as u64, DecoderOptions::NONE);
+        let instruction = decoder.decode();
+        let mut code =
+            Code { place, instruction, displacement: None, immediate: None, branch: None, refused: None };
+        if instruction.is_invalid() {
+            code.refused = Some("bytes that are not an instruction".to_owned());
+            return Some(code);
+        }
+        let offsets = decoder.get_constant_offsets(&instruction);
+        let end = place.offset + instruction.len() as i64;
+        let is_branch = matches!(
+            instruction.op0_kind(),
+            OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
+        );
+        if is_branch {
+            code.branch =
+                Some(Target::Place(Place { offset: instruction.near_branch_target() as i64, ..place }));
+        }
+        // A place in the same section, which the assembler knows.
+        if instruction.is_ip_rel_memory_operand() {
+            let target = Place { offset: instruction.ip_rel_memory_address() as i64, ..place };
+            code.displacement = Some(Reference::Address(Target::Place(target), 0));
+        }
+        for (&at, relocation) in section.relocations.range(place.offset..end) {
+            let field = usize::try_from(at - place.offset).ok()?;
+            let Relocation { how, target, addend } = relocation;
+            let relative = addend.wrapping_add(end - at);
+            let reference = match *how {
+                R_PC32 | R_PLT32 => Some(Reference::Address(target.clone(), relative)),
+                R_64 | R_32 | R_32S | R_TPOFF32 => Some(Reference::Address(target.clone(), *addend)),
+                R_GOTPCREL | R_GOTPCRELX | R_REX_GOTPCRELX | R_GOTTPOFF if relative == 0 => {
+                    Some(Reference::TableEntry(target.clone()))
+                }
+                _ => None,
+            };
+            let Some(reference) = reference else {
+                code.refused = Some(format!("a relocation of kind {how}"));
+                continue;
+            };
+            if is_branch {
+                code.branch = match reference {
+                    Reference::Address(Target::Place(place), by) => Some(Target::Place(place + by)),
+                    Reference::Address(target, 0) => Some(target),
+                    _ => {
+                        code.refused = Some("a jump to a place inside another file".to_owned());
+                        None
+                    }
+                };
+            } else if offsets.has_displacement() && offsets.displacement_offset() == field {
+                code.displacement = Some(reference);
+            } else if offsets.has_immediate() && offsets.immediate_offset() == field {
+                code.immediate = Some(reference);
+            } else {
+                code.refused = Some("a relocation inside an instruction".to_owned());
+            }
+        }
+        Some(code)
+    }
+}
+
+const R_64: u32 = 1;
+const R_PC32: u32 = 2;
+const R_PLT32: u32 = 4;
+const R_GOTPCREL: u32 = 9;
+const R_32: u32 = 10;
+const R_32S: u32 = 11;
+const R_GOTTPOFF: u32 = 22;
+const R_TPOFF32: u32 = 23;
+const R_GOTPCRELX: u32 = 41;
+const R_REX_GOTPCRELX: u32 = 42;

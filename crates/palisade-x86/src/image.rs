@@ -1,0 +1,248 @@
+//! An object file: its sections, symbols and relocations.
+//!
+//! *Source.* System V ABI, AMD64 Architecture Processor Supplement, section 4.4 (relocation).
+
+use object::elf;
+use object::read::elf::ElfFile64;
+use object::{
+    Endianness, Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _, RelocationFlags,
+    RelocationTarget, SectionFlags, SymbolKind, SymbolSection,
+};
+use std::collections::BTreeMap;
+
+/// Larger objects than this are not read.
+const MAX_SECTION: u64 = 1 << 26;
+
+/// A place in a section, by the index of the section.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Place {
+    pub(crate) section: usize,
+    pub(crate) offset: i64,
+}
+
+/// What a section is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Code,
+    Data,
+    ReadOnly,
+    ThreadLocal,
+    /// Debug information and the like.
+    Other,
+}
+
+/// A section.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) align: u64,
+    pub(crate) relocations: BTreeMap<i64, Relocation>,
+}
+
+/// What is to be put at a place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Relocation {
+    /// How, by its number in the ABI.
+    pub(crate) how: u32,
+    pub(crate) target: Target,
+    pub(crate) addend: i64,
+}
+
+/// What a relocation refers to.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Target {
+    Place(Place),
+    /// A symbol that another file defines.
+    External(String),
+}
+
+/// A name of a place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Symbol {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) size: i64,
+    pub(crate) function: bool,
+    pub(crate) global: bool,
+    pub(crate) weak: bool,
+}
+
+/// An object file.
+#[derive(Clone, Debug)]
+pub(crate) struct Image {
+    pub(crate) name: String,
+    pub(crate) sections: Vec<Section>,
+    pub(crate) symbols: Vec<Symbol>,
+}
+
+impl Image {
+    /// Reads an object file. Fails with a sentence that says what is wrong with it.
+    pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Image, String> {
+        if !bytes.starts_with(&elf::ELFMAG) {
+            return Err(match bytes {
+                [b'!', b'<', b'a', b'r', b'c', b'h', b'>', ..] => {
+                    "this is an archive of object files; extract the one to check with `ar x`".to_owned()
+                }
+                [0xcf | 0xce, 0xfa, 0xed, 0xfe, ..] => {
+                    "this is an object file for macOS; only ELF for x86-64 is read".to_owned()
+                }
+                [b'B', b'C', 0xc0, 0xde, ..] => {
+                    "this is LLVM bitcode, not machine code; compile without -flto".to_owned()
+                }
+                _ => "this is not an ELF object file".to_owned(),
+            });
+        }
+        if bytes.get(4) != Some(&elf::ELFCLASS64.0) || bytes.get(5) != Some(&elf::ELFDATA2LSB.0) {
+            return Err("this object file is not for x86-64".to_owned());
+        }
+        let broken = |error: object::Error| format!("the object file is broken: {error}");
+        let file: ElfFile64<'_, Endianness> = ElfFile64::parse(bytes).map_err(broken)?;
+        if file.architecture() != object::Architecture::X86_64 {
+            return Err("this object file is not for x86-64".to_owned());
+        }
+        if file.kind() != ObjectKind::Relocatable {
+            return Err(
+                "this is a linked program or library; give the object file that `cc -c` writes".to_owned()
+            );
+        }
+        let mut image = Image { name: name.to_owned(), sections: Vec::new(), symbols: Vec::new() };
+        let mut numbers = BTreeMap::new();
+        for section in file.sections() {
+            let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
+            let section_name = section.name().map_err(broken)?.to_owned();
+            if section.size() > MAX_SECTION {
+                return Err(format!("the section `{section_name}` is larger than {} MiB", MAX_SECTION >> 20));
+            }
+            let has = |flag: elf::SectionFlags| sh_flags.0 & flag.0 != 0;
+            let allocated = has(elf::SHF_ALLOC);
+            let kind = if !allocated {
+                Kind::Other
+            } else if has(elf::SHF_EXECINSTR) {
+                Kind::Code
+            } else if has(elf::SHF_TLS) {
+                Kind::ThreadLocal
+            } else if has(elf::SHF_WRITE) && !section_name.starts_with(".data.rel.ro") {
+                Kind::Data
+            } else {
+                Kind::ReadOnly
+            };
+            let mut data = match allocated {
+                true => section.data().map_err(broken)?.to_vec(),
+                // Without debug information there are no lines. It may be compressed.
+                false if section_name.starts_with(".debug") => {
+                    section.uncompressed_data().map(|data| data.into_owned()).unwrap_or_default()
+                }
+                false => Vec::new(),
+            };
+            if data.is_empty() && allocated {
+                data = vec![0; usize::try_from(section.size()).unwrap_or(0)];
+            }
+            numbers.insert(section.index().0, image.sections.len());
+            image.sections.push(Section {
+                name: section_name,
+                kind,
+                bytes: data,
+                align: section.align().max(1),
+                relocations: BTreeMap::new(),
+            });
+        }
+        // Tentative definitions of C have a section of their own.
+        let common = image.sections.len();
+        let mut common_size = 0i64;
+        let mut places = BTreeMap::new();
+        for symbol in file.symbols() {
+            let symbol_name = symbol.name().map_err(broken)?.to_owned();
+            let size = i64::try_from(symbol.size()).map_err(|_| "a symbol is too large".to_owned())?;
+            let place = match symbol.section() {
+                SymbolSection::Section(section) => {
+                    let Some(&section) = numbers.get(&section.0) else { continue };
+                    let offset = i64::try_from(symbol.address());
+                    let offset = offset.map_err(|_| format!("`{symbol_name}` has no place"))?;
+                    Place { section, offset }
+                }
+                SymbolSection::Common => {
+                    let align = i64::try_from(symbol.address()).unwrap_or(16).clamp(1, 4096);
+                    let offset = (common_size + align - 1) / align * align;
+                    common_size = offset.saturating_add(size);
+                    if common_size > MAX_SECTION as i64 {
+                        return Err("the common variables are too large".to_owned());
+                    }
+                    Place { section: common, offset }
+                }
+                _ => continue,
+            };
+            places.insert(symbol.index().0, place);
+            let function = symbol.kind() == SymbolKind::Text;
+            let (global, weak) = (symbol.is_global(), symbol.is_weak());
+            let named = matches!(
+                symbol.kind(),
+                SymbolKind::Text
+                    | SymbolKind::Data
+                    | SymbolKind::Tls
+                    | SymbolKind::Unknown
+                    | SymbolKind::Label
+            );
+            if named && !symbol_name.is_empty() {
+                image.symbols.push(Symbol { name: symbol_name, place, size, function, global, weak });
+            }
+        }
+        if common_size > 0 {
+            let bytes = vec![0; usize::try_from(common_size).unwrap_or(0)];
+            let (name, kind, align) = ("COMMON".to_owned(), Kind::Data, 64);
+            image.sections.push(Section { name, kind, bytes, align, relocations: BTreeMap::new() });
+        }
+        image.symbols.retain(|symbol| symbol.place.section < image.sections.len());
+        for section in file.sections() {
+            let Some(&number) = numbers.get(&section.index().0) else { continue };
+            for (offset, relocation) in section.relocations() {
+                let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
+                let target = match relocation.target() {
+                    RelocationTarget::Symbol(index) => match places.get(&index.0) {
+                        Some(place) => Target::Place(*place),
+                        None => {
+                            let symbol = file.symbol_by_index(index).map_err(broken)?;
+                            Target::External(symbol.name().map_err(broken)?.to_owned())
+                        }
+                    },
+                    _ => continue,
+                };
+                let offset =
+                    i64::try_from(offset).map_err(|_| "a relocation is outside its section".to_owned())?;
+                let (how, addend) = (r_type.0, relocation.addend());
+                image.sections[number].relocations.insert(offset, Relocation { how, target, addend });
+            }
+        }
+        if !image.symbols.iter().any(|symbol| symbol.function) {
+            return Err(
+                "the object file has no symbols of functions: it was stripped, or has no code".to_owned()
+            );
+        }
+        Ok(image)
+    }
+
+    pub(crate) fn section(&self, place: Place) -> &Section {
+        &self.sections[place.section]
+    }
+
+    /// The function that contains a place.
+    pub(crate) fn function_at(&self, place: Place) -> Option<&Symbol> {
+        self.symbols.iter().filter(|symbol| symbol.function && symbol.place.section == place.section).find(
+            |symbol| {
+                let start = symbol.place.offset;
+                start == place.offset
+                    || (start < place.offset && place.offset < start.saturating_add(symbol.size))
+            },
+        )
+    }
+}
+
+/// A place that is so many bytes further on.
+impl std::ops::Add<i64> for Place {
+    type Output = Place;
+
+    fn add(self, by: i64) -> Place {
+        Place { offset: self.offset.wrapping_add(by), ..self }
+    }
+}

@@ -1,0 +1,175 @@
+//! Machine code for x86-64, turned into LLVM IR.
+//!
+//! *Problem.* What runs is not the source program but what the compiler made of it. An object file says exactly which
+//! instructions run, and which accesses to memory they make.
+//!
+//! *How.* [`lift`] reads ELF object files as gcc, clang and rustc write them:
+//! 1. `image` reads sections, symbols and relocations, `lines` the lines of the source program.
+//! 2. `decode` follows control through each function; `liveness` finds out which registers functions take and change.
+//! 3. `emit` writes each function as LLVM IR: registers and flags are local variables, parts of the stack frame are
+//!    objects, and each instruction makes its accesses to memory in its order. `data` writes the variables.
+//! 4. `listing` writes what people see: one line per instruction.
+//!
+//! *Guarantee.* Every access to memory of the instructions is there, with its size, and nothing is assumed about the
+//! compiler. Whatever is relied on is checked: that functions restore the registers that their callers keep values in,
+//! that the stack pointer is known, and that nothing is used that a called function may have changed. What is not
+//! understood is refused, with the place, if control can reach it.
+//!
+//! What is absent: nothing here knows about memory models, reads files or prints.
+
+mod data;
+mod decode;
+mod emit;
+mod frame;
+mod image;
+mod library;
+mod lines;
+mod listing;
+mod liveness;
+mod names;
+mod program;
+mod registers;
+mod state;
+
+use emit::{Found, Shared};
+use image::Image;
+use listing::Listing;
+use liveness::Liveness;
+use names::{Names, quoted};
+use palisade_base::Diagnostic;
+use palisade_llvm::MACHINE_CODE;
+use program::Program;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// An object file as LLVM IR.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lifted {
+    /// One line per instruction. Places in the module are places in this text.
+    pub listing: String,
+    /// The module.
+    pub module: String,
+}
+
+/// Turns the object files of a program into LLVM IR, each by its name and its bytes.
+///
+/// # Errors
+/// The index of the file that cannot be read, and why.
+pub fn lift(files: &[(&str, &[u8])]) -> Result<Vec<Lifted>, (usize, Diagnostic)> {
+    let mut images = Vec::new();
+    for (index, (name, bytes)) in files.iter().enumerate() {
+        let refused = |why: String| (index, Diagnostic::error("object-file", why).help(HELP));
+        images.push(Image::read(name, bytes).map_err(refused)?);
+    }
+    let program = Program::new(images);
+    let liveness = Liveness::new(&program);
+    let names = Names::new(&program);
+    let listings: Vec<Listing> = program.units.iter().map(Listing::new).collect();
+    let mut lines = BTreeMap::new();
+    for (unit, listing) in listings.iter().enumerate() {
+        lines.extend(listing.lines.iter().map(|(place, line)| ((unit, *place), *line)));
+    }
+    let mut shared = Shared {
+        program: &program,
+        liveness: &liveness,
+        names: &names,
+        found: program.ids().map(|id| (id, Found { result: 64, stack_arguments: 0 })).collect(),
+        declared: BTreeMap::new(),
+        external: BTreeSet::new(),
+        lines,
+        locations: BTreeMap::new(),
+    };
+    // What functions return and take follows from what the functions that they call return and take.
+    let mut rounds = 0;
+    loop {
+        let before = shared.found.clone();
+        for id in program.ids() {
+            let (_, found) = emit::function(&mut shared, id);
+            shared.found.insert(id, found);
+        }
+        rounds += 1;
+        if shared.found == before || rounds > 2 * shared.found.len() + 2 {
+            break;
+        }
+    }
+    let mut lifted = Vec::new();
+    for (unit, listing) in listings.into_iter().enumerate() {
+        shared.declared.clear();
+        shared.external.clear();
+        shared.locations.clear();
+        let module = module(&mut shared, unit, &listing);
+        lifted.push(Lifted { listing: listing.text, module });
+    }
+    Ok(lifted)
+}
+
+const HELP: &str = "give an object file for x86-64 Linux, as `cc -c` writes it";
+
+/// The module of one object file.
+fn module(shared: &mut Shared<'_>, unit: usize, listing: &Listing) -> String {
+    let mut functions = String::new();
+    let ids: Vec<_> = shared.program.ids().filter(|id| id.unit == unit).collect();
+    for &id in &ids {
+        let (text, _) = emit::function(shared, id);
+        functions.push_str(&text);
+        for (alias, ..) in &shared.program.function(id).aliases {
+            let name = quoted(shared.names.function(id));
+            writeln!(functions, "{} = alias i64 (), ptr {name}", quoted(alias)).expect("writing to a string");
+        }
+    }
+    let (mut external, mut declared) =
+        (std::mem::take(&mut shared.external), std::mem::take(&mut shared.declared));
+    let variables = data::variables(shared.program, shared.names, unit, &mut external, &mut declared);
+    let image = &shared.program.units[unit].image;
+    let mut out = format!("target triple = \"{MACHINE_CODE}\"\n{variables}");
+    let own = |name: &str| {
+        shared.names.variables(unit).values().any(|variable| variable.name == name)
+            || ids.iter().any(|id| shared.names.function(*id) == name)
+    };
+    for name in external.iter().filter(|name| !own(name) && !declared.contains_key(*name)) {
+        writeln!(out, "{} = external global i64", quoted(name)).expect("writing to a string");
+    }
+    // Functions that other units define.
+    for id in shared.program.ids().filter(|id| id.unit != unit && shared.program.function(*id).global) {
+        let name = shared.names.function(id);
+        let summary = shared.liveness.summary(id);
+        let count = summary.parameters + shared.found[&id].stack_arguments;
+        let result = if summary.pair { "{ i64, i64 }" } else { "i64" };
+        let used = functions.contains(&quoted(name)) || out.contains(&quoted(name));
+        if used && !own(name) && !declared.contains_key(name) {
+            let list = vec!["i64"; count].join(", ");
+            writeln!(out, "declare {result} {}({list})", quoted(name)).expect("writing to a string");
+        }
+    }
+    for (name, ty) in declared.iter().filter(|(name, _)| !own(name)) {
+        let (result, list) = ty.split_once(' ').unwrap_or((ty, "()"));
+        writeln!(out, "declare {result} {}{list}", quoted(name)).expect("writing to a string");
+    }
+    out.push_str(&functions);
+    let file = image.name.replace(['"', '\\'], "?");
+    out.push_str("!llvm.dbg.cu = !{!0}\n!llvm.module.flags = !{!2}\n");
+    out.push_str("!0 = distinct !DICompileUnit(language: DW_LANG_C99, file: !1, emissionKind: FullDebug)\n");
+    writeln!(out, "!1 = !DIFile(filename: \"{file}\", directory: \"\")").expect("writing to a string");
+    out.push_str(
+        "!2 = !{i32 2, !\"Debug Info Version\", i32 3}\n!3 = !DISubroutineType(types: !4)\n!4 = !{}\n",
+    );
+    for id in ids {
+        let function = shared.program.function(id);
+        let line = listing.functions.get(&function.entry).copied().unwrap_or(1);
+        let name = function.name.replace(['"', '\\'], "?");
+        writeln!(
+            out,
+            "!{} = distinct !DISubprogram(name: \"{name}\", scope: !1, file: !1, line: {line}, type: !3, \
+             spFlags: DISPFlagDefinition, unit: !0)",
+            shared.names.subprogram(id)
+        )
+        .expect("writing to a string");
+    }
+    let mut locations: Vec<_> = shared.locations.iter().map(|(place, number)| (*number, *place)).collect();
+    locations.sort_unstable();
+    for (number, (line, subprogram)) in locations {
+        writeln!(out, "!{number} = !DILocation(line: {line}, column: 1, scope: !{subprogram})")
+            .expect("writing to a string");
+    }
+    out
+}

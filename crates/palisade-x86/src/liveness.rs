@@ -1,0 +1,192 @@
+//! Which registers functions take, change and return, and which registers are live where.
+//!
+//! *How.* Sets that only grow, until nothing changes: what a function takes follows from what is live at its entry,
+//! and what is live before a call follows from what the called function takes.
+
+use crate::decode::{Code, Exit};
+use crate::image::Place;
+use crate::library;
+use crate::program::{Callee, FunctionId, Program};
+use crate::registers::{ARGUMENTS, FLAGS, Gpr, RAX, RDX, RSP, SAVED, Set};
+use iced_x86::{InstructionInfoFactory, OpAccess, RflagsBits};
+use std::collections::BTreeMap;
+
+/// What is known about a function from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Summary {
+    /// How many arguments it takes in registers.
+    pub(crate) parameters: usize,
+    /// What it may change besides the registers that it must restore.
+    pub(crate) changes: Set,
+    /// Whether a caller uses `rdx` as a second result.
+    pub(crate) pair: bool,
+}
+
+/// What is live in the functions of a program.
+#[derive(Debug)]
+pub(crate) struct Liveness {
+    pub(crate) summaries: BTreeMap<FunctionId, Summary>,
+    /// What is live at the beginnings of blocks.
+    pub(crate) at: BTreeMap<(FunctionId, Place), Set>,
+}
+
+/// What an instruction reads and overwrites.
+struct Effect {
+    reads: Set,
+    kills: Set,
+}
+
+impl Liveness {
+    pub(crate) fn new(program: &Program) -> Liveness {
+        let summaries = program.ids().map(|id| (id, Summary::default())).collect();
+        let mut liveness = Liveness { summaries, at: BTreeMap::new() };
+        let mut factory = InstructionInfoFactory::new();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for id in program.ids() {
+                changed |= liveness.function(program, id, &mut factory);
+            }
+        }
+        liveness
+    }
+
+    pub(crate) fn summary(&self, id: FunctionId) -> Summary {
+        self.summaries[&id]
+    }
+
+    /// How many arguments a call through a pointer passes: as many as a function takes whose address is used.
+    fn pointer_parameters(&self, program: &Program) -> usize {
+        program.address_taken.iter().map(|id| self.summary(*id).parameters).max().unwrap_or(0)
+    }
+
+    /// What a call reads, and what it changes.
+    fn call(&self, program: &Program, callee: &Callee) -> Effect {
+        let first = |count: usize| Set::of(&ARGUMENTS[..count.min(6)]);
+        match callee {
+            Callee::Function(id) => {
+                let summary = self.summary(*id);
+                Effect { reads: first(summary.parameters), kills: summary.changes.with(FLAGS) }
+            }
+            Callee::Library(name) => {
+                let signature = library::signature(name);
+                let count = signature.map_or(0, |signature| signature.arguments.len());
+                Effect { reads: first(count), kills: Set::volatile().with(FLAGS) }
+            }
+            Callee::Pointer => {
+                Effect { reads: first(self.pointer_parameters(program)), kills: Set::volatile().with(FLAGS) }
+            }
+        }
+    }
+
+    fn function(&mut self, program: &Program, id: FunctionId, factory: &mut InstructionInfoFactory) -> bool {
+        let function = program.function(id);
+        let before = self.summary(id);
+        let mut summary = before;
+        let mut pairs = Vec::new();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (place, block) in function.blocks.iter().rev() {
+                let mut live = match block.exit {
+                    Exit::Return | Exit::TailCall => {
+                        let results = if summary.pair { [RAX, RDX] } else { [RAX, RAX] };
+                        Set::of(&results).with(Set::of(&SAVED))
+                    }
+                    _ => Set::default(),
+                };
+                for to in block.successors() {
+                    live = live.with(self.at.get(&(id, to)).copied().unwrap_or_default());
+                }
+                let inside = matches!(block.exit, Exit::Jump(_) | Exit::Branch(..) | Exit::Table(_));
+                for (index, code) in block.code.iter().enumerate().rev() {
+                    let is_call = !(inside && index + 1 == block.code.len());
+                    let callee = program.callee(id.unit, code).filter(|_| is_call);
+                    live = self.before(program, code, callee, live, factory, &mut pairs, &mut summary);
+                }
+                let known = self.at.entry((id, *place)).or_default();
+                changed |= *known != live;
+                *known = live;
+            }
+        }
+        let live = self.at.get(&(id, function.entry)).copied().unwrap_or_default();
+        let taken = ARGUMENTS.iter().rposition(|register| live.has(*register)).map_or(0, |index| index + 1);
+        summary.parameters = summary.parameters.max(taken);
+        let mut pair_changed = false;
+        for callee in pairs {
+            let of = self.summaries.get_mut(&callee).expect("all functions have summaries");
+            pair_changed |= !of.pair;
+            of.pair = true;
+        }
+        summary.pair |= self.summaries[&id].pair;
+        self.summaries.insert(id, summary);
+        summary != before || pair_changed
+    }
+
+    /// What is live before an instruction.
+    #[allow(clippy::too_many_arguments)]
+    fn before(
+        &self,
+        program: &Program,
+        code: &Code,
+        callee: Option<Callee>,
+        live: Set,
+        factory: &mut InstructionInfoFactory,
+        pairs: &mut Vec<FunctionId>,
+        summary: &mut Summary,
+    ) -> Set {
+        if let Some(callee) = callee {
+            let effect = self.call(program, &callee);
+            if let (Callee::Function(function), true) = (&callee, live.has(RDX) && effect.kills.has(RDX)) {
+                pairs.push(*function);
+            }
+            summary.changes = summary.changes.with(effect.kills.without(FLAGS));
+            let own = Self::effect(code, factory).reads.without(Set::of(&[RSP]));
+            return live.without(effect.kills).with(effect.reads).with(own);
+        }
+        let Effect { reads, kills } = Self::effect(code, factory);
+        let written = Self::written(code, factory).without(Set::of(&SAVED)).without(Set::of(&[RSP]));
+        summary.changes = summary.changes.with(written);
+        live.without(kills).with(reads)
+    }
+
+    fn effect(code: &Code, factory: &mut InstructionInfoFactory) -> Effect {
+        let mut effect = Effect { reads: Set::default(), kills: Set::default() };
+        for used in factory.info(&code.instruction).used_registers() {
+            let Some(one) = Set::part(used.register()) else { continue };
+            let reads = matches!(
+                used.access(),
+                OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite
+            );
+            let kills = matches!(used.access(), OpAccess::Write | OpAccess::ReadWrite);
+            if reads {
+                effect.reads = effect.reads.with(one);
+            }
+            if kills {
+                effect.kills = effect.kills.with(one);
+            }
+        }
+        let all = RflagsBits::CF | RflagsBits::ZF | RflagsBits::SF | RflagsBits::OF;
+        if code.instruction.rflags_modified() & all == all {
+            effect.kills = effect.kills.with(FLAGS);
+        }
+        if code.instruction.rflags_read() != 0 {
+            effect.reads = effect.reads.with(FLAGS);
+        }
+        effect
+    }
+
+    fn written(code: &Code, factory: &mut InstructionInfoFactory) -> Set {
+        let mut written = Set::default();
+        for used in factory.info(&code.instruction).used_registers() {
+            let writes = !matches!(
+                used.access(),
+                OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess
+            );
+            if let Some(register) = Gpr::of(used.register()).filter(|_| writes) {
+                written = written.with(Set::of(&[register]));
+            }
+        }
+        written
+    }
+}
