@@ -68,11 +68,12 @@ fn continuous_integration_runs_the_tests_of_the_readme() {
     assert!(script.contains("\ncargo fmt --check\n") && script.contains("\nexport PALISADE_LINTS=deny\n"));
     // With or without nextest, all tests are run, and a failing test does not hide the others.
     assert!(read("test").ends_with("\n.ci/cargo-test || failed=$?\nexit \"$failed\"\n"));
-    let script = read(".ci/cargo-test");
+    let script = read(".ci/cargo-test").replace(" \\\n        ", " ");
     let commands: Vec<&str> =
         script.lines().map(str::trim).filter(|line| line.starts_with("cargo ")).collect();
     let expected = [
-        "cargo nextest run \"${lints[@]}\" --workspace --lib --bins --tests --examples --no-fail-fast -- \"$@\" || failed=$?",
+        "cargo nextest run \"${lints[@]}\" --workspace --lib --bins --tests --examples --no-fail-fast \
+         --test-threads $(($(nproc) + 2)) -- \"$@\" || failed=$?",
         "cargo test \"${lints[@]}\" --workspace --no-fail-fast --doc || failed=$?",
         "cargo test \"${lints[@]}\" --workspace --no-fail-fast -- \"$@\"",
     ];
