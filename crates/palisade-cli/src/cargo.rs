@@ -9,11 +9,13 @@ use crate::args::{CargoArgs, Common, run_options};
 use crate::cc;
 use crate::exit::Exit;
 use crate::output::{Output, print_instead};
-use crate::rust_tests;
+use crate::{interrupt, rust_tests, supervise};
 use palisade::Diagnostic;
 use palisade::harness::cache::{Cache, temporary_folder};
 use palisade::harness::rust::{self, Runs};
+use signal_hook::consts::SIGTERM;
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -33,13 +35,27 @@ pub fn run(args: &CargoArgs, common: &Common, output: &Output) -> Exit {
         return Exit::Error;
     }
     options.splice(0..0, run_options::common(common));
-    match cargo(arguments, runs, &options, &cache) {
+    // From now on, a request to end is passed on to cargo, and we stay to tell what is known.
+    interrupt::stop_flag();
+    supervise::adopt();
+    let ended = cargo(arguments, runs, &options, &cache);
+    let is_stopped = ended.as_ref().map_or_else(|_| interrupt::is_stopped(), |ended| ended.is_stopped);
+    let has_answer = |ended: &Ended| {
+        ended.note.as_ref().is_some_and(|note| ended.runs == Runs::Programs || !note.is_empty())
+    };
+    if is_stopped && !ended.as_ref().is_ok_and(has_answer) {
+        output.print("unknown: stopped\n");
+        return Exit::Unknown;
+    }
+    match ended {
         Ok(Ended { code, note: None, .. }) => exit(code, false),
-        Ok(Ended { code, note: Some(_), runs: Runs::Programs }) => exit(code, true),
-        Ok(Ended { code, note: Some(note), runs: Runs::Tests }) => {
+        Ok(Ended { code: None, note: Some(_), runs: Runs::Programs, .. }) if is_stopped => Exit::Unknown,
+        Ok(Ended { code, note: Some(_), runs: Runs::Programs, .. }) => exit(code, true),
+        Ok(Ended { code, note: Some(note), runs: Runs::Tests, .. }) => {
             let exits: Vec<Exit> = note.lines().map(|line| exit(line.parse().ok(), true)).collect();
             output.print(&format!("{}\n", rust_tests::summary(&exits)));
-            let worst = exits.into_iter().fold(Exit::Fine, Exit::worst);
+            let least = if is_stopped { Exit::Unknown } else { Exit::Fine };
+            let worst = exits.into_iter().fold(least, Exit::worst);
             // If all tests are fine, something else went wrong.
             if worst == Exit::Fine && code != Some(0) { Exit::Error } else { worst }
         }
@@ -110,6 +126,8 @@ fn exit(code: Option<i32>, has_run: bool) -> Exit {
 /// How cargo ended.
 struct Ended {
     code: Option<i32>,
+    /// Whether it was asked to end.
+    is_stopped: bool,
     /// What `palisade run` has noted, if cargo has started it.
     note: Option<String>,
     runs: Runs,
@@ -177,8 +195,14 @@ fn cargo(arguments: Vec<String>, runs: Runs, options: &[String], cache: &Cache) 
         .envs([run_options::variable(options)])
         .status()
         .map_err(|error| format!("cargo cannot be started: {error}"))?;
+    // The signal has reached all of us, and cargo may be the first to notice.
+    let is_stopped = interrupt::is_stopped() || status.signal() == Some(SIGTERM);
+    if is_stopped {
+        // Cargo ends at once. `palisade run` still has something to say.
+        supervise::wait_for_group();
+    }
     let note = std::fs::read_to_string(note).ok();
-    Ok(Ended { code: status.code(), note, runs })
+    Ok(Ended { code: status.code(), is_stopped, note, runs })
 }
 
 #[cfg(test)]

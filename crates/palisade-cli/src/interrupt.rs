@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 
 /// The exit code of a process that was ended by a signal is this plus the number of the signal, as in shells.
-const ENDED_BY_SIGNAL: i32 = 128;
+pub const ENDED_BY_SIGNAL: i32 = 128;
 
 static STOP: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
@@ -22,13 +22,8 @@ pub fn is_stopped() -> bool {
 pub fn stop_flag() -> Arc<AtomicBool> {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // SIGINT comes last. If it is seen to be caught, the others are caught too.
-        let mut wanted = vec![SIGTERM, SIGINT];
-        if !is_ignored(SIGHUP) {
-            wanted.insert(0, SIGHUP);
-        }
         // Without a handler, these signals end the process as usual. Only the partial answer is lost.
-        let Ok(mut signals) = Signals::new(wanted) else { return };
+        let Ok(mut signals) = Signals::new(requests()) else { return };
         let wait = move || {
             for signal in signals.forever() {
                 if STOP.swap(true, Ordering::Relaxed) {
@@ -39,6 +34,15 @@ pub fn stop_flag() -> Arc<AtomicBool> {
         let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
     });
     STOP.clone()
+}
+
+/// The signals that are requests to end. SIGINT comes last: if it is seen to be caught, the others are caught too.
+pub fn requests() -> Vec<i32> {
+    let mut wanted = vec![SIGTERM, SIGINT];
+    if !is_ignored(SIGHUP) {
+        wanted.insert(0, SIGHUP);
+    }
+    wanted
 }
 
 /// From now on, a write beyond the size limit fails instead of ending the process. Programs that are started

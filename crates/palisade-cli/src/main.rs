@@ -38,6 +38,7 @@ mod rust_tests;
 mod serve;
 mod shell;
 mod show;
+mod supervise;
 mod suppress;
 mod translate;
 mod waiting;
@@ -58,6 +59,11 @@ fn main() -> ExitCode {
         Ok(palisade) => palisade,
         Err(message) => return ExitCode::from(output::print_instead(&message)),
     };
+    let starts_compilers =
+        matches!(palisade.command, Command::Cc(_) | Command::Cxx(_) | Command::Cargo(_) | Command::Doctor);
+    if starts_compilers && let Some(exit) = supervise::run() {
+        return exit;
+    }
     let output = Output::new(&palisade);
     waiting::give_up_after(palisade.common.timeout);
     let exit = match &palisade.command {

@@ -17,6 +17,7 @@ use palisade::harness::schedule::{Schedule, Strategy};
 use palisade::harness::session::{Findings, First, NamedFailure, Occurrences, Options, Session, Unrepeated};
 use palisade::harness::shorten::shorten;
 use palisade::harness::timeline::Timeline;
+use palisade::harness::words::decoded;
 use palisade::memory::Interlocked;
 use palisade::report::{self, RunFinding, RunQuestion, RunVerdict, SourcePlace};
 use palisade::{Diagnostic, Source, Stats};
@@ -30,6 +31,9 @@ use std::time::Instant;
 /// fare better.
 const MAX_INCONCLUSIVE: u64 = 3;
 
+/// The depth of PCT if none is given.
+const PCT_DEPTH: u32 = 3;
+
 /// Runs the command.
 pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     cargo::note_run();
@@ -41,7 +45,8 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         Some(schedule) if args.command.is_empty() => schedule.program.clone(),
         _ => args.command.clone(),
     };
-    let name = command.first().cloned().unwrap_or_default();
+    let path = PathBuf::from(command.first().map(|word| decoded(word)).unwrap_or_default());
+    let name = path.display().to_string();
     let subject = args.label.as_ref().unwrap_or(&name);
     let wanted = args.model.map(palisade::Model::from);
     let model = match (&replayed, wanted) {
@@ -69,7 +74,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         },
         options: Options {
             strategy: match args.strategy {
-                StrategyArg::Pct => Strategy::Pct { depth: args.depth },
+                StrategyArg::Pct => Strategy::Pct { depth: args.depth.unwrap_or(PCT_DEPTH) },
                 _ => Strategy::Random,
             },
             seed: common.seed,
@@ -96,7 +101,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         ("--sarif", args.sarif.as_deref()),
         ("--html", args.html.as_deref()),
     ];
-    let program = Some(Path::new(&name)).filter(|path| path.components().count() > 1);
+    let program = Some(path.as_path()).filter(|path| path.components().count() > 1);
     let inputs = [args.replay.as_deref(), args.suppress.as_deref(), program];
     if let Err(exit) = keep_apart(inputs.into_iter().flatten(), &outputs, output) {
         return exit;
@@ -211,6 +216,10 @@ fn unsuitable(args: &RunArgs, model: palisade::Model, wanted: Option<palisade::M
         && (!args.robust || wanted.is_some_and(|wanted| wanted != Pso))
     {
         ("--interlocked own-address is about violations under PSO", "add --robust")
+    } else if args.depth.is_some() && args.strategy != StrategyArg::Pct {
+        ("--depth is about PCT", "add --strategy pct")
+    } else if args.preemptions.is_some() && args.strategy != StrategyArg::Exhaustive {
+        ("--preemptions is about a search through all executions", "add --strategy exhaustive")
     } else {
         return None;
     };
@@ -423,7 +432,8 @@ impl Job<'_> {
             return None;
         }
         Some(self.args.save.clone().unwrap_or_else(|| {
-            let program = Path::new(self.program.command.first().map_or("", String::as_str));
+            let program =
+                PathBuf::from(self.program.command.first().map(|word| decoded(word)).unwrap_or_default());
             let name = program.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy());
             PathBuf::from(format!("{name}.schedule"))
         }))

@@ -7,8 +7,9 @@
 use crate::args::{Common, Format, RunArgs};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::{cargo, run};
+use crate::{cargo, interrupt, run};
 use palisade::Diagnostic;
+use palisade::harness::words::{decoded, shown};
 use palisade::report::visible;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,11 +20,14 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     let Some((program, selection)) = args.command.split_first() else { return Exit::Error };
     let tests = match selected(program, selection) {
         Ok(tests) => tests,
-        Err(problem) => return output.refuse_about(program, problem),
+        Err(problem) => return output.refuse_about(&shown(program), problem),
     };
     let mut exits = Vec::new();
     let mut are_noted = true;
     for test in &tests {
+        if interrupt::is_stopped() {
+            break;
+        }
         let one = RunArgs {
             tests: false,
             label: Some(test.clone()),
@@ -78,8 +82,8 @@ fn listed(program: &str, selection: &[String], more: Option<&str>) -> Result<Vec
         Diagnostic::error("not-tests", why)
             .help("--tests is for test programs that cargo has built with libtest, the default; run others without it")
     };
-    let listed = Command::new(program)
-        .args(selection)
+    let listed = Command::new(decoded(program))
+        .args(selection.iter().map(|word| decoded(word)))
         .args(more)
         .args(["--list", "--format", "terse"])
         .stdin(Stdio::null())

@@ -93,6 +93,50 @@ static __attribute__((used)) void pal_once_ends(uint64_t object, uint64_t before
     }
 }
 
+/* `thread::scope` counts its threads in one word of an object. The last thread that ends wakes up the one that waits,
+ * and that one reads the count with acquire semantics, in code that is followed. Counting down releases what the thread
+ * has done. Which word it is depends on the compiler: it is the one that changes when the scope gets a thread. No other
+ * thread runs in between. */
+enum { SCOPE_WORDS = 3 };
+static uint64_t scope_before[SCOPE_WORDS];
+static int scope_counter = -1;
+
+static __attribute__((used)) void pal_scope_enters(uint64_t object, uint64_t before, uint64_t nothing, uint64_t place)
+{
+    (void)before, (void)nothing;
+    pal_not_searched(place);
+    for (int i = 0; i < SCOPE_WORDS; i++) {
+        scope_before[i] = ((volatile uint64_t *)object)[i];
+    }
+}
+
+static __attribute__((used)) void pal_scope_entered(uint64_t object, uint64_t before, uint64_t nothing, uint64_t place)
+{
+    (void)before, (void)nothing, (void)place;
+    for (int i = 0; i < SCOPE_WORDS; i++) {
+        if (((volatile uint64_t *)object)[i] == scope_before[i] + 1) {
+            scope_counter = i;
+        }
+    }
+}
+
+static __attribute__((used)) void pal_scope_leaves(uint64_t object, uint64_t before, uint64_t nothing, uint64_t place)
+{
+    (void)before, (void)nothing;
+    pal_not_searched(place);
+    if (scope_counter >= 0) {
+        pal_event(object + 8 * (uint64_t)scope_counter, HEAD(K_LOCKED, O_RELEASE, 8), place);
+    } else if (!pal.quiet) {
+        pal_note_about(N_CALL, 0, place);
+    }
+}
+
+/* The thread that waited may have freed the object. */
+static __attribute__((used)) void pal_scope_left(uint64_t object, uint64_t before, uint64_t nothing, uint64_t place)
+{
+    (void)object, (void)before, (void)nothing, (void)place;
+}
+
 /* Whether the calling thread is about to wake up others because it has done what is to be done once. It has
  * written that to the object already. */
 int pal_is_once(uint64_t object)
@@ -165,4 +209,8 @@ STUB("palisade_wait_ends", "pal_wait", OBJECT_ABOVE)
 STUB("palisade_take_begins", "pal_take_begins", OBJECT_ABOVE)
 STUB("palisade_once_begins", "pal_once_begins", OBJECT_ABOVE)
 STUB("palisade_once_ends", "pal_once_ends", OBJECT_ABOVE)
+STUB("palisade_scope_enters", "pal_scope_enters", OBJECT_ABOVE)
+STUB("palisade_scope_entered", "pal_scope_entered", OBJECT_ABOVE)
+STUB("palisade_scope_leaves", "pal_scope_leaves", OBJECT_ABOVE)
+STUB("palisade_scope_left", "pal_scope_left", OBJECT_ABOVE)
 STUB("pal_audit_followed", "pal_audit_follow", ADDRESS_IN_REGISTER)

@@ -268,6 +268,29 @@ EXPORT void _Exit(int code)
     _exit(code);
 }
 
+/* `quick_exit` runs handlers of its own, and ends like `_exit`. */
+enum { MAX_HANDLERS = 256 };
+static void (*quick_handlers[MAX_HANDLERS])(void *);
+static int quick_count;
+
+EXPORT int __cxa_at_quick_exit(void (*call)(void *), void *library)
+{
+    (void)library;
+    if (quick_count == MAX_HANDLERS) {
+        return -1;
+    }
+    quick_handlers[quick_count++] = call;
+    return 0;
+}
+
+EXPORT void quick_exit(int code)
+{
+    while (quick_count) {
+        quick_handlers[--quick_count](NULL);
+    }
+    _exit(code);
+}
+
 /* Signal handlers run at any moment, even inside the runtime. So nothing in them is logged, and no other
  * thread can run before they are done. */
 

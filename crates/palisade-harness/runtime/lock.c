@@ -9,23 +9,11 @@
 #include "palisade.h"
 #include <errno.h>
 
-/* The first fields are those of the C library. */
-struct mutex {
-    int locked;
-    unsigned count;
-    uint32_t owner; /* number of the thread, plus 1 */
-    unsigned users;
-    int kind;
-    unsigned spins;
-    uint64_t destroyed_at; /* where, and by which thread */
-};
-
-/* The kind of a mutex that was destroyed, as in the C library. Initialising it again changes this. */
-enum { KIND_BITS = 3, DESTROYED = -1 };
+enum { KIND_BITS = 3 };
 
 static void check_mutex(const struct mutex *mutex, uint64_t place)
 {
-    if (unlikely(mutex->kind == DESTROYED)) {
+    if (unlikely(mutex->kind == MUTEX_DESTROYED)) {
         pal_misused_lock(M_DESTROYED, mutex, 0, mutex->destroyed_at, place);
     }
 }
@@ -110,11 +98,9 @@ int pal_lock(pthread_mutex_t *handle, uint64_t deadline, uint64_t place)
     }
     log_chosen(mutex, head, place);
     check_mutex(mutex, place);
-    mutex->locked = 1;
-    mutex->owner = self->number + 1;
-    mutex->count = 0;
+    int error = pal_takes(mutex);
     pal_changed(mutex);
-    return 0;
+    return error;
 }
 
 int pal_try_lock(pthread_mutex_t *handle, uint64_t place)
@@ -138,11 +124,9 @@ int pal_try_lock(pthread_mutex_t *handle, uint64_t place)
     }
     log_chosen(mutex, head, place);
     check_mutex(mutex, place);
-    mutex->locked = 1;
-    mutex->owner = self->number + 1;
-    mutex->count = 0;
+    int error = pal_takes(mutex);
     pal_changed(mutex);
-    return 0;
+    return error;
 }
 
 int pal_unlock(pthread_mutex_t *handle, uint64_t place)
@@ -152,7 +136,8 @@ int pal_unlock(pthread_mutex_t *handle, uint64_t place)
     if (pal.quiet) {
         return unlock_early(mutex);
     }
-    int is_checked = mutex->kind != DESTROYED && (mutex->kind & KIND_BITS) != PTHREAD_MUTEX_NORMAL;
+    int is_robust = pal_is_robust(mutex);
+    int is_checked = is_robust || (mutex->kind != MUTEX_DESTROYED && (mutex->kind & KIND_BITS) != PTHREAD_MUTEX_NORMAL);
     if (is_checked && mutex->owner != self->number + 1) {
         return EPERM;
     }
@@ -164,6 +149,9 @@ int pal_unlock(pthread_mutex_t *handle, uint64_t place)
     check_mutex(mutex, place);
     if (unlikely(!mutex->locked || mutex->owner != self->number + 1)) {
         pal_misused_lock(M_NOT_HELD, mutex, mutex->locked ? mutex->owner : 0, 0, place);
+    }
+    if (is_robust) {
+        pal_gives_up_robust(mutex);
     }
     mutex->locked = 0;
     mutex->owner = 0;
@@ -208,26 +196,18 @@ EXPORT int pthread_mutex_destroy(pthread_mutex_t *handle)
     if (mutex->locked) {
         pal_misused_lock(M_IN_USE, mutex, mutex->owner, 0, place);
     }
-    mutex->kind = DESTROYED;
+    mutex->kind = MUTEX_DESTROYED;
     mutex->destroyed_at = pal_at(place);
     return 0;
 }
 
-/* Reader-writer locks: any number of readers, or one writer.
- *
- * A lock of the kind PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP makes new readers wait while it has readers and a
- * writer waits. There, a writer comes to the lock by a step of its own. The other two kinds are the same in the C
- * library. */
+/* Reader-writer locks: any number of readers, or one writer. */
 
 struct rwlock {
     int readers;
     uint32_t writer; /* number of the thread, plus 1 */
     uint64_t destroyed_at; /* where, and by which thread; initialising it again clears this */
-    uint32_t waiting; /* writers, if these are preferred */
-    uint32_t unused[7];
-    uint32_t kind; /* where the C library has it */
 };
-_Static_assert(offsetof(struct rwlock, kind) == offsetof(pthread_rwlock_t, __data.__flags), "the kind is where the C library has it");
 
 static void check_rwlock(const struct rwlock *lock, uint64_t place)
 {
@@ -236,27 +216,15 @@ static void check_rwlock(const struct rwlock *lock, uint64_t place)
     }
 }
 
-static int prefers_writers(const struct rwlock *lock)
-{
-    return lock->kind == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
-}
-
-static int is_closed(const struct rwlock *lock, int writes)
-{
-    if (writes) {
-        return lock->writer || lock->readers;
-    }
-    return lock->writer || (lock->waiting && lock->readers);
-}
-
 static int can_read(struct thread *self)
 {
-    return !is_closed(self->object, 0) || self->timed_out;
+    return !((const struct rwlock *)self->object)->writer || self->timed_out;
 }
 
 static int can_write(struct thread *self)
 {
-    return !is_closed(self->object, 1) || self->timed_out;
+    const struct rwlock *lock = self->object;
+    return (!lock->writer && !lock->readers) || self->timed_out;
 }
 
 /* Before the program begins. */
@@ -293,13 +261,6 @@ static int rwlock_take(pthread_rwlock_t *handle, int writes, int may_wait, uint6
         return EDEADLK;
     }
     uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4), first = ((uint64_t)lock & ADDRESS_BITS) | head;
-    int comes_first = writes && may_wait && prefers_writers(lock);
-    if (comes_first) {
-        pal_event((uint64_t)lock, head, place);
-        check_rwlock(lock, place);
-        lock->waiting++;
-        pal_changed(lock);
-    }
     self->timed_out = 0;
     if (may_wait) {
         self->deadline = deadline;
@@ -308,13 +269,11 @@ static int rwlock_take(pthread_rwlock_t *handle, int writes, int may_wait, uint6
         pal_writes_if(0, 0);
         pal_decide(first, pal_at(place) | F_CHOSEN);
     }
-    int is_late = is_closed(lock, writes);
-    log_chosen(lock, is_late && !comes_first ? HEAD(K_LOCKED_LOAD, O_RELAXED, 4) : head, place);
-    lock->waiting -= (uint32_t)comes_first;
-    if (is_late) {
-        pal_changed(lock);
+    if (lock->writer || (writes && lock->readers)) {
+        log_chosen(lock, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
         return may_wait ? ETIMEDOUT : EBUSY;
     }
+    log_chosen(lock, head, place);
     check_rwlock(lock, place);
     if (writes) {
         lock->writer = self->number + 1;

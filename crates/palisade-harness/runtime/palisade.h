@@ -11,14 +11,13 @@
  * - spin.c: threads in loops that change nothing; endless.c: executions that never end;
  * - switch.c: switching to another thread, either by coroutines on one kernel thread or by a token that
  *   kernel threads pass on;
- * - thread.c, lock.c, wait.c, c11.c: threads and what they wait for;
+ * - thread.c, lock.c, robust.c, wait.c, c11.c: threads and what they wait for;
  * - misuse.c: accesses to memory that was freed or left; leave.c: leaving a frame that others touch; fresh.c: reads of
  *   memory that was never written;
  * - site.c: which part of the program has called a library's code;
  * - verifier.c: assumptions and nondeterministic values;
  * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend only on the
  *   program's own steps, so that a schedule can be repeated;
- * - order.c: steps that touch no memory, and whose order matters;
  * - limits.c: what cannot be followed; hidden.c: memory that can change without an access; library.c: code
  *   that is not followed;
  * - reap.c: processes that an execution leaves behind;
@@ -167,6 +166,8 @@ struct thread {
     void *result;
     struct cleanup *cleanups;
     void *cancel_buffers;
+    struct once_call *once_calls; /* for wait.c */
+    struct mutex *robust;         /* for robust.c: the robust mutexes that it holds */
     struct thread *next;
     char park_stack[1024] __attribute__((aligned(16)));
     struct entered entered[MAX_ENTERED];
@@ -296,7 +297,6 @@ extern struct runtime pal;
 
 /* schedule.c */
 void pal_choose(uint64_t first, uint64_t second);
-void pal_timed(uint64_t place);
 void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t place);
 void pal_changed(const void *object);
 void pal_ready(struct thread *thread, int is_ready);
@@ -408,12 +408,34 @@ __attribute__((noreturn)) void pal_fails(const char *what, uint64_t place);
 /* asm.c */
 int pal_is_once(uint64_t object);
 
+/* A mutex; the first fields are those of the C library. */
+struct mutex {
+    int locked;
+    unsigned count;
+    uint32_t owner; /* number of the thread, plus 1 */
+    unsigned protects; /* what it protects, for robust.c; the C library's initialisers are 0 */
+    int kind;
+    unsigned spins;
+    uint64_t destroyed_at; /* where, and by which thread */
+    struct mutex *next;    /* for robust.c */
+};
+/* The kind of a mutex that was destroyed, as in the C library. Initialising it again changes this. */
+enum { MUTEX_DESTROYED = -1 };
+enum { P_CONSISTENT, P_INCONSISTENT, P_LOST };
+
 /* lock.c */
 int pal_lock(pthread_mutex_t *mutex, uint64_t deadline, uint64_t place);
 int pal_try_lock(pthread_mutex_t *mutex, uint64_t place);
 int pal_unlock(pthread_mutex_t *mutex, uint64_t place);
 
+/* robust.c */
+int pal_is_robust(const struct mutex *mutex);
+int pal_takes(struct mutex *mutex);
+void pal_gives_up_robust(struct mutex *mutex);
+void pal_dies_holding(uint64_t place);
+
 /* wait.c */
+void pal_leaves_once(const void *cancel_buffers);
 int pal_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadline, uint64_t place);
 int pal_cond_wake(pthread_cond_t *cond, int all, uint64_t place);
 void pal_once(int *once, void (*call)(void), uint64_t place);
@@ -570,12 +592,8 @@ int pal_touched_part(const struct thread *owner, uint64_t low, uint64_t high, ui
 void pal_enter_frame(struct thread *self, uint64_t top, uint64_t function);
 int pal_leaves_frame(struct thread *self, uint64_t low, uint64_t function);
 void pal_leave_frame(struct thread *self, uint64_t low, uint64_t place);
-/* In the size field of a K_FREE record: a frame is left, or it is a step of order.c. */
-enum { LEAVES = 1, ORDERED = 2 };
-
-/* order.c */
-enum ordered { ORDERED_CLOCK, ORDERED_SYSTEM, ORDERED_AT_EXIT, ORDERED_KINDS };
-void pal_in_order(enum ordered kind, uint64_t place);
+/* In the size field of a K_FREE record: a frame is left. */
+enum { LEAVES = 1 };
 
 /* Stacks are in one range of addresses (memory.c). */
 #define STACKS 0x080000000000ull

@@ -202,6 +202,7 @@ void pal_end_thread(void *result, uint64_t place)
 {
     struct thread *self = pal.self;
     destroy_locals(self);
+    pal_dies_holding(place);
     self->result = result;
     if (self->stack_size) {
         /* Its stack and its thread-local variables end with it. */
@@ -354,6 +355,7 @@ static __attribute__((noreturn)) void leave_thread(void *result, uint64_t place)
     struct thread *self = pal.self;
     __pthread_unwind_buf_t *buffer = self->cancel_buffers;
     if (buffer) {
+        pal_leaves_once(buffer);
         self->cancel_buffers = buffer->__pad[0];
         self->result = result;
         _longjmp((struct __jmp_buf_tag *)(void *)buffer->__cancel_jmp_buf, 1);

@@ -3,6 +3,7 @@
 #include "palisade.h"
 #include <errno.h>
 #include <linux/futex.h>
+#include <limits.h>
 #include <semaphore.h>
 #include <stdarg.h>
 #include <string.h>
@@ -104,8 +105,8 @@ int pal_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, uint64_t deadlin
         }
     }
     pal_changed(cond);
-    pal_lock(mutex, 0, place);
-    return late ? ETIMEDOUT : 0;
+    int died = pal_lock(mutex, 0, place);
+    return died ? died : late ? ETIMEDOUT : 0;
 }
 
 int pal_cond_wake(pthread_cond_t *cond, int all, uint64_t place)
@@ -239,6 +240,10 @@ EXPORT int sem_post(sem_t *sem)
 {
     volatile unsigned *value = (unsigned *)sem;
     pal_event((uint64_t)sem, HEAD(K_LOCKED, O_RELEASE, 4), CALLER);
+    if (*value == SEM_VALUE_MAX) {
+        errno = EOVERFLOW;
+        return -1;
+    }
     ++*value;
     pal_changed(sem);
     return 0;
@@ -351,6 +356,48 @@ static int once_is_settled(struct thread *self)
     return *(const volatile int *)self->object != ONCE_BUSY;
 }
 
+/* A call that a thread is in. */
+struct once_call {
+    volatile int *state;
+    uint64_t place;
+    const void *cancel_buffers; /* when it began */
+    struct once_call *next;
+};
+
+/* The thread leaves the function by an exception or by `pthread_exit`, so it has not been done. */
+static void once_left(struct once_call *left)
+{
+    if (!left->state) {
+        return;
+    }
+    volatile int *state = left->state;
+    pal.self->once_calls = left->next;
+    left->state = NULL;
+    pal_event((uint64_t)state, HEAD(K_LOCKED, O_RELEASE, 4), left->place);
+    *state = ONCE_NEW;
+    if (!pal.quiet) {
+        pal_changed((const void *)state);
+    }
+}
+
+/* A thread that ends jumps to a handler: out of all calls that it has begun since the handler was installed. */
+void pal_leaves_once(const void *cancel_buffers)
+{
+    while (pal.self->once_calls && pal.self->once_calls->cancel_buffers == cancel_buffers) {
+        once_left(pal.self->once_calls);
+    }
+}
+
+static void call_once_only(volatile int *state, void (*call)(void), uint64_t place)
+{
+    struct thread *self = pal.self;
+    struct once_call this __attribute__((cleanup(once_left))) = {state, place, self->cancel_buffers, self->once_calls};
+    self->once_calls = &this;
+    call();
+    self->once_calls = this.next;
+    this.state = NULL;
+}
+
 void pal_once(int *once, void (*call)(void), uint64_t place)
 {
     volatile int *state = once;
@@ -358,7 +405,11 @@ void pal_once(int *once, void (*call)(void), uint64_t place)
     if (pal.quiet) {
         if (*state == ONCE_NEW) {
             *state = ONCE_DONE;
-            call();
+            if (pal.self) {
+                call_once_only(state, call, place);
+            } else {
+                call();
+            }
         }
         return;
     }
@@ -373,7 +424,7 @@ void pal_once(int *once, void (*call)(void), uint64_t place)
         log_chosen(once, head, place);
         *state = ONCE_BUSY;
         pal_changed(once);
-        call();
+        call_once_only(state, call, place);
         pal_event(address, HEAD(K_LOCKED, O_RELEASE, 4), place);
         *state = ONCE_DONE;
         pal_changed(once);
@@ -442,8 +493,7 @@ EXPORT void __cxa_guard_abort(struct guard *guard)
 /* Futexes, which C++ futures and Rust's standard library use for waiting. For the hardware, the kernel's part
  * in it is a fence. The scheduler treats it as a write. After a wait, the thread reads the word again. Rust's
  * standard library does so in code that was compiled without instrumentation, so the load is logged here.
- * Otherwise, happens-before would miss what was released. If the thread need not wait, that code may take the lock in the
- * same step, so looking at the word is then a write. */
+ * Otherwise, happens-before would miss what was released. */
 
 static int is_woken(struct thread *self)
 {
@@ -454,17 +504,10 @@ static long futex_wait(const volatile uint32_t *word, uint32_t value, uint64_t d
 {
     struct thread *self = pal.self;
     place = pal_outside(place);
-    if (deadline) {
-        pal_timed(place);
-    }
-    uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4);
-    pal_writes_if(0, 0);
-    pal_decide(((uint64_t)word & ADDRESS_BITS) | head, pal_at(place) | F_CHOSEN);
+    pal_event((uint64_t)word, HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4), place);
     if (*word != value) {
-        log_chosen((const void *)word, head, place);
         return -EAGAIN;
     }
-    log_chosen((const void *)word, HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4), place);
     self->sequence = ++pal.tickets;
     self->woken = self->timed_out = 0;
     self->deadline = deadline;

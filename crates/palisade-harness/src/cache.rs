@@ -121,9 +121,18 @@ impl Cache {
     }
 }
 
+/// The variable that names a folder for temporary files. Whoever has set it removes the folder.
+pub const TEMPORARY: &str = "PALISADE_TEMPORARY";
+
+/// The folder for temporary files that was given to this process.
+pub fn given_folder() -> Option<PathBuf> {
+    std::env::var_os(TEMPORARY).map(PathBuf::from).filter(|folder| folder.is_dir())
+}
+
 /// A new private folder among the temporary files.
 pub fn temporary_folder(prefix: &str) -> io::Result<TempDir> {
-    Builder::new().prefix(prefix).permissions(Permissions::from_mode(PRIVATE)).tempdir()
+    let folder = given_folder().unwrap_or_else(std::env::temp_dir);
+    Builder::new().prefix(prefix).permissions(Permissions::from_mode(PRIVATE)).tempdir_in(folder)
 }
 
 /// The SHA-256 of `content`, in hexadecimal.

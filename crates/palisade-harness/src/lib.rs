@@ -63,4 +63,5 @@ pub mod suppress;
 pub mod symbols;
 pub mod timeline;
 pub mod trace;
+pub mod words;
 mod worker;

@@ -352,6 +352,8 @@ fn contents(found: &NotFollowed, link: &Link) -> String {
             Does::Waits(register) => Some((*register, "palisade_wait_begins", "palisade_wait_ends")),
             Does::Takes => Some(("rdi", "palisade_take_begins", "palisade_wait_ends")),
             Does::Once => Some(("rdi", "palisade_once_begins", "palisade_once_ends")),
+            Does::Enters => Some(("rdi", "palisade_scope_enters", "palisade_scope_entered")),
+            Does::Leaves => Some(("rdi", "palisade_scope_leaves", "palisade_scope_left")),
             _ => None,
         };
         if let Some((register, begins, ends)) = around {

@@ -6,13 +6,16 @@
 //! runtime is soon recognised.
 
 use crate::allowance::{Allowance, LimitReached};
+use crate::cache::TEMPORARY;
 use crate::log::Record;
 use crate::schedule::Command;
 use crate::stream::{End, Hello, Item, LogReader, Reason};
+use crate::words::decoded;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -31,6 +34,10 @@ pub const CARGO_NOTE: &str = "PALISADE_CARGO_NOTE";
 
 /// Another one: options that `palisade cargo` passes on to `palisade run`.
 pub const CARGO_OPTIONS: &str = "PALISADE_CARGO_OPTIONS";
+
+/// What makes Rust programs print backtraces. Precompiled code makes them, in millions of steps, and protects its data by
+/// locks that are not seen.
+const BACKTRACES: [&str; 2] = ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
 
 /// Makes the dynamic linker resolve all functions at the start, so that no thread does it later. The runtime
 /// removes it from the program's environment.
@@ -182,7 +189,8 @@ impl Output {
 impl Server {
     /// Starts a program. It is ended as soon as its allowance is used up.
     pub fn start(program: &Program, allowance: &Allowance) -> Result<Server, StartError> {
-        let [file, arguments @ ..] = program.command.as_slice() else { return Err(StartError::Nothing) };
+        let words: Vec<OsString> = program.command.iter().map(|word| decoded(word)).collect();
+        let [file, arguments @ ..] = words.as_slice() else { return Err(StartError::Nothing) };
         if is_instrumented(Path::new(file)) == Some(false) {
             return Err(StartError::NotInstrumented);
         }
@@ -193,6 +201,7 @@ impl Server {
             .args(arguments)
             .env_remove(CARGO_NOTE)
             .env_remove(CARGO_OPTIONS)
+            .env_remove(TEMPORARY)
             .env("PALISADE_RUN", "1")
             .env("PALISADE_END_OF_OUTPUT", &mark)
             .stdin(Stdio::piped())
@@ -202,6 +211,9 @@ impl Server {
             .process_group(0);
         if std::env::var_os(BIND_NOW).is_none() {
             command.env(BIND_NOW, "palisade");
+        }
+        for backtrace in BACKTRACES.iter().filter(|name| std::env::var_os(name).is_some()) {
+            command.env(backtrace, "0");
         }
         if let Some(name) = program.scheduling.name() {
             command.env("PALISADE_SCHEDULING", name);

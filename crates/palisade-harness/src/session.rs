@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 pub struct Options {
     /// How threads are scheduled.
     pub strategy: Strategy,
-    /// Execution number i has this seed plus i.
+    /// Execution number i has this seed plus i. After the largest number comes 0.
     pub seed: u64,
     /// The number of executions.
     pub schedules: u64,
@@ -200,9 +200,10 @@ impl Session {
         let Session { worker, program, options, allowance, hello, symbols, threads, silencer, findings } =
             self;
         let another = another(program, options, allowance, hello);
-        let count = (options.schedules - counted).min(u64::MAX - options.seed);
-        let command =
-            |number: u64| options.command(options.strategy, options.seed + number, length, Turns::default());
+        let count = options.schedules - counted;
+        let command = |number: u64| {
+            options.command(options.strategy, options.seed.wrapping_add(number), length, Turns::default())
+        };
         let mut notes = Notes { hello, symbols, threads, silencer, leaks: options.leaks, findings };
         run_together(worker, another, options.jobs, count, command, |command, result| {
             match result {

@@ -45,6 +45,10 @@ pub enum Does {
     Takes,
     /// It runs something once, or waits until another thread has done so.
     Once,
+    /// It counts a thread that `thread::scope` waits for. The scope is the first argument.
+    Enters,
+    /// It counts down when such a thread has ended.
+    Leaves,
     /// It is not known what it does.
     Unknown,
 }
@@ -165,8 +169,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("<std::sync::poison::condvar::Condvar>::notify_all", "E"),
     ("<std::sys::sync::condvar::futex::Condvar>::notify_one", "E"),
     ("<std::sys::sync::condvar::futex::Condvar>::notify_all", "E"),
-    ("<std::thread::scoped::ScopeData>::increment_num_running_threads", "E"),
-    ("<std::thread::scoped::ScopeData>::decrement_num_running_threads", "E"),
     ("<std::thread::thread::Thread>::park", "E"),
     ("<std::thread::thread::Thread>::park_timeout", "E"),
     ("<std::thread::thread::Thread>::unpark", "E"),
@@ -184,6 +186,8 @@ const SYNCHRONISING: &[(&str, Does)] = &[
     ("<std::sys::sync::rwlock::futex::RwLock>::write_contended", Does::Takes),
     ("<std::sys::sync::once::futex::Once>::call", Does::Once),
     ("<std::sys::sync::once::futex::Once>::wait", Does::Once),
+    ("<std::thread::scoped::ScopeData>::increment_num_running_threads", Does::Enters),
+    ("<std::thread::scoped::ScopeData>::decrement_num_running_threads", Does::Leaves),
 ];
 
 const HARMLESS: &[&str] = &[

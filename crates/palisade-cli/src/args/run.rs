@@ -32,9 +32,9 @@ pub struct RunArgs {
     /// How schedules are chosen
     #[arg(long, value_name = "STRATEGY", default_value = "random")]
     pub strategy: StrategyArg,
-    /// For pct: how many events have to happen in the right order
-    #[arg(long, value_name = "D", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub depth: u32,
+    /// For pct: how many events have to happen in the right order [default: 3]
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub depth: Option<u32>,
     /// For exhaustive: only schedules with at most this many preemptions and delayed stores
     #[arg(long, value_name = "N")]
     pub preemptions: Option<usize>,
@@ -69,7 +69,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub allow_leaked_threads: bool,
     /// End an execution after this many steps
-    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub max_steps: u64,
     /// End an execution after this time, as with --max-steps [default: never]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -93,8 +93,13 @@ pub struct RunArgs {
     #[arg(skip)]
     pub label: Option<String>,
     /// The program and its arguments; options of this command come before it
-    #[arg(value_name = "PROGRAM", trailing_var_arg = true, required_unless_present = "replay")]
+    #[arg(value_name = "PROGRAM", trailing_var_arg = true, required_unless_present = "replay", value_parser = word())]
     pub command: Vec<String>,
+}
+
+/// Arguments of programs may have any bytes.
+fn word() -> impl TypedValueParser<Value = String> {
+    clap::builder::OsStringValueParser::new().map(|word| palisade::harness::words::encoded(&word))
 }
 
 /// How schedules are chosen.

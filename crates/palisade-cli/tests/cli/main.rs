@@ -65,4 +65,5 @@ mod external {
     mod sarif_run;
     mod sarif_shape;
     mod schema;
+    mod signals;
 }

@@ -4,6 +4,7 @@ mod common;
 
 /// Tests that start other programs: `./test quick` skips them.
 mod external {
+    mod abandoned;
     mod assume;
     mod barriers;
     mod buffers;
@@ -23,7 +24,6 @@ mod external {
     mod locks;
     mod loops;
     mod memory;
-    mod orders;
     mod repeats;
     mod restored;
     mod rust;

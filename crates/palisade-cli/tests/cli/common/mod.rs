@@ -62,6 +62,11 @@ impl Scratch {
         self
     }
 
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The path of a file in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
@@ -121,7 +126,13 @@ fn listens(child: &mut Child) -> bool {
     if let Ok(Some(status)) = child.try_wait() {
         panic!("the command ended by itself: {status}");
     }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    catches(child.id())
+}
+
+/// Whether a process catches SIGINT and SIGTERM.
+#[cfg(target_os = "linux")]
+pub fn catches(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     // Bit n - 1 of the mask is signal n: SIGINT is 2, SIGTERM is 15.
     const BOTH: u64 = 1 << 1 | 1 << 14;

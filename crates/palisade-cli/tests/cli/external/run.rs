@@ -1,7 +1,7 @@
 //! Transcripts of `palisade run`.
 
 use super::programs::{BUFFERING, RACE, compiled};
-use crate::common::Scratch;
+use crate::common::{Ran, Scratch};
 use snapbox::str;
 
 const DEADLOCK: &str = "\
@@ -136,7 +136,7 @@ not robust: 1 schedule was not sequentially consistent. This alone is not an err
 }
 
 #[test]
-fn options_about_store_buffers_that_do_not_go_together() {
+fn options_that_do_not_go_together() {
     let scratch = compiled("run_options", BUFFERING);
     let check = |args: &[&str], problem: &str| {
         let ran = scratch.run(&[&["run", "--no-save"], args, &["--", "./t"]].concat()).exits(2);
@@ -148,6 +148,10 @@ fn options_about_store_buffers_that_do_not_go_together() {
     };
     check(&["--robust", "--model", "sc"], "--model sc has none");
     check(&["--interlocked", "own-address"], "is about violations under PSO");
+    check(&["--depth", "3"], "--depth is about PCT");
+    check(&["--strategy", "exhaustive", "--depth", "3"], "--depth is about PCT");
+    check(&["--preemptions", "1"], "about a search through all executions");
+    scratch.run(&["run", "--no-save", "--max-steps", "0", "--", "./t"]).exits(2);
     scratch
         .run(&[
             "run",
@@ -326,4 +330,24 @@ fn a_lock_prefix_after_a_label() {
     let lock = "__asm__ volatile(\"1: lock; decl %0\\n\\tjs 1b\" : \"+m\"(y));";
     let scratch = doing("run_label", &format!("y = 5; {lock} if (y != 4) abort();"));
     scratch.run(&["run", "--schedules", "3", "--no-save", "--", "./t"]).exits(0);
+}
+
+/// Names of programs and arguments may have any bytes, also in schedules.
+#[test]
+fn names_that_are_not_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let source = "#include <assert.h>\nint x;\nint main(int count, char **arguments)\n{\n    x = count;\n    \
+                  assert(count < 2 || (unsigned char)arguments[1][0] != 255);\n    return 0;\n}\n";
+    let scratch = compiled("run_bytes", source);
+    let name = OsStr::from_bytes(b"./n\xffon");
+    std::fs::rename(scratch.path("t"), scratch.folder().join(name)).expect("a file can be renamed");
+    let run = |options: &[&str], words: &[&OsStr]| {
+        let mut command = scratch.command(&["run", "-q", "--schedules", "2"]);
+        Ran::new(command.args(options).args(words).output().expect("the command can be started"))
+    };
+    let ran = run(&["--no-save", "--"], &[name]).exits(0);
+    assert!(ran.stdout.starts_with("clean  ./n\u{fffd}on: "), "{}", ran.stdout);
+    run(&["--save", "s", "--"], &[name, OsStr::from_bytes(b"\xff")]).exits(4);
+    run(&["--replay", "s"], &[]).exits(4);
 }

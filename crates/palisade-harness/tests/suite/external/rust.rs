@@ -3,7 +3,7 @@
 use crate::common::{program, random, run, run_until, rust_program, rust_program_with, start, violations};
 use palisade_harness::execution::Unfollowed;
 use palisade_harness::process::Program;
-use palisade_harness::session::Findings;
+use palisade_harness::session::{Findings, Options};
 use palisade_memory::Model;
 use std::path::Path;
 
@@ -137,6 +137,24 @@ fn threads_and_locks() {
             let found = (violations, findings.races.len(), findings.failures.len());
             assert_eq!(found, (0, 0, 0), "{options:?} {name}: {findings:?}");
             assert!(findings.unfollowed.is_empty(), "{options:?} {name}: {:?}", findings.unfollowed);
+        }
+    }
+}
+
+/// What the threads of a scope do is ordered before its end, and nothing else is.
+#[test]
+fn scopes() {
+    let path = rust_program("scopes");
+    for (name, races) in
+        [("parts", false), ("nested", false), ("panics", false), ("threads", true), ("inside", true)]
+    {
+        for model in [Model::Sc, Model::Tso] {
+            let mut program: Program = program(&path);
+            program.command.push(name.to_owned());
+            let findings = run(&program, &Options { model, ..random(100) });
+            assert_eq!(!findings.races.is_empty(), races, "{name} {model:?}: {:?}", findings.races);
+            let rest = (findings.failures.len(), findings.unfollowed.len());
+            assert_eq!(rest, (0, 0), "{name} {model:?}: {findings:?}");
         }
     }
 }

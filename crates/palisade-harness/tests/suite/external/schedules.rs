@@ -29,6 +29,12 @@ fn a_seed_gives_the_same_schedule() {
 }
 
 #[test]
+fn after_the_largest_seed_comes_the_smallest() {
+    let findings = run(&program(&compile("dekker.c", &[])), &Options { seed: u64::MAX - 1, ..random(5) });
+    assert_eq!(findings.executions, 5);
+}
+
+#[test]
 fn what_is_found_does_not_depend_on_the_number_of_processes() {
     let dekker = program(&compile("dekker.c", &[]));
     let fails = compile("fails.c", &[]).display().to_string();
