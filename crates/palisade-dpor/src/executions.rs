@@ -385,6 +385,15 @@ impl<E: Executions> Subject for Replayed<'_, E> {
         false
     }
 
+    fn succeeds_differently(&mut self, process: usize, footprint: &Footprint) {
+        let at = self.path.len();
+        let taken = self.next_recorded().map(RecordedStep::foreseen);
+        let expected = Foreseen::Step { footprint: footprint.clone(), label: None, ready: true };
+        let happened = taken.unwrap_or(Foreseen::Nothing);
+        self.is_broken = true;
+        self.divergence.get_or_insert(Divergence { position: at, process, expected, happened });
+    }
+
     fn is_cut(&self) -> bool {
         self.recording
             .as_ref()

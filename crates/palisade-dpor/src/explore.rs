@@ -341,6 +341,8 @@ impl<S: Subject> Search<'_, S> {
             if branch.footprint.is_conditional() {
                 let fails = self.subject.fails_now(process);
                 if node.branches[0].is_planned_to_fail().is_some_and(|planned| planned != fails) {
+                    let footprint = node.branches[0].footprint.clone();
+                    self.subject.succeeds_differently(process, &footprint);
                     self.summary.broken = true;
                     return false;
                 }

@@ -125,6 +125,12 @@ pub trait Subject {
         true
     }
 
+    /// A step with this footprint was expected to write, or not to, and did the opposite. Called before the search gives
+    /// up.
+    fn succeeds_differently(&mut self, process: usize, footprint: &Footprint) {
+        let _ = (process, footprint);
+    }
+
     /// Whether the subject itself cut off the execution at this point, so that the rest is not known.
     fn is_cut(&self) -> bool {
         false

@@ -1,5 +1,8 @@
 /* Time advances by a microsecond per step, and further when all threads sleep. So the schedule determines
- * what the clocks show, and sleeping takes no time. */
+ * what the clocks show, and sleeping takes no time.
+ *
+ * In a search, what a thread reads must not depend on steps of others that do not conflict with its own. So it is the
+ * number of its own steps, or more if another thread has already read a later time. */
 
 #include "palisade.h"
 #include <errno.h>
@@ -103,9 +106,22 @@ EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *ti
     return 0;
 }
 
+static uint64_t read_clock(uint64_t place)
+{
+    static uint64_t latest;
+    pal_in_order(ORDERED_CLOCK, place);
+    uint64_t now = pal_now();
+    if (pal.command.flags & EXPLORE && !pal.quiet) {
+        enum { LATER = 1000 };
+        now = now > latest ? now : latest + LATER;
+        latest = now;
+    }
+    return now;
+}
+
 EXPORT int clock_gettime(clockid_t clock, struct timespec *time)
 {
-    uint64_t now = pal_now() + offset_of(clock);
+    uint64_t now = read_clock(CALLER) + offset_of(clock);
     pal_accesses(time, sizeof *time, 1, CALLER);
     time->tv_sec = (time_t)(now / SECOND);
     time->tv_nsec = (long)(now % SECOND);
@@ -115,7 +131,7 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *time)
 EXPORT int gettimeofday(struct timeval *restrict time, void *restrict zone)
 {
     (void)zone;
-    uint64_t now = pal_now() + EPOCH * SECOND;
+    uint64_t now = read_clock(CALLER) + EPOCH * SECOND;
     pal_accesses(time, sizeof *time, 1, CALLER);
     time->tv_sec = (time_t)(now / SECOND);
     time->tv_usec = (suseconds_t)(now % SECOND / 1000);
@@ -124,7 +140,7 @@ EXPORT int gettimeofday(struct timeval *restrict time, void *restrict zone)
 
 EXPORT time_t time(time_t *to)
 {
-    time_t now = (time_t)((pal_now() + EPOCH * SECOND) / SECOND);
+    time_t now = (time_t)((read_clock(CALLER) + EPOCH * SECOND) / SECOND);
     if (to) {
         pal_accesses(to, sizeof *to, 1, CALLER);
         *to = now;
@@ -134,11 +150,14 @@ EXPORT time_t time(time_t *to)
 
 EXPORT int timespec_get(struct timespec *time, int base)
 {
-    clock_gettime(CLOCK_REALTIME, time);
+    uint64_t now = read_clock(CALLER) + offset_of(CLOCK_REALTIME);
+    pal_accesses(time, sizeof *time, 1, CALLER);
+    time->tv_sec = (time_t)(now / SECOND);
+    time->tv_nsec = (long)(now % SECOND);
     return base;
 }
 
 EXPORT clock_t clock(void)
 {
-    return (clock_t)(pal_now() / 1000);
+    return (clock_t)(read_clock(CALLER) / 1000);
 }

@@ -2,7 +2,8 @@
  * compiled. None of it is in the log, so each case is reported where it begins:
  * - memory becomes executable, so code can be generated at run time (N_CODE);
  * - memory is mapped so that it can change through another address, another process or a file, or is
- *   replaced or discarded while there are other threads (N_MAPPING);
+ *   replaced or discarded while there are other threads (N_MAPPING). Unmapping memory and changing what may be done
+ *   with it are steps instead;
  * - `/proc/self/mem` or the like is opened for writing (N_MEMORY_FILE);
  * - code runs after the last handler of `exit` that can be followed (N_AFTER_EXIT).
  *
@@ -99,11 +100,43 @@ void pal_maps_twice(uint64_t place)
     hidden(N_MAPPING, place);
 }
 
+/* Memory is about to become accessible or inaccessible: a step that conflicts with all accesses to it, like `free`. The
+ * kernel sees to it that stores of the calling thread have reached memory by then. */
+static void about_to_protect(const void *at, size_t size, uint64_t place)
+{
+    if (!pal.self || pal.quiet || pal_is_alone() || !size) {
+        return;
+    }
+    enum { PAGE = 4096 };
+    uint64_t address = (uint64_t)at & ADDRESS_BITS, second = pal_at(place) | F_CHOSEN;
+    uint64_t first = address | HEAD(K_FREE, O_PLAIN, 0);
+    pal_event(0, HEAD(K_FENCE, O_SEQ_CST, 0), place);
+    pal_add_range(address, (size + PAGE - 1) / PAGE * PAGE, K_FREE);
+    pal_decide(first, second);
+    pal_log(first, second);
+}
+
+EXPORT int munmap(void *address, size_t size)
+{
+    about_to_protect(address, size, CALLER);
+    if (pal.self && size) {
+        pal_also((uint64_t)address, HEAD(K_FREE, O_PLAIN, 0), size);
+    }
+    return NEXT(munmap)(address, size);
+}
+
+EXPORT int shmdt(const void *address)
+{
+    pal_replaces(CALLER);
+    return NEXT(shmdt)(address);
+}
+
 EXPORT int mprotect(void *address, size_t size, int protection)
 {
     if (protection & PROT_EXEC) {
         hidden(N_CODE, CALLER);
     }
+    about_to_protect(address, size, CALLER);
     return NEXT(mprotect)(address, size, protection);
 }
 
@@ -112,6 +145,7 @@ EXPORT int pkey_mprotect(void *address, size_t size, int protection, int key)
     if (protection & PROT_EXEC) {
         hidden(N_CODE, CALLER);
     }
+    about_to_protect(address, size, CALLER);
     return NEXT(pkey_mprotect)(address, size, protection, key);
 }
 
@@ -176,6 +210,7 @@ static void opened(long fd, uint64_t place)
 
 /* The program opens a file: it reads the path, and the file may be its memory. */
 #define OPENED(path, call) ({ \
+    pal_in_order(ORDERED_SYSTEM, CALLER); \
     pal_reads_text(path, SIZE_MAX, CALLER); \
     int saved = errno, fd = (call); \
     saved = fd < 0 ? errno : saved; \

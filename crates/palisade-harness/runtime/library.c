@@ -210,33 +210,36 @@ void pal_calls(pal_tell_fn *tell, void *to)
  *   Rn     reads as many bytes as argument n says, from 0;
  *   P      reads a pointer and a length, and that many bytes where the pointer points to;
  *   E      changes memory that threads share, by locked instructions;
+ *   O      comes first: what it does or returns depends on its order with other such calls;
+ *   o      the same, if the first argument is not a standard stream;
+ *   M      may come after these: discards memory; m: only if the first argument is negative;
  *   -      is not a pointer to the program's memory.
- * Those that touch nothing show or change something outside memory, such as the position in a file.
+ * Those that touch no memory show or change something outside memory, such as the position in a file.
  * Floating-point arguments do not count. src/functions.rs names the rest. */
 static const struct {
     const char *name, *touches;
 } described[] = {
-    {"getenv", "s"},
-    {"secure_getenv", "s"},
-    {"setenv", "ss"},
-    {"unsetenv", "s"},
-    {"access", "s"},
-    {"remove", "s"},
-    {"unlink", "s"},
-    {"rename", "ss"},
-    {"mkdir", "s"},
-    {"rmdir", "s"},
-    {"chdir", "s"},
+    {"getenv", "Os"},
+    {"secure_getenv", "Os"},
+    {"setenv", "Oss"},
+    {"unsetenv", "Os"},
+    {"access", "Os"},
+    {"remove", "Os"},
+    {"unlink", "Os"},
+    {"rename", "Oss"},
+    {"mkdir", "Os"},
+    {"rmdir", "Os"},
+    {"chdir", "Os"},
     {"perror", "s"},
     {"setlocale", "-s"},
     {"pthread_setname_np", "-s"},
-    {"write", "-R2"},
-    {"send", "-R2"},
-    {"pwrite", "-R2"},
-    {"pwrite64", "-R2"},
-    {"pipe", "w8"},
-    {"wait", "w4"},
-    {"waitpid", "-w4"},
+    {"write", "o-R2"},
+    {"send", "O-R2"},
+    {"pwrite", "O-R2"},
+    {"pwrite64", "O-R2"},
+    {"pipe", "Ow8"},
+    {"wait", "Ow4"},
+    {"waitpid", "O-w4"},
     {"sigemptyset", "w8"},
     {"sigfillset", "w8"},
     {"sigaddset", "w8"},
@@ -244,7 +247,7 @@ static const struct {
     {"sigismember", "r8"},
     {"sigprocmask", "-r8w8"},
     {"pthread_sigmask", "-r8w8"},
-    {"pipe2", "w8"},
+    {"pipe2", "Ow8"},
     {"pthread_mutex_init", "w40r4"},
     {"pthread_cond_init", "w48r4"},
     {"pthread_rwlock_init", "w56r8"},
@@ -302,13 +305,18 @@ static const struct {
     {"ftello", ""},
     {"rewind", ""},
     {"__uflow", ""},
-    {"lseek", ""},
-    {"lseek64", ""},
-    {"dup", ""},
-    {"dup2", ""},
-    {"dup3", ""},
-    {"sbrk", ""},
-    {"brk", ""},
+    {"lseek", "O"},
+    {"lseek64", "O"},
+    {"dup", "O"},
+    {"dup2", "O"},
+    {"dup3", "O"},
+    {"close", "O"},
+    {"ftruncate", "O"},
+    {"umask", "O"},
+    {"shutdown", "O"},
+    {"eventfd", "O"},
+    {"sbrk", "Om"},
+    {"brk", "OM"},
     {"tss_set", ""},
     {"_ZSt11_Hash_bytesPKvmm", "R1"},
     {"_ZSt15_Fnv_hash_bytesPKvmm", "R1"},
@@ -324,8 +332,21 @@ static uint64_t argument(const uint64_t *registers, int number)
     return number < 6 ? registers[places[number]] : 0;
 }
 
+static int is_about_system(char letter)
+{
+    return letter == 'O' || letter == 'o' || letter == 'M' || letter == 'm';
+}
+
 static void touch(const char *touches, const uint64_t *registers, uint64_t place)
 {
+    enum { STANDARD_STREAMS = 3 };
+    for (; is_about_system(*touches); touches++) {
+        if (*touches == 'O' || (*touches == 'o' && argument(registers, 0) >= STANDARD_STREAMS)) {
+            pal_in_order(ORDERED_SYSTEM, place);
+        } else if (*touches == 'M' || (*touches == 'm' && (int64_t)argument(registers, 0) < 0)) {
+            pal_replaces(place);
+        }
+    }
     for (int number = 0; *touches; number++) {
         const void *at = (const void *)argument(registers, number);
         char how = *touches++;
@@ -424,7 +445,11 @@ __attribute__((used)) void pal_call(const char *name, uint64_t place, uint64_t n
     while (!*touches && known < count && !pal_is_text(described[known].name, name)) {
         known++;
     }
-    if (!*touches && (known == count || !*described[known].touches)) {
+    const char *little = known < count ? described[known].touches : "";
+    while (is_about_system(*little)) {
+        little++;
+    }
+    if (!*touches && (known == count || !*little)) {
         pal_changes_outside();
     }
     if (pal_is_alone()) {

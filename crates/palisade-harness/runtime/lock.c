@@ -201,13 +201,21 @@ EXPORT int pthread_mutex_destroy(pthread_mutex_t *handle)
     return 0;
 }
 
-/* Reader-writer locks: any number of readers, or one writer. */
+/* Reader-writer locks: any number of readers, or one writer.
+ *
+ * A lock of the kind PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP makes new readers wait while it has readers and a
+ * writer waits. There, a writer comes to the lock by a step of its own. The other two kinds are the same in the C
+ * library. */
 
 struct rwlock {
     int readers;
     uint32_t writer; /* number of the thread, plus 1 */
     uint64_t destroyed_at; /* where, and by which thread; initialising it again clears this */
+    uint32_t waiting; /* writers, if these are preferred */
+    uint32_t unused[7];
+    uint32_t kind; /* where the C library has it */
 };
+_Static_assert(offsetof(struct rwlock, kind) == offsetof(pthread_rwlock_t, __data.__flags), "the kind is where the C library has it");
 
 static void check_rwlock(const struct rwlock *lock, uint64_t place)
 {
@@ -216,15 +224,27 @@ static void check_rwlock(const struct rwlock *lock, uint64_t place)
     }
 }
 
+static int prefers_writers(const struct rwlock *lock)
+{
+    return lock->kind == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
+}
+
+static int is_closed(const struct rwlock *lock, int writes)
+{
+    if (writes) {
+        return lock->writer || lock->readers;
+    }
+    return lock->writer || (lock->waiting && lock->readers);
+}
+
 static int can_read(struct thread *self)
 {
-    return !((const struct rwlock *)self->object)->writer || self->timed_out;
+    return !is_closed(self->object, 0) || self->timed_out;
 }
 
 static int can_write(struct thread *self)
 {
-    const struct rwlock *lock = self->object;
-    return (!lock->writer && !lock->readers) || self->timed_out;
+    return !is_closed(self->object, 1) || self->timed_out;
 }
 
 /* Before the program begins. */
@@ -261,6 +281,13 @@ static int rwlock_take(pthread_rwlock_t *handle, int writes, int may_wait, uint6
         return EDEADLK;
     }
     uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4), first = ((uint64_t)lock & ADDRESS_BITS) | head;
+    int comes_first = writes && may_wait && prefers_writers(lock);
+    if (comes_first) {
+        pal_event((uint64_t)lock, head, place);
+        check_rwlock(lock, place);
+        lock->waiting++;
+        pal_changed(lock);
+    }
     self->timed_out = 0;
     if (may_wait) {
         self->deadline = deadline;
@@ -269,11 +296,13 @@ static int rwlock_take(pthread_rwlock_t *handle, int writes, int may_wait, uint6
         pal_writes_if(0, 0);
         pal_decide(first, pal_at(place) | F_CHOSEN);
     }
-    if (lock->writer || (writes && lock->readers)) {
-        log_chosen(lock, HEAD(K_LOCKED_LOAD, O_RELAXED, 4), place);
+    int is_late = is_closed(lock, writes);
+    log_chosen(lock, is_late && !comes_first ? HEAD(K_LOCKED_LOAD, O_RELAXED, 4) : head, place);
+    lock->waiting -= (uint32_t)comes_first;
+    if (is_late) {
+        pal_changed(lock);
         return may_wait ? ETIMEDOUT : EBUSY;
     }
-    log_chosen(lock, head, place);
     check_rwlock(lock, place);
     if (writes) {
         lock->writer = self->number + 1;

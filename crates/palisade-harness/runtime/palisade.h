@@ -18,6 +18,7 @@
  * - verifier.c: assumptions and nondeterministic values;
  * - memory.c, heap.c, clock.c, random.c: addresses, memory, time and random numbers that depend only on the
  *   program's own steps, so that a schedule can be repeated;
+ * - order.c: steps that touch no memory, and whose order matters;
  * - limits.c: what cannot be followed; hidden.c: memory that can change without an access; library.c: code
  *   that is not followed;
  * - reap.c: processes that an execution leaves behind;
@@ -297,6 +298,7 @@ extern struct runtime pal;
 
 /* schedule.c */
 void pal_choose(uint64_t first, uint64_t second);
+void pal_timed(uint64_t place);
 void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t place);
 void pal_changed(const void *object);
 void pal_ready(struct thread *thread, int is_ready);
@@ -592,8 +594,12 @@ int pal_touched_part(const struct thread *owner, uint64_t low, uint64_t high, ui
 void pal_enter_frame(struct thread *self, uint64_t top, uint64_t function);
 int pal_leaves_frame(struct thread *self, uint64_t low, uint64_t function);
 void pal_leave_frame(struct thread *self, uint64_t low, uint64_t place);
-/* In the size field of a K_FREE record: a frame is left. */
-enum { LEAVES = 1 };
+/* In the size field of a K_FREE record: a frame is left, or it is a step of order.c. */
+enum { LEAVES = 1, ORDERED = 2 };
+
+/* order.c */
+enum ordered { ORDERED_CLOCK, ORDERED_SYSTEM, ORDERED_AT_EXIT, ORDERED_KINDS };
+void pal_in_order(enum ordered kind, uint64_t place);
 
 /* Stacks are in one range of addresses (memory.c). */
 #define STACKS 0x080000000000ull

@@ -211,6 +211,9 @@ static void time_out(struct thread *thread)
     thread->deadline = 0;
     thread->timed_out = 1;
     pal_ready(thread, pal_can_run(thread));
+    if (thread == pal.self) {
+        pal_announce_step(thread);
+    }
 }
 
 /* Called when something is due: the step limit, or a deadline. */
@@ -787,6 +790,16 @@ void pal_yield(void)
     pal.self->idle = MAX_IDLE + 1;
 }
 
+/* The calling thread may wait until a deadline. In a search, such a wait ends only when no other thread can run; other
+ * ways in which it could end are not tried. Even if it need not wait now, it might have to in another order of the same
+ * steps, and that order may never be run. */
+void pal_timed(uint64_t place)
+{
+    if (pal.command.flags & EXPLORE && !pal_is_alone()) {
+        pal_note(N_TIME, place);
+    }
+}
+
 /* The calling thread does something for which it may have to wait. Returns when it has been chosen and can do
  * it. */
 void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t place)
@@ -800,12 +813,9 @@ void pal_await(const void *object, ready_fn *ready, uint64_t first, uint64_t pla
     }
     self->drains = pal.buffers && pal_drains(first);
     pal_ready(self, pal_can_run(self));
-    if (self->deadline && self->place < 0) {
-        if (pal.command.flags & EXPLORE) {
-            /* The wait ends only when no other thread can run. Other ways in which it could end are not
-             * tried. */
-            pal_note(N_TIME, place);
-        } else {
+    if (self->deadline) {
+        pal_timed(place);
+        if (self->place < 0) {
             pal_check();
         }
     }

@@ -321,6 +321,7 @@ EXPORT size_t fwrite(const void *from, size_t size, size_t count, FILE *stream)
 
 EXPORT ssize_t palisade_read(int fd, void *to, size_t room)
 {
+    pal_in_order(ORDERED_SYSTEM, CALLER);
     return THROUGH_COPY(ssize_t, to, room, NEXT(read)(fd, into, room), result < 0 ? 0 : (size_t)result);
 }
 
@@ -334,6 +335,7 @@ EXPORT ssize_t palisade___read_chk(int fd, void *to, size_t size, size_t room)
 
 EXPORT ssize_t palisade_recv(int fd, void *to, size_t room, int flags)
 {
+    pal_in_order(ORDERED_SYSTEM, CALLER);
     return THROUGH_COPY(ssize_t, to, room, NEXT(recv)(fd, into, room, flags), result < 0 ? 0 : (size_t)result);
 }
 

@@ -493,7 +493,8 @@ EXPORT void __cxa_guard_abort(struct guard *guard)
 /* Futexes, which C++ futures and Rust's standard library use for waiting. For the hardware, the kernel's part
  * in it is a fence. The scheduler treats it as a write. After a wait, the thread reads the word again. Rust's
  * standard library does so in code that was compiled without instrumentation, so the load is logged here.
- * Otherwise, happens-before would miss what was released. */
+ * Otherwise, happens-before would miss what was released. If the thread need not wait, that code may take the lock in the
+ * same step, so looking at the word is then a write. */
 
 static int is_woken(struct thread *self)
 {
@@ -504,10 +505,17 @@ static long futex_wait(const volatile uint32_t *word, uint32_t value, uint64_t d
 {
     struct thread *self = pal.self;
     place = pal_outside(place);
-    pal_event((uint64_t)word, HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4), place);
+    if (deadline) {
+        pal_timed(place);
+    }
+    uint64_t head = HEAD(K_LOCKED, O_ACQUIRE, 4);
+    pal_writes_if(0, 0);
+    pal_decide(((uint64_t)word & ADDRESS_BITS) | head, pal_at(place) | F_CHOSEN);
     if (*word != value) {
+        log_chosen((const void *)word, head, place);
         return -EAGAIN;
     }
+    log_chosen((const void *)word, HEAD(K_LOCKED_LOAD, O_ACQUIRE, 4), place);
     self->sequence = ++pal.tickets;
     self->woken = self->timed_out = 0;
     self->deadline = deadline;

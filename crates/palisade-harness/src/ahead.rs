@@ -44,24 +44,33 @@ pub(crate) struct Ran {
     pub(crate) compared: Vec<u64>,
     /// The largest number of a thread, plus one.
     pub(crate) threads: usize,
+    /// The first thread has made an error in its use of memory, after every other thread had ended and was joined.
+    pub(crate) fails_alone: bool,
 }
 
 /// Reads the log of an execution that was requested.
 pub(crate) fn read(worker: &mut Worker) -> Result<Ran, Cut> {
     let (mut threads, mut shared, mut comparisons) = (0, Vec::new(), Comparisons::default());
     let mut announced = Announced::default();
+    let (mut unjoined, mut fails_alone) = (0_i64, false);
     let mut log = Vec::with_capacity(worker.usual_length);
     let execution = worker.read(|record| {
         threads = threads.max(usize::from(record.thread) + 1);
         if record.kind == RecordKind::Note && record.address & ((1 << NOTE_BITS) - 1) == NOTE_SHARED_STACK {
             shared.push((record.place, (record.address >> NOTE_BITS) as u8));
         }
+        match record.kind {
+            RecordKind::Start if record.is_chosen() => unjoined += 1,
+            RecordKind::Join if record.is_chosen() => unjoined -= 1,
+            RecordKind::Misuse => fails_alone |= record.thread == 0 && unjoined == 0,
+            _ => {}
+        }
         comparisons.take(record);
         debug_assert!(announced.agrees_with(record), "a thread takes the step it announced: {record:?}");
         log.push(*record);
     })?;
     worker.usual_length = worker.usual_length.max(log.len());
-    Ok(Ran { execution, log, shared, compared: comparisons.done, threads })
+    Ok(Ran { execution, log, shared, compared: comparisons.done, threads, fails_alone })
 }
 
 /// Collects the addresses at which memory was compared with a number. Steps that are only announced do not count: their

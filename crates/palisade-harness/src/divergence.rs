@@ -1,7 +1,7 @@
 //! The first event by which an execution differs from what was expected: the expected event, the actual
 //! event, and where they are in the source.
 
-use crate::log::{RECORD, Record, RecordKind};
+use crate::log::{ORDERED, RECORD, Record, RecordKind};
 use palisade_dpor::{Divergence, Footprint, Foreseen, Label, Mode};
 
 /// The first event that differed.
@@ -114,6 +114,7 @@ fn describe(record: &Record) -> String {
         RecordKind::Fence | RecordKind::StoreFence => "execute a fence".to_owned(),
         RecordKind::Start => "start a thread".to_owned(),
         RecordKind::Join => format!("join thread {}", record.address),
+        RecordKind::Free if record.size == ORDERED => "read a clock or call the system".to_owned(),
         RecordKind::Free if record.size > 0 => "leave a function".to_owned(),
         RecordKind::Free => format!("free the memory at {:#x}", record.address),
         RecordKind::Choice => "get a nondeterministic value".to_owned(),

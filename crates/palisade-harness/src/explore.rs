@@ -285,12 +285,12 @@ impl Executions for Runner<'_> {
 
     fn run_again(&mut self, request: &Request<'_>, before: Recording) -> Again {
         self.since = Some(Instant::now());
-        let Some((command, Ran { execution, log, .. })) = self.obtain(request) else {
+        let Some((command, Ran { execution, log, fails_alone, .. })) = self.obtain(request) else {
             self.incremental.forget();
             return Again { recording: Recording::new(), before: Some(before), difference: None };
         };
         let mut again = self.incremental.record(&mut self.processes, log, before);
-        self.conclude(&mut again.recording, command, execution);
+        self.conclude(&mut again.recording, command, execution, fails_alone);
         again
     }
 
@@ -343,11 +343,11 @@ impl Runner<'_> {
     }
 
     fn run_once(&mut self, request: &Request<'_>) -> Recording {
-        let Some((command, Ran { execution, log, .. })) = self.obtain(request) else {
+        let Some((command, Ran { execution, log, fails_alone, .. })) = self.obtain(request) else {
             return Recording::new();
         };
         let mut recording = Steps::of(&mut self.processes, &log);
-        self.conclude(&mut recording, command, execution);
+        self.conclude(&mut recording, command, execution, fails_alone);
         recording
     }
 
@@ -390,8 +390,15 @@ impl Runner<'_> {
         Some((command, ran))
     }
 
-    /// An execution has ended: what its threads were about to do.
-    fn conclude(&mut self, recording: &mut Recording, command: Command, execution: Execution) {
+    /// An execution has ended: what its threads were about to do. If its last step was an error of a thread that was
+    /// alone, all other steps come before it anyway.
+    fn conclude(
+        &mut self,
+        recording: &mut Recording,
+        command: Command,
+        execution: Execution,
+        fails_alone: bool,
+    ) {
         let is_new = self.ahead.is_none() && self.pipeline.is_none();
         if is_new && self.runs >= SHORT_SEARCH && recording.len() < LONG_EXECUTION {
             match self.session.options().jobs.saturating_sub(1) {
@@ -400,7 +407,7 @@ impl Runner<'_> {
             }
         }
         let is_killed = execution.end.status & 0x7f != 0 || execution.end.reason == Reason::Misuse;
-        if is_killed && !recording.is_over() {
+        if is_killed && !fails_alone && !recording.is_over() {
             // What other threads would have done is not known, and so not which steps it could have come before.
             self.is_truncated = true;
         }

@@ -36,6 +36,9 @@ pub const MAY_WAIT: u8 = 8;
 /// Without [`PENDING`]: the store waits in the buffer of its thread.
 pub const BUFFERED: u8 = WAITS;
 
+/// The size in a record of kind [`RecordKind::Free`] that frees nothing: a step of runtime/order.c.
+pub const ORDERED: u8 = 2;
+
 /// What a record describes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RecordKind {

@@ -25,6 +25,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("heap.c", include_str!("../runtime/heap.c")),
     ("hidden.c", include_str!("../runtime/hidden.c")),
     ("leave.c", include_str!("../runtime/leave.c")),
+    ("order.c", include_str!("../runtime/order.c")),
     ("library.c", include_str!("../runtime/library.c")),
     ("limits.c", include_str!("../runtime/limits.c")),
     ("lock.c", include_str!("../runtime/lock.c")),

@@ -17,7 +17,7 @@
 
 use crate::buffers::Buffers;
 use crate::execution::Execution;
-use crate::log::{Order, Record, RecordKind};
+use crate::log::{ORDERED, Order, Record, RecordKind};
 use crate::schedule::Command;
 use crate::session::Session;
 use rustc_hash::FxHashMap;
@@ -191,6 +191,7 @@ fn timeline(
             RecordKind::StoreFence => StepKind::StoreFence,
             RecordKind::Start => StepKind::Start(lanes.of(record.address as u16)),
             RecordKind::Join => StepKind::Join(lanes.of(record.address as u16)),
+            RecordKind::Free if record.size == ORDERED => StepKind::Pause,
             RecordKind::Free => StepKind::Free,
             RecordKind::Ended => StepKind::Ended,
             _ => StepKind::Pause,

@@ -21,7 +21,7 @@
 
 use crate::buffers::Buffers;
 use crate::graph::{Graph, Node};
-use crate::log::{Order, Record, RecordKind};
+use crate::log::{ORDERED, Order, Record, RecordKind};
 use crate::misuse::{self, MisuseKind};
 use palisade_memory::Model;
 use rustc_hash::FxHashMap;
@@ -185,6 +185,12 @@ impl Trace {
                 }
             }
             RecordKind::Free if !record.is_chosen() => self.free(record),
+            RecordKind::Free if record.size == ORDERED => {
+                self.has_reordered |= !self.buffers.of_mut(record.thread).is_empty();
+                let node = self.event(record, EventKind::Load);
+                self.read(node, address, 1);
+                self.write(node, address, 1);
+            }
             // A frame is left.
             RecordKind::Free if record.size > 0 => _ = self.event(record, EventKind::Load),
             RecordKind::Misuse => self.misuse(record),

@@ -24,6 +24,7 @@ mod external {
     mod locks;
     mod loops;
     mod memory;
+    mod orders;
     mod repeats;
     mod restored;
     mod rust;

@@ -6,6 +6,7 @@ use crate::common::{compile_with, random, rust_program, start};
 use palisade_harness::process::{Program, Scheduling};
 use palisade_harness::schedule::{Strategy, Turns};
 use palisade_harness::session::{Findings, Options};
+use palisade_memory::Model;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -195,6 +196,18 @@ fn what_does_not_repeat_is_noticed_where_the_search_compares_nothing() {
     let searched = session.explore(None, u64::MAX, |_| true);
     assert!(searched.broken && !searched.complete, "{searched:?}");
     assert!(session.findings.divergence.is_some());
+}
+
+/// A regression test: a thread that finds that it need not wait in the kernel takes the lock in the same step.
+#[test]
+fn a_lock_that_three_threads_wait_for_repeats() {
+    let path = rust_program("repeat/counter");
+    for model in [Model::Sc, Model::Tso] {
+        let mut session = start(&program_at(&path, ":"), &Options { model, ..random(1) });
+        let searched = session.explore(None, 1_500, |_| true);
+        assert!(!searched.broken, "{searched:?} {:?}", session.findings.divergence);
+        assert!(session.findings.failures.is_empty(), "{:?}", session.findings.failures);
+    }
 }
 
 /// How many steps it takes to compare an argument with a word does not depend on where the kernel puts the argument.
