@@ -6,8 +6,15 @@ use std::path::{Path, PathBuf};
 
 /// Crates whose diagnostics are about files, options and the machine. Diagnostics of the other crates point
 /// into a program and explain themselves.
-const CRATES: [&str; 6] =
-    ["palisade", "palisade-bounded", "palisade-cli", "palisade-export", "palisade-harness", "palisade-serve"];
+const CRATES: [&str; 7] = [
+    "palisade",
+    "palisade-bounded",
+    "palisade-cli",
+    "palisade-export",
+    "palisade-harness",
+    "palisade-serve",
+    "palisade-x86",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
