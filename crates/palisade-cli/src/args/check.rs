@@ -53,6 +53,14 @@ pub struct CheckArgs {
     /// How programs are read.
     #[command(flatten)]
     pub reading: ReadingArgs,
+    /// C: also check what this compiler makes of the program, such as 'gcc -O2', and compare the verdicts
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        help_heading = "C and Rust programs",
+        conflicts_with_all = ["witness", "certificate", "html", "expect", "junit", "sarif", "tsv"]
+    )]
+    pub build: Option<String>,
     /// Also look for deadlocks: states in which some process waits and no process can ever move again.
     /// C programs are always checked for them
     #[arg(long)]

@@ -6,13 +6,12 @@ mod complaints;
 mod overlay;
 mod user_files;
 
-pub use arguments::refuse_other_languages;
+pub use arguments::{Arguments, refuse_other_languages};
 pub use clang::Clang;
 pub use user_files::{user_file, user_files};
 
 use crate::args::{CArgs, MachineArgs, ReadingArgs};
 use crate::files::{self, InputFile, Named, Reading};
-use arguments::Arguments;
 use clang::{NotCompiled, Unit};
 use overlay::Overlay;
 use palisade::c::{Aim, COptions, Compilation, FilePatch, Roots, Slots, read_c};

@@ -1,6 +1,7 @@
 //! `palisade check`: one file with full details, or many files with a line each.
 
 mod all;
+mod build;
 mod machine;
 mod many;
 mod one;
@@ -48,6 +49,15 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
     let request = Request { args, options: options(args), limits: UserLimits::new(common) };
     if args.model == ModelChoice::All {
         return all::run(&found, &request, output);
+    }
+    if let Some(command) = &args.build {
+        return match found.as_slice() {
+            [found] => build::run(found, command, &request, output),
+            _ => {
+                let error = Diagnostic::error("build-of-c", "--build compiles one program at a time");
+                output.refuse_about("--build", error)
+            }
+        };
     }
     let single = expectations.is_none() && args.tsv.is_none() && !files::is_folder(&args.paths[0]);
     match found.as_slice() {

@@ -96,7 +96,7 @@ fn read(found: &InputFile, request: &Request<'_>) -> Result<Input, Checked> {
     }
 }
 
-fn answer(mut input: Input, request: &Request<'_>, limits: &Limits) -> Checked {
+pub(super) fn answer(mut input: Input, request: &Request<'_>, limits: &Limits) -> Checked {
     // A C program itself says how many threads it has.
     let options = match &input.c {
         Some(_) => CheckOptions { threads: Threads::Declared, ..request.options.clone() },

@@ -70,6 +70,62 @@ it breaks only with store buffers
 }
 
 #[test]
+fn the_source_and_its_build_are_compared() {
+    let flag = "#include <pthread.h>
+#include <assert.h>
+static int data, ready;
+static void *set(void *argument) {
+    data = 1;
+    __asm__ volatile(\"\" ::: ORDER);
+    *(volatile int *)&ready = 1;
+    return 0;
+}
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, set, 0);
+    pthread_join(t, 0);
+    assert(data == WANTED);
+    return 0;
+}
+";
+    let scratch = Scratch::new("object-build").file("flag.c", flag).file("lock.pal", "process P {}");
+    let order = "-DORDER=\"memory\"";
+    let check = ["check", "-q", "flag.c", "--build", "gcc -O2"];
+    scratch.run(&[&check[..], &["--", order, "-DWANTED=1"]].concat()).exits(0).prints(
+        "safe  flag.c: [..]
+safe  flag.c (gcc -O2): [..]
+
+the source and the build by `gcc -O2` agree: safe
+",
+    );
+    let ran = scratch.run(&[&check[..], &["--format", "json", "--", order, "-DWANTED=2"]].concat()).exits(1);
+    let record: Value =
+        serde_json::from_str(ran.stdout.lines().last().expect("three lines")).expect("it is JSON");
+    assert_eq!([&record["source"], &record["object"]], ["unsafe", "unsafe"]);
+    assert_eq!(record["agree"], true);
+    // The source is compiled without optimisation, and the build is not.
+    let optimised = format!("#ifdef __OPTIMIZE__\n#define WANTED 2\n#else\n#define WANTED 1\n#endif\n{flag}");
+    let scratch = scratch.file("optimised.c", optimised);
+    scratch.run(&["check", "-q", "optimised.c", "--build", "gcc -O2", "--", order]).exits(1).prints(
+        "safe  optimised.c: [..]
+unsafe  optimised.c (gcc -O2): assertion failed in main at line [..] (optimised.c:19): [..]
+
+the source and the build by `gcc -O2` differ: the compiler does not keep what the source relies on, as the run above shows
+",
+    );
+    scratch
+        .run(&["check", "flag.c", "--build", "no-such-compiler", "--", order, "-DWANTED=1"])
+        .exits(2)
+        .complains(
+            "error[build-failed]: flag.c: the compiler `no-such-compiler` cannot be started: [..]\n...",
+        );
+    scratch
+        .run(&["check", "lock.pal", "--build", "gcc"])
+        .exits(2)
+        .complains("error[build-of-c]: lock.pal: --build compiles C programs, and this is not one\n...");
+}
+
+#[test]
 fn proofs_and_runs_are_checked_again() {
     let scratch = Scratch::new("object-again").file("sb.c", STORE_BUFFERING);
     let roots = ["--thread", "first", "--thread", "second", "--final", "look"];
