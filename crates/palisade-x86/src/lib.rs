@@ -26,6 +26,7 @@ mod library;
 mod lines;
 mod listing;
 mod liveness;
+mod mutexes;
 mod names;
 mod program;
 mod registers;
@@ -64,6 +65,14 @@ pub fn lift(files: &[(&str, &[u8])]) -> Result<Vec<Lifted>, (usize, Diagnostic)>
     let program = Program::new(images);
     let liveness = Liveness::new(&program);
     let names = Names::new(&program);
+    if let Some((unit, variable)) = mutexes::of_another_kind(&program, &names) {
+        let why = format!(
+            "the variable `{variable}` may hold a mutex that is recursive or checks for errors from the start, and \
+             machine code does not tell"
+        );
+        let help = "initialise the mutex with `pthread_mutex_init`";
+        return Err((unit, Diagnostic::error("object-file", why).help(help)));
+    }
     let listings: Vec<Listing> = program.units.iter().map(Listing::new).collect();
     let mut lines = BTreeMap::new();
     for (unit, listing) in listings.iter().enumerate() {

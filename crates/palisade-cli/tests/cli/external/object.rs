@@ -70,6 +70,34 @@ it breaks only with store buffers
 }
 
 #[test]
+fn mutexes_of_other_kinds_are_refused_if_they_are_initialised_statically() {
+    let program = "#define _GNU_SOURCE
+#include <pthread.h>
+static struct { long room; pthread_mutex_t mutex; } lock = { 0, KIND };
+int main(void) {
+    pthread_mutex_lock(&lock.mutex);
+    AGAIN;
+    pthread_mutex_unlock(&lock.mutex);
+}
+";
+    let scratch = Scratch::new("object-mutexes").file("lock.c", program);
+    let usual = "-DKIND=PTHREAD_MUTEX_INITIALIZER";
+    compile(&scratch, "gcc", &["-O1", usual, "-DAGAIN"], "lock.c", "usual.o");
+    scratch.run(&["check", "-q", "usual.o"]).exits(0);
+    let recursive = "-DKIND=PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP";
+    compile(
+        &scratch,
+        "gcc",
+        &["-O1", recursive, "-DAGAIN=pthread_mutex_lock(&lock.mutex)"],
+        "lock.c",
+        "again.o",
+    );
+    scratch.run(&["check", "again.o"]).exits(2).complains(
+        "error[object-file]: again.o: the variable `lock` may hold a mutex that is recursive or checks for errors[..]\n...",
+    );
+}
+
+#[test]
 fn the_source_and_its_build_are_compared() {
     let flag = "#include <pthread.h>
 #include <assert.h>
