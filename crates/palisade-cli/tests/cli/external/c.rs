@@ -338,7 +338,7 @@ int main(void)
     return 0;
 }
 ";
-    let scratch = Scratch::new("c_gone").file("local.c", LOCAL).file("mutex.c", MUTEX);
+    let scratch = Scratch::new("c_used_when_gone").file("local.c", LOCAL).file("mutex.c", MUTEX);
     let check = |name: &str, expected: &str| {
         let ran = scratch.run(&["check", "-q", name]).exits(1);
         assert!(ran.stdout.contains(expected), "{}", ran.stdout);
