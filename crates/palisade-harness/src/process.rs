@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -239,7 +239,9 @@ impl Server {
         match first {
             Ok(Item::Hello(hello)) => server.hello = hello,
             Ok(_) => return Err(StartError::NotInstrumented),
-            Err(_) if server.guard.was_stopped() => return Err(StartError::Stopped),
+            Err(_) if server.guard.was_stopped() || server.guard.was_hit() => {
+                return Err(StartError::Stopped);
+            }
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 return Err(StartError::NotInstrumented);
             }
@@ -543,6 +545,22 @@ impl Guard {
 
     fn was_stopped(&self) -> bool {
         self.shared.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Whether a request to end has ended the program: one that is sent to our process group reaches the program, too,
+    /// before it has a group of its own.
+    fn was_hit(&self) -> bool {
+        let requests = [Signal::HUP, Signal::INT, Signal::TERM].map(Signal::as_raw);
+        let end = Instant::now() + GRACE;
+        while Instant::now() < end {
+            let mut child = self.shared.child.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Ok(Some(status)) = child.try_wait() {
+                return status.signal().is_some_and(|signal| requests.contains(&signal));
+            }
+            drop(child);
+            std::thread::sleep(GLANCE);
+        }
+        false
     }
 
     fn kill(&mut self) {
