@@ -8,6 +8,7 @@
 //! - [`classics`]: well-known litmus tests and algorithms, with their verdicts;
 //! - [`transform`]: changes to a program whose effect on the verdict is known;
 //! - [`seeds`](fn@seeds): which seeds a test tries, and [`random`], the only random number generator;
+//! - [`scratch_folder`]: a folder of a test;
 //! - [`shrink`](fn@shrink): a small program that still shows a failure;
 //! - [`suite`]: all of this together. An engine's tests call [`suite::check_engine`] and
 //!   [`suite::check_classics`].
@@ -40,6 +41,7 @@ pub mod random;
 pub mod robust;
 pub mod robust_suite;
 pub mod rounds;
+mod scratch;
 mod seeds;
 mod shrink;
 pub mod suite;
@@ -49,6 +51,7 @@ mod walk;
 
 pub use generate::{Profile, generate};
 pub use random::Random;
+pub use scratch::scratch_folder;
 pub use seeds::{Seeds, seeds};
 pub use shrink::shrink;
 pub use test_engine::TestEngine;

@@ -52,8 +52,30 @@ impl Order {
         }
     }
 
+    /// The order of a compare-and-exchange of this order that fails, and so only loads.
+    pub(super) fn after_failure(self) -> Order {
+        match self {
+            Order::Release => Order::Relaxed,
+            Order::AcqRel => Order::Acquire,
+            order => order,
+        }
+    }
+
     fn releases(self) -> bool {
         matches!(self, Order::Release | Order::AcqRel | Order::SeqCst)
+    }
+}
+
+/// The name of a function that changes a variable by an operation, in C and in Rust. An exchange has different names.
+pub(super) fn fetching(rmw: Rmw) -> Option<&'static str> {
+    match rmw {
+        Rmw::Exchange => None,
+        Rmw::FetchAdd => Some("fetch_add"),
+        Rmw::FetchSub => Some("fetch_sub"),
+        Rmw::FetchAnd => Some("fetch_and"),
+        Rmw::FetchOr => Some("fetch_or"),
+        Rmw::FetchXor => Some("fetch_xor"),
+        Rmw::Cas => unreachable!("it has a value that is expected"),
     }
 }
 
@@ -225,27 +247,14 @@ impl Litmus {
             }
             Action::Update(Rmw::Cas, variable, value, expected, order) => {
                 text.line(format!("int expected{at} = {expected};"));
-                let failure = match order {
-                    Order::Release => Order::Relaxed,
-                    Order::AcqRel => Order::Acquire,
-                    order => order,
-                };
-                let (order, failure) = (order.name(), failure.name());
+                let (order, failure) = (order.name(), order.after_failure().name());
                 let strength = if at.is_multiple_of(2) { "strong" } else { "weak" };
                 format!(
                     "atomic_compare_exchange_{strength}_explicit(&x{variable}, &expected{at}, {value}, {order}, {failure})"
                 )
             }
             Action::Update(rmw, variable, value, _, order) => {
-                let name = match rmw {
-                    Rmw::Exchange => "exchange",
-                    Rmw::FetchAdd => "fetch_add",
-                    Rmw::FetchSub => "fetch_sub",
-                    Rmw::FetchAnd => "fetch_and",
-                    Rmw::FetchOr => "fetch_or",
-                    Rmw::FetchXor => "fetch_xor",
-                    Rmw::Cas => unreachable!("written above"),
-                };
+                let name = fetching(rmw).unwrap_or("exchange");
                 format!("atomic_{name}_explicit(&x{variable}, {value}, {})", order.name())
             }
         };

@@ -4,7 +4,7 @@
 //! an `Arc` and in what threads return.
 
 use super::Text;
-use super::litmus::{Action, Litmus, Order, results};
+use super::litmus::{Action, Litmus, Order, fetching, results};
 use palisade_program::written::Rmw;
 
 /// What has consume order in C acquires in Rust. Neither is an instruction on these machines.
@@ -91,25 +91,12 @@ fn action_in_rust(text: &mut Text, at: usize, action: Action) {
         Action::Fence(order) => return text.line(format!("fence({});", name(order))),
         Action::Load(variable, order) => format!("shared.x{variable}.load({})", name(order)),
         Action::Update(Rmw::Cas, variable, value, expected, order) => {
-            let failure = match order {
-                Order::Release => Order::Relaxed,
-                Order::AcqRel => Order::Acquire,
-                order => order,
-            };
             let exchange = if at.is_multiple_of(2) { "compare_exchange" } else { "compare_exchange_weak" };
-            let (order, failure) = (name(order), name(failure));
+            let (order, failure) = (name(order), name(order.after_failure()));
             format!("shared.x{variable}.{exchange}({expected}, {value}, {order}, {failure}).is_ok() as i32")
         }
         Action::Update(rmw, variable, value, _, order) => {
-            let function = match rmw {
-                Rmw::Exchange => "swap",
-                Rmw::FetchAdd => "fetch_add",
-                Rmw::FetchSub => "fetch_sub",
-                Rmw::FetchAnd => "fetch_and",
-                Rmw::FetchOr => "fetch_or",
-                Rmw::FetchXor => "fetch_xor",
-                Rmw::Cas => unreachable!("written above"),
-            };
+            let function = fetching(rmw).unwrap_or("swap");
             format!("shared.x{variable}.{function}({value}, {})", name(order))
         }
     };

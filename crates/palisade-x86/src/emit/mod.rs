@@ -11,6 +11,7 @@
 //! - What cannot be followed becomes a call of a function that is named [`REFUSE`] and the reason. It is reported only if
 //!   control can reach it.
 
+mod arithmetic;
 mod calls;
 mod flags;
 mod integer;
@@ -138,6 +139,16 @@ impl<'s, 'a> Emitter<'s, 'a> {
         let name = format!("{REFUSE}{}", why.as_ref());
         self.shared.declared.insert(name.clone(), "void ()".to_owned());
         self.line(format!("call void {}()", quoted(&name)));
+    }
+
+    /// Refuses the program if control gets here and a condition does not hold.
+    fn refuse_unless(&mut self, condition: &Value, why: &str) {
+        let (yes, no) = (self.label(), self.label());
+        self.line(format!("br i1 {}, label %{yes}, label %{no}", condition.text));
+        self.begin(&no);
+        self.refuse(why);
+        self.line("unreachable");
+        self.begin(&yes);
     }
 
     /// Finds out what is known at the beginnings of blocks.

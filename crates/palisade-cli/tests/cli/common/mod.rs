@@ -44,14 +44,10 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A fresh folder. The name must be unique to the test.
+    /// A fresh folder. A test that needs several gives them different names.
     pub fn new(name: &str) -> Scratch {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder).expect("an old scratch folder can be removed");
-        }
-        std::fs::create_dir_all(&folder).expect("a scratch folder can be made");
-        Scratch { folder }
+        let parent = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli");
+        Scratch { folder: palisade_conformance::scratch_folder(&parent, name) }
     }
 
     /// Adds a file, with its folders.

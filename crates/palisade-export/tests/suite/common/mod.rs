@@ -92,12 +92,8 @@ pub fn corpus() -> Vec<Subject> {
 
 /// An empty folder for one test.
 pub fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).expect("an old scratch folder can be removed");
-    }
-    std::fs::create_dir_all(&folder).expect("a scratch folder can be created");
-    folder
+    let parent = Path::new(env!("CARGO_TARGET_TMPDIR")).join("export");
+    palisade_conformance::scratch_folder(&parent, name)
 }
 
 /// Runs an external program that the tests need.
