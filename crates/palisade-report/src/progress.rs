@@ -89,7 +89,7 @@ fn place(evidence: &Evidence<'_>, id: ThreadId) -> Option<String> {
         .and_then(|edge| Some((evidence.source.line_in_words(edge.span)?, evidence.source.row(edge.span)?)));
     match place {
         Some((line, row)) => text += &format!(" at {line}: {}", quote(evidence.source.line(row).trim())),
-        None => text += " where its text ends",
+        None => text += " at its end",
     }
     let mut what = Vec::new();
     for (cell, value) in reads.unwrap_or_default() {

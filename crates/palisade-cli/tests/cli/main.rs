@@ -54,6 +54,7 @@ mod external {
     mod html_run;
     mod lsp_c;
     mod object;
+    mod packages;
     mod programs;
     mod run;
     mod run_cc;
