@@ -240,6 +240,14 @@ impl<'a, 'c> Generator<'a, 'c> {
         self.code.new_register("", width)
     }
 
+    /// What a thread does not [know about itself](crate::Identity). No two threads get the same range, so those that do
+    /// something with it differ.
+    pub(crate) fn unknown(&mut self) -> Expr {
+        let to = self.temporary(64);
+        self.step(StepKind::Any { to, lo: i64::MIN + self.thread, hi: i64::MAX, wide: None });
+        Expr::Reg(to)
+    }
+
     pub(crate) fn binary(&self, op: BinaryOp, a: Expr, b: Expr) -> Expr {
         expr::binary(op, a, b, &self.code.registers)
     }

@@ -96,6 +96,20 @@ pub struct Options {
     pub keep_globals: bool,
     /// Where execution starts.
     pub roots: Roots,
+    /// What a thread knows about itself.
+    pub identity: Identity,
+}
+
+/// What a thread knows about itself. What it does not know is a value about which nothing can be concluded, another one in
+/// each thread: threads become instances of one process only if it makes no difference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Identity {
+    /// Its handle and its argument.
+    Known,
+    /// Its argument.
+    WithoutHandle,
+    /// Neither.
+    Unknown,
 }
 
 impl Default for Options {
@@ -107,6 +121,7 @@ impl Default for Options {
             races: true,
             keep_globals: false,
             roots: Roots::Main,
+            identity: Identity::Known,
         }
     }
 }
@@ -268,6 +283,8 @@ pub struct Thread {
     pub functions: Vec<String>,
     /// Where it is started, if that is one place.
     pub started_at: Span,
+    /// Whether all instances of its process are started with the same argument, or do not know it.
+    pub same_argument: bool,
 }
 
 /// Translates the modules of one program.
@@ -345,7 +362,11 @@ pub fn translate(
         Language::Machine => "functions of the C library leave the registers as the ABI says",
     };
     context.notes.insert(Note(note.to_owned()));
-    let order: Vec<&threads::ThreadCode> = merged.iter().flat_map(|(threads, _)| threads).copied().collect();
+    let mut order: Vec<(&threads::ThreadCode, bool)> = Vec::new();
+    for (alike, _) in &merged {
+        let same_argument = alike.iter().all(|thread| thread.arguments == alike[0].arguments);
+        order.extend(alike.iter().map(|thread| (*thread, same_argument)));
+    }
     program.templates = merged.iter().map(|(_, template)| template.clone()).collect();
     if options.aim.asks_finish() {
         let wake_ups =
@@ -383,10 +404,11 @@ pub fn translate(
         objects: layout.objects(&context.memory),
         threads: order
             .into_iter()
-            .map(|thread| Thread {
+            .map(|(thread, same_argument)| Thread {
                 name: thread.name.clone(),
                 functions: functions(thread),
                 started_at: thread.started_at,
+                same_argument,
             })
             .collect(),
         finish,

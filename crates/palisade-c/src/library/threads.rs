@@ -4,11 +4,11 @@
 //! its creator and from how many the creator has started before. `thrd_create` stores it before the thread runs.
 //! `pthread_create` may store it later, by a plain access, with which accesses of the new thread can race.
 
-use crate::Aim;
 use crate::expr::Expr;
 use crate::flat::{Access, End, RegId, StepKind, Written};
 use crate::inline::{Generator, Refused};
 use crate::memory::ThreadNumber;
+use crate::{Aim, Identity};
 use palisade_llvm::instructions::Instruction;
 use palisade_llvm::values::{Operand, ValueId};
 use palisade_program::written::{BinaryOp, Check};
@@ -106,7 +106,10 @@ impl Generator<'_, '_> {
                 if instruction.result.is_some_and(|result| !self.is_only_compared(result)) {
                     self.context.notes.insert(crate::Note(note.to_owned()));
                 }
-                return Ok(Some(Expr::Int(self.thread)));
+                return Ok(Some(match self.context.options.identity {
+                    Identity::Known => Expr::Int(self.thread),
+                    Identity::WithoutHandle | Identity::Unknown => self.unknown(),
+                }));
             }
             "pthread_equal" | "thrd_equal" => {
                 let (a, b) = (self.operand(operands, 0)?, self.operand(operands, 1)?);

@@ -18,8 +18,8 @@ use crate::objects::ObjectKind;
 use crate::promote::promote;
 use crate::shapes::Calls;
 use crate::{
-    Aim, Finish, Language, Roots, ThreadCell, arguments, definite, finish, heap, narrow, propagate, scopes,
-    shapes, tidy,
+    Aim, Finish, Identity, Language, Roots, ThreadCell, arguments, definite, finish, heap, narrow, propagate,
+    scopes, shapes, tidy,
 };
 use palisade_base::{Diagnostic, Span};
 use palisade_program::written::BinaryOp;
@@ -43,6 +43,8 @@ pub(crate) struct ThreadCode {
     pub(crate) code: Code,
     /// Where it is started, if that is one place.
     pub(crate) started_at: Span,
+    /// The arguments with which it may be started, if it knows them.
+    pub(crate) arguments: Vec<Expr>,
     /// The registers that count what it allocates, and the cells that hold their last values.
     counted: Vec<(RegId, ObjectId)>,
     depth: u32,
@@ -264,7 +266,17 @@ impl Threads<'_, '_> {
             [only] => *only,
             _ => Span::NONE,
         };
-        self.threads.push(ThreadCode { number, name, functions, code, started_at, counted, depth });
+        let arguments = self.slots.get(&number).map_or_else(Vec::new, |slot| slot.arguments.clone());
+        self.threads.push(ThreadCode {
+            number,
+            name,
+            functions,
+            code,
+            started_at,
+            arguments,
+            counted,
+            depth,
+        });
     }
 
     /// Generates the threads that a thread starts.
@@ -346,6 +358,9 @@ impl Threads<'_, '_> {
             detached: cell(self.context, "detached", 2),
         };
         self.slots.entry(number).or_default().cells = Some(cells);
+        let differs = |other: &Slot| other.entries == slot.entries && other.arguments != slot.arguments;
+        let is_unknown =
+            self.context.options.identity == Identity::Unknown && self.slots.values().any(differs);
         let mut generator = Generator::new(self.context, number);
         generator.joinable = true;
         await_cell(&mut generator, cells.started);
@@ -359,7 +374,8 @@ impl Threads<'_, '_> {
             generator.go_on(run);
         }
         let argument = match slot.arguments.as_slice() {
-            [only] if only.is_constant() => only.clone(),
+            [only] if only.is_constant() && !is_unknown => only.clone(),
+            [only] if only.is_constant() => generator.unknown(),
             _ => load_cell(&mut generator, cells.argument, 3),
         };
         let returns = |generator: &mut Generator<'_, '_>, entry| {
@@ -400,6 +416,9 @@ impl Threads<'_, '_> {
             set_cell(generator, cells.ended);
         });
         self.add(number, name, slot.entries, code, depth);
+        if let Some(thread) = self.threads.last_mut().filter(|_| is_unknown) {
+            thread.arguments.clear();
+        }
         let index = self.threads.len() - 1;
         self.children(index);
     }

@@ -212,8 +212,15 @@ fn programs_in_the_tour_are_those_in_its_folder() {
 fn every_page_is_in_the_contents_and_links_lead_somewhere() {
     let entry = read(&root().join("docs/README.md")) + &read(&root().join("docs/SUMMARY.md"));
     let mut missing = BTreeSet::new();
-    let others =
-        ["README.md", "ARCHITECTURE.md", "bench/README.md", "corpus/README.md"].map(|file| root().join(file));
+    let others = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "bench/README.md",
+        "corpus/README.md",
+    ]
+    .map(|file| root().join(file));
     for page in pages().iter().chain(&others) {
         let name = page.file_name().and_then(|name| name.to_str()).expect("pages have plain names");
         let is_in_book = page.parent().is_some_and(|folder| folder.ends_with("docs"));

@@ -20,7 +20,7 @@ use crate::check::{CheckOptions, EngineChoice};
 use crate::coverage::CoverageWanted;
 use crate::error::AskError;
 use palisade_base::{Diagnostic, Span};
-use palisade_c::{Finish, Note, ThreadCell, Translation};
+use palisade_c::{Finish, Identity, Note, ThreadCell, Translation};
 use palisade_engine::{Limits, Verdict};
 use palisade_program::written::{Block, Count, Expr, ExprKind, PlaceKind, Program, Rmw, StmtKind};
 use std::collections::BTreeSet;
@@ -89,24 +89,52 @@ pub(super) enum OfSource {
     Right(Vec<String>),
 }
 
+/// Translates a program and allows any number of the threads that are alike.
+///
+/// Threads with different arguments can look alike, because something holds for the arguments of those that the source
+/// starts: `index < 2`. Such a program is translated again, so that nothing is known about arguments.
+pub(super) fn any_number(
+    translate: impl Fn(Identity) -> Result<Translation, Vec<Diagnostic>>,
+) -> Result<Translation, Vec<Diagnostic>> {
+    let mut translation = translate(Identity::WithoutHandle)?;
+    let unlike = |translation: &Translation| {
+        translation
+            .threads
+            .iter()
+            .find(|thread| !thread.same_argument)
+            .map(|thread| differ(&thread.functions))
+    };
+    if let Some(differ) = unlike(&translation) {
+        translation = translate(Identity::Unknown).map_err(|_| differ)?;
+        if let Some(differ) = unlike(&translation) {
+            return Err(differ);
+        }
+    }
+    open(&mut translation)?;
+    Ok(translation)
+}
+
+fn refused(message: String) -> Vec<Diagnostic> {
+    let help = "with --threads any, threads that run the same function must take the same argument and have no memory \
+                of their own: no local variable whose address is taken, no heap, no mutex";
+    vec![Diagnostic::error("c-threads", message).help(help)]
+}
+
+fn differ(functions: &[String]) -> Vec<Diagnostic> {
+    let names = functions.join("` or `");
+    refused(format!("the threads that run `{names}` differ, so their number cannot be left open"))
+}
+
 /// Allows any number of the threads that are alike.
-pub(super) fn any_number(translation: &mut Translation) -> Result<(), Vec<Diagnostic>> {
+fn open(translation: &mut Translation) -> Result<(), Vec<Diagnostic>> {
     let functions = functions(translation);
     let program = &mut translation.program;
     let is_alike = |count: Count| matches!(count, Count::Fixed(count) if count > 1);
     let alike: Vec<usize> =
         (0..program.templates.len()).filter(|&index| is_alike(program.templates[index].count)).collect();
-    let refused = |message: String| {
-        let help = "with --threads any, threads that run the same function must take the same argument and have no memory \
-                    of their own: no local variable whose address is taken, no heap, no mutex";
-        vec![Diagnostic::error("c-threads", message).help(help)]
-    };
     for (index, own) in functions.iter().enumerate() {
         if functions.iter().skip(index + 1).any(|other| other.iter().any(|function| own.contains(function))) {
-            let names = own.join("` or `");
-            return Err(refused(format!(
-                "the threads that run `{names}` differ, so their number cannot be left open"
-            )));
+            return Err(differ(own));
         }
     }
     if alike.is_empty() {

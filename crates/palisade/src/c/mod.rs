@@ -37,7 +37,7 @@ use crate::language::InputLanguage;
 use crate::{Input, Refused};
 use limits::Room;
 use palisade_base::{Diagnostic, Source, Span};
-use palisade_c::{Allocation, Finish, Note, Options, Thread, Translation};
+use palisade_c::{Allocation, Finish, Identity, Note, Options, Thread, Translation};
 use palisade_llvm::Module;
 use palisade_program::print;
 use palisade_program::written::Program;
@@ -141,7 +141,7 @@ pub struct CProgram {
 }
 
 /// What makes the program with a given amount of room, for a kind of question.
-type Translator = dyn Fn(Room, Aim) -> Result<Translation, Vec<Diagnostic>> + Send + Sync;
+type Translator = dyn Fn(Room, Aim, Identity) -> Result<Translation, Vec<Diagnostic>> + Send + Sync;
 
 /// What is needed to make a program.
 struct Recipe {
@@ -190,12 +190,13 @@ pub fn read_c(compilation: Compilation) -> Result<Input, Refused> {
     let Compilation { source, files, language, modules, compiler, arguments, options } = compilation;
     let text = source.clone();
     let (roots, races, keep_globals) = (options.roots.clone(), options.races, options.keep_globals);
-    let translator = move |room: Room, aim: Aim| {
+    let translator = move |room: Room, aim: Aim, identity: Identity| {
         let places = SourcePlaces { source: &text, files: &files };
         let (slots, pool, roots) = (room.slots, room.heap, roots.clone());
         // Races are found by the other question.
         let races = races && aim == Aim::Safety;
-        palisade_c::translate(&modules, &places, &Options { slots, pool, aim, races, keep_globals, roots })
+        let options = Options { slots, pool, aim, races, keep_globals, roots, identity };
+        palisade_c::translate(&modules, &places, &options)
     };
     let translator = Arc::new(translator);
     make(Recipe { source, language, compiler, arguments, options, translator })
@@ -228,10 +229,12 @@ impl Recipe {
     /// Translates the program with this much room, for a kind of question.
     fn translate(self: &Arc<Recipe>, room: Room, aim: Aim) -> Result<(Program, CProgram), Refused> {
         let refused = |diagnostics: Vec<Diagnostic>| Refused { source: self.source.clone(), diagnostics };
-        let mut translation = (self.translator)(room, aim).map_err(refused)?;
-        if self.options.any_threads {
-            any::any_number(&mut translation).map_err(refused)?;
-        }
+        let translate = |identity: Identity| (self.translator)(room, aim, identity);
+        let translation = match self.options.any_threads {
+            true => any::any_number(translate),
+            false => translate(Identity::Known),
+        };
+        let translation = translation.map_err(refused)?;
         let found = palisade_program::validate(&translation.program);
         if found.iter().any(Diagnostic::is_error) {
             let of_palisade = |error: Diagnostic| {

@@ -6,7 +6,7 @@ use crate::language::InputLanguage;
 use crate::robust::RobustOptions;
 use crate::{CheckOptions, EngineChoice, Input};
 use palisade_base::Source;
-use palisade_c::{Aim, Finish, Note, Objects, Translation, WaitTable};
+use palisade_c::{Aim, Finish, Identity, Note, Objects, Translation, WaitTable};
 use palisade_engine::{Limits, Threads, Verdict};
 use palisade_memory::Model;
 use palisade_syntax::{Language, parse};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A program from a text in which `SLOTS` and `HEAP` stand for the room.
 fn input(text: &'static str, options: COptions) -> Input {
-    let translator = move |room: Room, _: Aim| {
+    let translator = move |room: Room, _: Aim, _: Identity| {
         let text =
             text.replace("SLOTS", &room.slots.main.to_string()).replace("HEAP", &room.heap.to_string());
         let program = parse(Language::Pal, &Source::new("p", text)).expect("the program is valid").program;

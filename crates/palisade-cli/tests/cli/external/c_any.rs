@@ -391,6 +391,30 @@ fn threads_that_differ() {
         "static atomic_int r;\nstatic void *work(void *argument) { r = (int)(long)argument; return 0; }\n";
     let arguments = main_with(&[("work", "THREADS")]).replace("work, 0)", "work, (void *)(long)i)");
     refused("arguments", &format!("{work}{arguments}"), "the threads that run `work` differ");
+    // The two threads of the source have small numbers, and the next ones do not.
+    let differ = "the threads that run `work` differ";
+    for (name, condition) in [
+        ("small", "(long)argument < THREADS"),
+        ("handle", "(long)pthread_self() < 100"),
+        ("null", "argument < (void *)8"),
+    ] {
+        let work = format!("static void *work(void *argument) {{ assert({condition}); return 0; }}\n");
+        refused(name, &format!("{work}{arguments}"), differ);
+    }
+    let work = "static int cells[2];\nstatic void *work(void *argument)\n{\n    \
+                assert(argument == &cells[0] || argument == &cells[1]);\n    return 0;\n}\n";
+    let addresses = main_with(&[("work", "THREADS")]).replace("work, 0)", "work, &cells[i])");
+    refused("addresses", &format!("{work}{addresses}"), differ);
+    // What is not used makes no difference. The argument of another thread is known.
+    let work = "static atomic_int x;\nstatic int one = 1;\nstatic void *work(void *argument) { x = 1; return 0; }\n\
+                static void *other(void *argument) { assert(*(int *)argument == 1 && x <= 1); return 0; }\n";
+    let main = main_with(&[("work", "THREADS"), ("other", "1")]);
+    let main = main.replace("work, 0)", "work, (void *)(long)i)").replace("other, 0)", "other, &one)");
+    assert!(main.contains("&one") && main.contains("(long)i"), "{main}");
+    let scratch = Scratch::new("c_any_unused").file("p.c", format!("{HEAD}{work}{main}"));
+    scratch.run(&["check", "-q", "p.c", "--threads", "any"]).exits(0);
+    let work =
+        "static atomic_int r;\nstatic void *work(void *argument) { r = (int)(long)argument; return 0; }\n";
     let one = main_with(&[("work", "1")]);
     refused("one", &format!("{work}{one}"), "does not start several threads");
     let scratch = Scratch::new("c_any_number").file("p.c", format!("{HEAD}{work}{one}"));
