@@ -1,15 +1,26 @@
 //! Reader-writer locks, and words that are counted up and down.
 //!
+//! Names that begin with `pthread_rwlock_` are those of POSIX. As in the GNU C library, a waiting writer does not keep
+//! readers out, and answers say so. Names that begin with [`PREFERS_WRITERS`] are those of locks on which a waiting writer
+//! may keep readers out, as in Rust's library:
+//! - A writer that finds the lock held announces that it waits, waits until the lock is free, withdraws the announcement, and
+//!   tries again. So readers can come before it at any time but while it is announced.
+//! - A reader waits until no writer is announced, then for the lock. A writer that is announced in between has come too
+//!   late, as if the reader had been faster.
+//!
 //! The first word of a lock is the number of readers, or minus the number of the thread that writes. Which locks a thread
 //! holds as a reader is kept in registers of the thread, by address, so that it cannot release what others hold.
 
 use super::mutex::{EBUSY, MAX_OWNER};
-use crate::Wait;
 use crate::expr::{self, Expr};
 use crate::flat::{Access, End, RegId, StepKind, Written};
 use crate::inline::{Generator, Refused};
+use crate::{Note, Wait};
 use palisade_llvm::values::Operand;
 use palisade_program::written::{BinaryOp, Check, Rmw};
+
+/// How the names of locks begin on which waiting writers may keep readers out.
+const PREFERS_WRITERS: &str = "palisade_rwlock_";
 
 /// The first word of a lock that was destroyed.
 const DESTROYED: i64 = i32::MIN as i64;
@@ -37,7 +48,9 @@ impl Generator<'_, '_> {
         name: &str,
         operands: &[Operand],
     ) -> Result<Option<Expr>, Refused> {
-        let Some(function) = name.strip_prefix("pthread_rwlock_") else { return Ok(None) };
+        let posix = name.strip_prefix("pthread_rwlock_");
+        let Some(function) = posix.or_else(|| name.strip_prefix(PREFERS_WRITERS)) else { return Ok(None) };
+        let prefers_writers = posix.is_none();
         let known =
             ["init", "destroy", "rdlock", "wrlock", "tryrdlock", "trywrlock", "unlock"].contains(&function);
         if !known {
@@ -65,6 +78,7 @@ impl Generator<'_, '_> {
                 self.step(StepKind::Assert(free, Check::NotInUse));
                 self.step(StepKind::Store { to: at, value: Expr::Int(DESTROYED) });
             }
+            "wrlock" if prefers_writers => self.wait_to_write(&at, me),
             "wrlock" => {
                 self.check_rwlock(&at);
                 let new = Expr::Int(-me);
@@ -78,14 +92,29 @@ impl Generator<'_, '_> {
                 return Ok(Some(self.select(Expr::Reg(done), Expr::Int(0), Expr::Int(EBUSY), 32)));
             }
             "rdlock" => {
+                match prefers_writers {
+                    true => self.wait_for_writers(&at),
+                    false => self.readers_overtake(),
+                }
                 self.waits_for(Wait::ReadWriteLock);
                 self.count(&at, reader, true);
                 self.now_reads(&at.pointer);
             }
             "tryrdlock" => {
-                let done = self.count(&at, reader, false);
                 let result = self.temporary(32);
                 let (yes, no, after) = (self.new_block(), self.new_block(), self.new_block());
+                match prefers_writers {
+                    true => {
+                        let (waiting, free) = (self.temporary(32), self.new_block());
+                        let from = self.announced(&at);
+                        self.step(StepKind::Load { to: waiting, from, written: Written::Needed });
+                        let nobody = self.binary(BinaryOp::Eq, Expr::Reg(waiting), Expr::Int(0));
+                        self.end(End::Branch(nobody, free, no));
+                        self.go_on(free);
+                    }
+                    false => self.readers_overtake(),
+                }
+                let done = self.count(&at, reader, false);
                 self.end(End::Branch(done, yes, no));
                 self.go_on(yes);
                 self.now_reads(&at.pointer);
@@ -100,6 +129,50 @@ impl Generator<'_, '_> {
             _ => self.rwlock_unlock(at, me),
         }
         Ok(Some(Expr::Int(0)))
+    }
+
+    /// The number of writers that are announced: the second word of a lock.
+    fn announced(&self, at: &Access) -> Access {
+        Access { pointer: self.binary(BinaryOp::WordAdd, at.pointer.clone(), Expr::Int(4)), ..at.clone() }
+    }
+
+    /// Takes a lock as a writer that keeps readers out while it waits.
+    fn wait_to_write(&mut self, at: &Access, me: i64) {
+        let (again, held, after) = (self.new_block(), self.new_block(), self.new_block());
+        self.end(End::Goto(again));
+        self.go_on(again);
+        let (done, new) = (self.temporary(1), Expr::Int(-me));
+        self.step(StepKind::Cas { old: None, done: Some(done), at: at.clone(), expected: Expr::Int(0), new });
+        self.end(End::Branch(Expr::Reg(done), after, held));
+        self.go_on(held);
+        let announced = self.announced(at);
+        let announce = |generator: &mut Self, rmw| {
+            let (old, at, operand) = (generator.temporary(32), announced.clone(), Expr::Int(1));
+            generator.step(StepKind::Locked { rmw, old, at, operand });
+        };
+        announce(self, Rmw::FetchAdd);
+        let temporary = self.temporary(32);
+        let condition = self.binary(BinaryOp::Eq, Expr::Reg(temporary), Expr::Int(0));
+        self.waits_for(Wait::ReadWriteLock);
+        self.step(StepKind::AwaitLoad { temporary, from: at.clone(), condition });
+        announce(self, Rmw::FetchSub);
+        self.end(End::Goto(again));
+        self.go_on(after);
+    }
+
+    /// Waits until no writer is announced.
+    fn wait_for_writers(&mut self, at: &Access) {
+        let (temporary, from) = (self.temporary(32), self.announced(at));
+        let condition = self.binary(BinaryOp::Eq, Expr::Reg(temporary), Expr::Int(0));
+        self.waits_for(Wait::ReadWriteLock);
+        self.step(StepKind::AwaitLoad { temporary, from, condition });
+    }
+
+    /// What answers about POSIX locks rest on.
+    fn readers_overtake(&mut self) {
+        let note =
+            "a writer that waits for a reader-writer lock does not keep readers out, as in the GNU C library";
+        self.context.notes.insert(Note(note.to_owned()));
     }
 
     /// Whether a word is that of a lock that is held, rather than of memory that was used for something else.

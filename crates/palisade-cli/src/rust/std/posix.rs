@@ -60,11 +60,11 @@ extern "C" {
     ) -> c_int;
     pub(crate) fn pthread_cond_signal(condition: *mut [u64; 6]) -> c_int;
     pub(crate) fn pthread_cond_broadcast(condition: *mut [u64; 6]) -> c_int;
-    pub(crate) fn pthread_rwlock_rdlock(lock: *mut [u64; 7]) -> c_int;
-    pub(crate) fn pthread_rwlock_tryrdlock(lock: *mut [u64; 7]) -> c_int;
-    pub(crate) fn pthread_rwlock_wrlock(lock: *mut [u64; 7]) -> c_int;
-    pub(crate) fn pthread_rwlock_trywrlock(lock: *mut [u64; 7]) -> c_int;
-    pub(crate) fn pthread_rwlock_unlock(lock: *mut [u64; 7]) -> c_int;
+    pub(crate) fn palisade_rwlock_rdlock(lock: *mut [u64; 7]) -> c_int;
+    pub(crate) fn palisade_rwlock_tryrdlock(lock: *mut [u64; 7]) -> c_int;
+    pub(crate) fn palisade_rwlock_wrlock(lock: *mut [u64; 7]) -> c_int;
+    pub(crate) fn palisade_rwlock_trywrlock(lock: *mut [u64; 7]) -> c_int;
+    pub(crate) fn palisade_rwlock_unlock(lock: *mut [u64; 7]) -> c_int;
     pub(crate) fn exit(code: c_int) -> !;
     pub(crate) fn abort() -> !;
 

@@ -157,7 +157,17 @@ fn again() {
 /// Programs with all kinds of things from the library, each right or wrong.
 #[test]
 fn the_library() {
-    let programs: [(&str, &str, &str); 17] = [
+    let programs: [(&str, &str, &str); 20] = [
+        // A writer that waits keeps readers out.
+        ("read_twice", "unsafe", "use std::sync::RwLock; use std::thread; static L: RwLock<u32> = RwLock::new(0);
+fn main() { let t = thread::spawn(|| *L.write().unwrap() += 1); let a = L.read().unwrap(); let b = L.read().unwrap();
+assert_eq!(*a, *b); drop(a); drop(b); t.join().unwrap(); }"),
+        ("try_read", "unsafe", "use std::sync::RwLock; use std::thread; static L: RwLock<u32> = RwLock::new(0);
+fn main() { let a = L.read().unwrap(); let t = thread::spawn(|| drop(L.write()));
+drop(L.try_read().unwrap()); drop(a); t.join().unwrap(); }"),
+        ("read_in_turn", "safe", "use std::sync::RwLock; use std::thread; static L: RwLock<u32> = RwLock::new(0);
+fn main() { let t = thread::spawn(|| *L.write().unwrap() += 1); let a = *L.read().unwrap(); let b = *L.read().unwrap();
+assert!(a <= b); let u = L.read().unwrap(); let v = L.try_write().is_err(); assert!(v); drop(u); t.join().unwrap(); }"),
         ("barrier", "safe", "use std::sync::atomic::*; use std::sync::Barrier; use std::thread;
 static B: Barrier = Barrier::new(2); static X: AtomicU32 = AtomicU32::new(0);
 fn main() { let t = thread::spawn(|| { X.store(1, Ordering::Relaxed); B.wait(); });

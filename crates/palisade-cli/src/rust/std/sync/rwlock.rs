@@ -51,13 +51,13 @@ impl<T> RwLock<T> {
 impl<T: ?Sized> RwLock<T> {
     #[inline]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        unsafe { posix::pthread_rwlock_rdlock(self.object.get()) };
+        unsafe { posix::palisade_rwlock_rdlock(self.object.get()) };
         Ok(RwLockReadGuard { lock: self, thread: PhantomData })
     }
 
     #[inline]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
-        match unsafe { posix::pthread_rwlock_tryrdlock(self.object.get()) } {
+        match unsafe { posix::palisade_rwlock_tryrdlock(self.object.get()) } {
             0 => Ok(RwLockReadGuard { lock: self, thread: PhantomData }),
             _ => Err(TryLockError::WouldBlock),
         }
@@ -65,13 +65,13 @@ impl<T: ?Sized> RwLock<T> {
 
     #[inline]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        unsafe { posix::pthread_rwlock_wrlock(self.object.get()) };
+        unsafe { posix::palisade_rwlock_wrlock(self.object.get()) };
         Ok(RwLockWriteGuard { lock: self, thread: PhantomData })
     }
 
     #[inline]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        match unsafe { posix::pthread_rwlock_trywrlock(self.object.get()) } {
+        match unsafe { posix::palisade_rwlock_trywrlock(self.object.get()) } {
             0 => Ok(RwLockWriteGuard { lock: self, thread: PhantomData }),
             _ => Err(TryLockError::WouldBlock),
         }
@@ -119,14 +119,14 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        unsafe { posix::pthread_rwlock_unlock(self.lock.object.get()) };
+        unsafe { posix::palisade_rwlock_unlock(self.lock.object.get()) };
     }
 }
 
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        unsafe { posix::pthread_rwlock_unlock(self.lock.object.get()) };
+        unsafe { posix::palisade_rwlock_unlock(self.lock.object.get()) };
     }
 }
 
