@@ -2,13 +2,13 @@
 
 use crate::files;
 use crate::output::Output;
-use palisade::report::html::{self, Entry, Subject};
+use palisade::report::html::{self, Entry, ProgramText, Subject};
 use palisade::{Diagnostic, Input, Source, report};
 use std::path::Path;
 
 /// The program, as a page shows it.
 pub fn subject(input: &Input) -> Subject<'_> {
-    Subject { source: &input.source, language: input.language.name() }
+    Subject { source: &input.source, language: input.language.name(), text: ProgramText::Here }
 }
 
 /// The page to be written, if one was requested.
@@ -32,7 +32,7 @@ impl<'a> Page<'a> {
 
     /// Adds a file that was refused.
     pub fn refuse(&mut self, source: &Source, diagnostics: &[Diagnostic]) {
-        self.add(|_| html::refused(Subject { source, language: "" }, diagnostics));
+        self.add(|_| html::refused(Subject { source, language: "", text: ProgramText::Here }, diagnostics));
     }
 
     /// Writes the page. Returns false if that fails.

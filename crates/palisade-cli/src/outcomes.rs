@@ -9,13 +9,11 @@ use crate::output::{Detail, Output};
 use crate::ran_out::{Backstop, Question};
 use palisade::c::{Unsettled, settle};
 use palisade::engine::peak_memory_bytes;
-use palisade::memory::Machine;
-use palisade::report::{self, Marks, ModelOutcomes, OutcomeRow, OutcomesFinding, ShownRun, TestAsks};
+use palisade::report::{self, OutcomesFinding};
 use palisade::{
-    AskError, Asks, Diagnostic, Evidence, Input, Limits, Listed, Listing, Model, Options, OutcomeRun,
-    Outcomes, Reason, Refused, Threads,
+    AskError, Diagnostic, Input, Limits, Listed, Listing, Options, OutcomeList, OutcomeRun, Reason, Refused,
+    Threads,
 };
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs the command.
@@ -80,9 +78,7 @@ enum NoList {
 /// A list of outcomes.
 struct List {
     input: Input,
-    listing: Listing,
-    outcomes: Vec<Outcomes>,
-    rows: Vec<OutcomeRow>,
+    list: OutcomeList,
     /// The run that was requested, with the number of its outcome.
     run: Option<(usize, Result<OutcomeRun, Reason>)>,
     limits: Option<String>,
@@ -115,7 +111,8 @@ fn list(args: &OutcomesArgs, limits: &Limits) -> Result<List, NoList> {
         found.missing = found.missing.or_else(|| unsettled.clone().map(Unsettled::reason));
         outcomes.push(found);
     }
-    let rows = rows(&listing, &outcomes);
+    let list = OutcomeList::new(listing, outcomes);
+    let rows = list.rows();
     let run = match args.run {
         None => None,
         Some(number) => {
@@ -127,82 +124,20 @@ fn list(args: &OutcomesArgs, limits: &Limits) -> Result<List, NoList> {
                 let diagnostics = vec![error.help(help)];
                 return Err(NoList::Refused(Refused { source: input.source.clone(), diagnostics }));
             };
-            let model = strongest(row, &outcomes);
-            let run = listing.run_to(&row.values, model, interlocked, &options, limits).map_err(failed)?;
+            let model = list.strongest(row);
+            let run =
+                list.listing().run_to(&row.values, model, interlocked, &options, limits).map_err(failed)?;
             Some((number, run))
         }
     };
     let limits = input.int_range.map(|range| format!("with integers in {range}"));
-    Ok(List { input, listing, outcomes, rows, run, limits })
-}
-
-/// The first model that has an outcome.
-fn strongest(row: &OutcomeRow, outcomes: &[Outcomes]) -> Model {
-    let has = row.under.iter().zip(outcomes).find(|(under, _)| **under);
-    has.expect("an outcome is listed because a model has it").1.model
-}
-
-/// The outcomes of all models, by their values.
-fn rows(listing: &Listing, outcomes: &[Outcomes]) -> Vec<OutcomeRow> {
-    let mut all: BTreeMap<&Vec<i64>, bool> = BTreeMap::new();
-    for (values, marked) in outcomes.iter().flat_map(|outcomes| &outcomes.found) {
-        *all.entry(values).or_default() |= marked;
-    }
-    let row = |(values, marked): (&Vec<i64>, bool)| OutcomeRow {
-        values: values.clone(),
-        words: values.iter().enumerate().map(|(column, &value)| listing.value(column, value)).collect(),
-        under: outcomes.iter().map(|outcomes| outcomes.found.contains_key(values)).collect(),
-        marked,
-    };
-    all.into_iter().map(row).collect()
+    Ok(List { input, list, run, limits })
 }
 
 impl List {
     fn finding(&self) -> OutcomesFinding<'_> {
-        let models = self.outcomes.iter().map(|outcomes| ModelOutcomes {
-            model: outcomes.model,
-            missing: outcomes.missing.as_ref(),
-            faults: outcomes.faults,
-            dead_ends: outcomes.dead_ends,
-            engine: outcomes.engine,
-            stats: &outcomes.stats,
-            seconds: outcomes.seconds,
-        });
-        let run = self.run.as_ref().and_then(|(number, run)| {
-            let OutcomeRun { system, model, interlocked, run, replay } = run.as_ref().ok()?;
-            let machine = Machine { system, model: *model, interlocked: *interlocked };
-            let evidence = Evidence {
-                source: &self.input.source,
-                addresses: self.input.addresses(),
-                machine,
-                run,
-                replay,
-            };
-            Some(ShownRun { number: *number, evidence })
-        });
-        OutcomesFinding {
-            source: &self.input.source,
-            warnings: &self.input.warnings,
-            names: self.listing.names(),
-            rows: self.rows.clone(),
-            models: models.collect(),
-            marks: self.marks(),
-            limits: self.limits.as_deref(),
-            run,
-            peak_memory_bytes: peak_memory_bytes(),
-        }
-    }
-
-    fn marks(&self) -> Marks<'_> {
-        match self.listing.test() {
-            Some(test) => match test.asks {
-                None => Marks::Nothing,
-                Some(Asks::Exists) => Marks::Condition(&test.name, TestAsks::Exists),
-                Some(Asks::NotExists) => Marks::Condition(&test.name, TestAsks::NotExists),
-                Some(Asks::Forall) => Marks::Condition(&test.name, TestAsks::Forall),
-            },
-            None if self.listing.has_marks() => Marks::Final,
-            None => Marks::Nothing,
-        }
+        let run = self.run.as_ref().and_then(|(number, run)| Some((*number, run.as_ref().ok()?)));
+        let finding = self.list.finding(&self.input, run, self.limits.as_deref());
+        OutcomesFinding { peak_memory_bytes: peak_memory_bytes(), ..finding }
     }
 }

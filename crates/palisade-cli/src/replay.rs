@@ -179,7 +179,7 @@ fn report_on(
 
 /// Checks that the goal of a run is out of reach of its last state, as the run claims. If the limits are
 /// reached, everything ends as it does for any other work.
-fn out_of_reach(
+pub fn out_of_reach(
     witness: &WitnessFile,
     system: &System,
     replay: Replay,
@@ -195,7 +195,7 @@ fn out_of_reach(
 }
 
 /// The program that the witness is about.
-fn recorded(witness: &WitnessFile) -> Result<Recorded<'_>, Diagnostic> {
+pub fn recorded(witness: &WitnessFile) -> Result<Recorded<'_>, Diagnostic> {
     let instantiation = witness.instantiation();
     let instances = instantiation.any.max(instantiation.every.unwrap_or(0));
     if instances > MAX_INSTANCES {

@@ -36,6 +36,7 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
         waiting: usize::from(args.waiting),
         connections: CONNECTIONS,
         largest: LARGEST,
+        c: false,
         version: concat!("Palisade ", env!("PALISADE_VERSION")).to_owned(),
     };
     // If the path of this executable is unknown, threads answer.
@@ -76,7 +77,7 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
 fn answer() -> Exit {
     // If the server is gone, no answer is needed.
     let hung_up = || std::process::exit(Exit::Unknown.code().into());
-    match palisade_serve::answer_one(io::stdin(), &mut io::stdout(), hung_up) {
+    match palisade_serve::answer_one(io::stdin(), &mut io::stdout(), None, hung_up) {
         Ok(()) => Exit::Fine,
         Err(_) => Exit::Error,
     }

@@ -6,7 +6,7 @@ use crate::problems::{found, problem};
 use crate::questions::{Asked, Question, Reply, Stop};
 use crate::run::{self, Files};
 use lsp_types::{DiagnosticSeverity, Range, Uri};
-use palisade::report::html::{self, Subject};
+use palisade::report::html::{self, ProgramText, Subject};
 use palisade::report::{Colour, Report};
 use palisade::{
     Answer, Ask, CheckOptions, CoverageWanted, FencesOptions, Input, Language, Limits, RobustOptions,
@@ -160,7 +160,7 @@ pub(crate) fn places(fix: &Fix) -> Vec<(Uri, lsp_types::Diagnostic)> {
 fn page(question: &Question, input: &Input, limits: &Limits) -> Result<Reply, String> {
     let answer = checked(question, input, limits)?;
     let finding = answer.finding(input, None, None);
-    let subject = Subject { source: &input.source, language: input.language.name() };
+    let subject = Subject { source: &input.source, language: input.language.name(), text: ProgramText::Here };
     let entry = html::answer(subject, &finding, &[], 0);
     let title = format!("palisade check {}", input.source.name());
     let page = html::page(&title, &[entry], &question.maker);

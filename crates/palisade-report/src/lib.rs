@@ -35,6 +35,7 @@ mod sarif;
 mod silenced;
 mod story;
 mod summary;
+pub mod svg;
 mod table;
 mod visible;
 mod witness;

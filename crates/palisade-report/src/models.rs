@@ -25,12 +25,7 @@ pub struct ModelRow {
 /// The answers to a command for one program: a line for scripts, with the worst verdict first, and unless only that is
 /// wanted, a table.
 pub fn models(command: &str, file: &str, rows: &[ModelRow], whole: bool, colour: Colour) -> String {
-    let rank = |row: &&ModelRow| match row.standing {
-        Standing::Good => 0,
-        Standing::Open => 1,
-        Standing::Bad => 2,
-    };
-    let Some(worst) = rows.iter().rev().max_by_key(rank) else { return String::new() };
+    let Some(worst) = worst(rows) else { return String::new() };
     let verdicts =
         rows.iter().map(|row| format!("{} under {}", row.verdict, row.model.name().to_uppercase()));
     let verdicts = verdicts.collect::<Vec<_>>().join(", ");
@@ -61,8 +56,18 @@ pub fn models(command: &str, file: &str, rows: &[ModelRow], whole: bool, colour:
     text
 }
 
+/// The row with the worst verdict; of several, the first.
+pub(crate) fn worst(rows: &[ModelRow]) -> Option<&ModelRow> {
+    let rank = |row: &&ModelRow| match row.standing {
+        Standing::Good => 0,
+        Standing::Open => 1,
+        Standing::Bad => 2,
+    };
+    rows.iter().rev().max_by_key(rank)
+}
+
 /// Whether store buffers are to blame, if that is known.
-fn buffers(rows: &[ModelRow]) -> Option<&'static str> {
+pub(crate) fn buffers(rows: &[ModelRow]) -> Option<&'static str> {
     let without = rows.iter().find(|row| row.model == Model::Sc)?;
     let broken = rows.iter().any(|row| row.model != Model::Sc && row.standing == Standing::Bad);
     match without.standing {

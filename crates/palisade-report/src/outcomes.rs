@@ -107,7 +107,7 @@ impl OutcomesFinding<'_> {
         self.rows.iter().filter(|row| row.under[model]).count()
     }
 
-    fn words(&self, row: &OutcomeRow) -> String {
+    pub(crate) fn words(&self, row: &OutcomeRow) -> String {
         let parts = self.names.iter().zip(&row.words).map(|(name, value)| format!("{name}={value};"));
         parts.collect::<Vec<_>>().join(" ")
     }
@@ -140,7 +140,7 @@ impl OutcomesFinding<'_> {
         Some((ok, word))
     }
 
-    fn mark(&self, row: &OutcomeRow) -> &'static str {
+    pub(crate) fn mark(&self, row: &OutcomeRow) -> &'static str {
         match self.marks {
             Marks::Condition(..) if row.marked => "*",
             Marks::Final if row.marked => "violates final",
@@ -180,7 +180,7 @@ impl OutcomesFinding<'_> {
         }
     }
 
-    fn remarks(&self) -> String {
+    pub(crate) fn remarks(&self) -> String {
         let mut text = String::new();
         for (index, model) in self.models.iter().enumerate() {
             let under = self.under(model);

@@ -1,15 +1,24 @@
 //! Answers: the library answers within limits, and the result becomes HTML as in a report.
+//!
+//! The text of the program is not part of an answer: the page shows it in its editor.
 
+use crate::compare::{compare, outcomes};
+use crate::problems::problems;
 use crate::question::{Command, Question};
 use palisade::report::Finding;
-use palisade::report::html::{self, Subject};
-use palisade::{Answer, Ask, CheckOptions, CoverageWanted, Diagnostic, Input, Limits};
+use palisade::report::html::{self, ProgramText, Subject};
+use palisade::{
+    Answer, Ask, CheckOptions, CoverageWanted, Diagnostic, Input, InputLanguage, Limits, Refused, Source,
+};
 use serde_json::{Value, json};
 
+/// Reads a C program.
+pub type ReadC = dyn Fn(Source) -> Result<Input, Refused> + Send + Sync;
+
 /// The answer to a question, ready to be sent.
-pub(crate) fn answer(question: &Question, limits: &Limits) -> Value {
+pub(crate) fn answer(question: &Question, limits: &Limits, read_c: Option<&ReadC>) -> Value {
     // What was found in time is still turned into an answer.
-    match limits.clone().with_grace().within(|| find_answer(question, limits)) {
+    match limits.clone().with_grace().within(|| find_answer(question, limits, read_c)) {
         Ok(Ok(value)) => value,
         Ok(Err(message)) => json!({ "event": "error", "message": message }),
         Err(what) => gave_up(question, &what.to_string()),
@@ -19,61 +28,86 @@ pub(crate) fn answer(question: &Question, limits: &Limits) -> Value {
 /// The answer to a question on which work was stopped, with the reason.
 pub(crate) fn gave_up(question: &Question, why: &str) -> Value {
     let source = question.source();
-    let language = question.language().map_or("", palisade::Language::name);
-    let entry = html::unknown(Subject { source: &source, language }, why);
+    let language = question.language().map_or("", InputLanguage::name);
+    let entry = html::unknown(Subject { source: &source, language, text: ProgramText::Elsewhere }, why);
     json!({ "event": "done", "word": entry.word, "html": entry.fragment() })
 }
 
-fn find_answer(question: &Question, limits: &Limits) -> Result<Value, String> {
-    let language = question.language()?;
-    let input = match palisade::read(question.source(), language, None) {
+/// The program of a question.
+fn read(
+    question: &Question,
+    limits: &Limits,
+    read_c: Option<&ReadC>,
+) -> Result<Result<Input, Refused>, String> {
+    match (question.language()?, read_c) {
+        (InputLanguage::Text(language), _) => Ok(palisade::read(question.source(), language, None)),
+        (_, Some(read_c)) => limits.within(|| read_c(question.source())).map_err(|what| what.to_string()),
+        (_, None) => Err("this server does not read C programs".to_owned()),
+    }
+}
+
+fn find_answer(question: &Question, limits: &Limits, read_c: Option<&ReadC>) -> Result<Value, String> {
+    let mut input = match read(question, limits, read_c)? {
         Ok(input) => input,
         Err(refused) => {
-            let subject = Subject { source: &refused.source, language: language.name() };
+            let language = question.language()?.name();
+            let subject = Subject { source: &refused.source, language, text: ProgramText::Elsewhere };
             let entry = html::refused(subject, &refused.diagnostics);
-            let places: Vec<Value> = refused
-                .diagnostics
-                .iter()
-                .filter_map(|diagnostic| refused.source.position(diagnostic.span()))
-                .map(|position| json!([position.line, position.column]))
-                .collect();
-            let html = html::diagnostics(&refused.source, &refused.diagnostics);
-            return Ok(json!({ "event": "done", "word": entry.word, "html": html, "errors": places }));
+            let problems = problems(&refused.source, &refused.diagnostics);
+            return Ok(
+                json!({ "event": "done", "word": entry.word, "why": entry.why, "problems": problems }),
+            );
         }
     };
     let mut warnings = input.warnings.clone();
+    let mut texts = Vec::new();
     let entry = match question.command {
-        Command::Check => check(question, &input, limits, &mut warnings)?,
-        Command::Robust => robust(question, &input, limits)?,
-        Command::Fences => fences(question, &input, limits)?,
+        Command::Check => check(question, &mut input, limits, &mut warnings)?,
+        Command::Robust => robust(question, &mut input, limits)?,
+        Command::Fences => {
+            let (entry, written) = crate::fences::fences(question, &mut input, limits, read_c)?;
+            texts = written;
+            entry
+        }
+        Command::Compare => compare(question, &input, limits)?,
+        Command::Outcomes => outcomes(question, input.clone(), limits)?,
         Command::Step => return crate::steps::steps(question, &input),
+        Command::Read => {
+            let problems = problems(&input.source, &warnings);
+            return Ok(json!({ "event": "done", "word": "read", "problems": problems }));
+        }
     };
-    let warnings = match warnings.as_slice() {
-        [] => String::new(),
-        warnings => html::diagnostics(&input.source, warnings),
-    };
-    Ok(json!({ "event": "done", "word": entry.word, "html": entry.fragment() + &warnings }))
+    Ok(json!({
+        "event": "done",
+        "word": entry.word,
+        "html": entry.fragment(),
+        "problems": problems(&input.source, &warnings),
+        "texts": texts,
+    }))
 }
 
-fn subject(input: &Input) -> Subject<'_> {
-    Subject { source: &input.source, language: input.language.name() }
+/// A program whose text is in the page's editor.
+pub(crate) fn subject(input: &Input) -> Subject<'_> {
+    Subject { source: &input.source, language: input.language.name(), text: ProgramText::Elsewhere }
 }
 
 /// The answer to `check`. Adds warnings about what no run reaches.
 fn check(
     question: &Question,
-    input: &Input,
+    input: &mut Input,
     limits: &Limits,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<html::Entry, String> {
     let options = CheckOptions { coverage: CoverageWanted::IfCheap, ..question.check()? };
-    let answer = palisade::check(&input.program, &options, limits).map_err(|error| error.to_string())?;
+    let answer = palisade::c::check_input(input, &options, limits).map_err(|error| error.to_string())?;
+    *warnings = input.warnings.clone();
     warnings.extend(answer.vacuity(input));
     Ok(html::answer(subject(input), &finding(&answer, input), &[], 0))
 }
 
-fn robust(question: &Question, input: &Input, limits: &Limits) -> Result<html::Entry, String> {
+fn robust(question: &Question, input: &mut Input, limits: &Limits) -> Result<html::Entry, String> {
     let options = question.robust()?;
+    crate::settled(input, options.model, options.threads, limits)?;
     let answer = palisade::robust(&input.program, &options, limits).map_err(|error| error.to_string())?;
     Ok(html::answer(subject(input), &finding(&answer, input), &[], 0))
 }
@@ -82,12 +116,4 @@ fn robust(question: &Question, input: &Input, limits: &Limits) -> Result<html::E
 /// commands.
 fn finding<'a, Q: Ask>(answer: &'a Answer<Q>, input: &'a Input) -> Finding<'a, Q> {
     Finding { peak_memory_bytes: None, warnings: &[], ..answer.finding(input, None, None) }
-}
-
-fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<html::Entry, String> {
-    let options = question.fences()?;
-    let mut answer = palisade::fences(input, &options, limits).map_err(|error| error.to_string())?;
-    // The peak of this process is not meaningful for one run among many.
-    answer.peak_memory_bytes = None;
-    Ok(html::fences(subject(input), &answer.finding(input, None), 0))
 }

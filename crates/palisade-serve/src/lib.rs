@@ -7,20 +7,40 @@
 //!
 //! A run lives as long as the connection that asked for it. When the connection is closed, the run is stopped
 //! and leaves nothing behind. With [`Server::with_worker`] every run is a separate process, so this holds
-//! whatever the run does. Requests do not name files, and none is read: pages and programs are built in.
+//! whatever the run does. Requests do not name files, and none is read: pages and programs are built in. C programs are
+//! read by a function that is passed in, if at all.
 //!
 //! Nothing here prints, and no request is remembered.
 
 mod answer;
+mod compare;
+mod examples;
+mod fences;
 mod guard;
 pub mod http;
 mod pages;
 mod pool;
+mod problems;
 mod question;
 mod run;
 mod server;
 mod steps;
 mod worker;
 
+pub use answer::ReadC;
 pub use server::{Config, Load, Server};
 pub use worker::answer_one;
+
+use palisade::c::{Unsettled, settle};
+use palisade::{Input, Limits, Model, Reason, Threads};
+
+/// Finds how much room the runs of a C program need. Returns what is not known.
+fn settled(
+    input: &mut Input,
+    model: Model,
+    threads: Threads,
+    limits: &Limits,
+) -> Result<Option<Reason>, String> {
+    let unsettled = settle(input, model, threads, limits).map_err(|error| error.to_string())?;
+    Ok(unsettled.map(Unsettled::reason))
+}

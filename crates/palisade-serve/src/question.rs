@@ -2,7 +2,7 @@
 
 use palisade::program::Instantiation;
 use palisade::{
-    CheckOptions, EngineChoice, FencesOptions, Goal, Language, Model, Options, Placement, RobustOptions,
+    CheckOptions, EngineChoice, FencesOptions, Goal, InputLanguage, Model, Options, Placement, RobustOptions,
     Source, Threads, Which,
 };
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,9 @@ pub(crate) struct Question {
     /// Whether to find all minimal sets of fences.
     #[serde(default)]
     all: bool,
+    /// The number of the outcome to which a run is wanted, counted from 1.
+    #[serde(default)]
+    pub(crate) outcome: Option<usize>,
     /// The index of the initial state to step from.
     #[serde(default)]
     pub(crate) start: usize,
@@ -62,6 +65,12 @@ pub(crate) enum Command {
     Fences,
     /// Take single steps.
     Step,
+    /// Is it safe under each memory model?
+    Compare,
+    /// Which values can it end with, under each memory model?
+    Outcomes,
+    /// What is wrong with its text?
+    Read,
 }
 
 impl Question {
@@ -77,8 +86,10 @@ impl Question {
         Source::new(name, self.program.clone())
     }
 
-    pub(crate) fn language(&self) -> Result<Language, String> {
-        Language::from_name(&self.language).ok_or_else(|| format!("unknown language `{}`", self.language))
+    pub(crate) fn language(&self) -> Result<InputLanguage, String> {
+        let known = InputLanguage::from_name(&self.language)
+            .filter(|language| matches!(language, InputLanguage::Text(_) | InputLanguage::C));
+        known.ok_or_else(|| format!("unknown language `{}`", self.language))
     }
 
     pub(crate) fn model(&self) -> Result<Model, String> {

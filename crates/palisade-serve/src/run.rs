@@ -1,7 +1,7 @@
 //! One question, from the queue to its answer. Progress is reported line by line; the run is stopped when the
 //! client disconnects.
 
-use crate::answer::answer;
+use crate::answer::{ReadC, answer};
 use crate::http::Stream;
 use crate::pool::{NoSlot, Permit};
 use crate::question::Question;
@@ -123,7 +123,7 @@ fn on_a_thread(
         .with_stop(stoppable.stop.clone());
     let news = Arc::new(News::default());
     let (sender, answers) = mpsc::channel();
-    let worker = answer_on_a_thread(question, limits, news.clone(), move |found| {
+    let worker = answer_on_a_thread(question, limits, news.clone(), None, move |found| {
         // The slot is held until the work is done, whatever happens to the connection.
         drop(permit);
         // The receiver may be gone.
@@ -147,11 +147,12 @@ pub(crate) fn answer_on_a_thread(
     question: Question,
     limits: Limits,
     news: Arc<News>,
+    read_c: Option<Box<ReadC>>,
     hand_over: impl FnOnce(Value) + Send + 'static,
 ) -> io::Result<JoinHandle<()>> {
     let work = move || {
-        let found =
-            catch_unwind(AssertUnwindSafe(|| answer(&question, &limits.clone().with_progress(news.clone()))));
+        let limits = limits.with_progress(news);
+        let found = catch_unwind(AssertUnwindSafe(|| answer(&question, &limits, read_c.as_deref())));
         hand_over(found.unwrap_or_else(|_| json!({ "event": "error", "message": FAILED })));
     };
     std::thread::Builder::new().name("run".to_owned()).stack_size(STACK).spawn(work)

@@ -42,6 +42,8 @@ pub struct Config {
     pub connections: usize,
     /// The largest request, in bytes.
     pub largest: usize,
+    /// Whether C programs are read. The worker has to read them; without one, they are refused.
+    pub c: bool,
     /// The version shown on the page.
     pub version: String,
 }
@@ -307,7 +309,9 @@ fn answer(shared: &Arc<Shared>, connection: &TcpStream) -> io::Result<()> {
         }
         (Method::Get | Method::Head, path) => {
             let missing = || Response::refusal(Status::NotFound, "no such page");
-            pages::page(path, &shared.config.version).unwrap_or_else(missing).write(&mut out, head_only)
+            pages::page(path, &shared.config.version, shared.config.c)
+                .unwrap_or_else(missing)
+                .write(&mut out, head_only)
         }
         (Method::Post | Method::Other, _) => {
             Response::refusal(Status::MethodNotAllowed, "use GET").write(&mut out, false)

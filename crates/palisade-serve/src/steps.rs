@@ -3,13 +3,14 @@
 //!
 //! Nothing is stored between requests: each request contains all choices made so far.
 
+use crate::answer::subject;
 use crate::question::Question;
 use palisade::Evidence;
 use palisade::Input;
 use palisade::memory::{Action, Interlocked, Machine, State, Step};
 use palisade::program::lower;
 use palisade::program::running::{EdgeId, Instr};
-use palisade::report::html::{self, Subject};
+use palisade::report::html;
 use palisade::trace::{Replay, Run, process_name, take};
 use serde_json::{Value, json};
 
@@ -49,8 +50,7 @@ pub(crate) fn steps(question: &Question, input: &Input) -> Result<Value, String>
     let replay = take(machine, &run).map_err(|error| error.to_string())?;
     let evidence =
         Evidence { source: &input.source, addresses: input.addresses(), machine, run: &run, replay: &replay };
-    let subject = Subject { source: &input.source, language: input.language.name() };
-    let entry = html::steps(subject, &evidence);
+    let entry = html::steps(subject(input), &evidence);
     Ok(json!({
         "event": "done",
         "word": entry.word,

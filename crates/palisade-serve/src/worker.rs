@@ -11,7 +11,7 @@
 //!
 //! *Guarantee.* When [`Worker`] is dropped, the process no longer exists.
 
-use crate::answer::gave_up;
+use crate::answer::{ReadC, gave_up};
 use crate::question::Question;
 use crate::run::{News, PROGRESS_INTERVAL, answer_on_a_thread};
 use palisade::Limits;
@@ -176,11 +176,12 @@ fn resident(process: u32) -> u64 {
     kib.unwrap_or(0).saturating_mul(1024)
 }
 
-/// Answers one question as a worker: reads it from the input and prints events. `hung_up` is called if the
-/// server has disconnected.
+/// Answers one question as a worker: reads it from the input and prints events. `read_c` reads C programs; without it,
+/// they are refused. `hung_up` is called if the server has disconnected.
 pub fn answer_one<R: Read + Send + 'static>(
     input: R,
     output: &mut dyn Write,
+    read_c: Option<Box<ReadC>>,
     hung_up: impl FnOnce() + Send + 'static,
 ) -> io::Result<()> {
     let mut input = BufReader::new(input);
@@ -207,7 +208,7 @@ pub fn answer_one<R: Read + Send + 'static>(
     std::thread::Builder::new().name("listen".to_owned()).spawn(listen)?;
     let news = Arc::new(News::default());
     let (sender, answers) = channel();
-    answer_on_a_thread(task.question, limits, news.clone(), move |found| {
+    answer_on_a_thread(task.question, limits, news.clone(), read_c, move |found| {
         let _ = sender.send(found);
     })?;
     loop {

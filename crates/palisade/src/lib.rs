@@ -40,6 +40,7 @@ mod error;
 mod fences;
 mod language;
 mod numbers;
+mod outcome_list;
 mod outcomes;
 mod portfolio;
 mod progress;
@@ -66,6 +67,7 @@ pub use fences::{
     WriteError, fences, fences_confirmed, minimise,
 };
 pub use language::InputLanguage;
+pub use outcome_list::OutcomeList;
 pub use outcomes::{Listed, Listing, OutcomeRun, Outcomes, TestQuestion};
 pub use progress::Deadlocks;
 pub use property::no_property;

@@ -5,7 +5,9 @@ use super::*;
 const SHOW_EXAMPLES: &str = "\
 Examples:
   palisade show test.litmus --as pal                  in Palisade's own language
-  palisade show lock.pal --as dot | dot -Tsvg -O      control flow as a picture, by Graphviz
+  palisade show lock.pal --as svg > lock.svg          control flow as a picture
+  palisade show run.json --as svg > run.svg           a run as a picture (check --witness run.json)
+  palisade show lock.pal --as dot | dot -Tsvg -O      control flow, drawn by Graphviz
 
 Exit codes: 0 done, 2 usage or input error, 3 unknown: time or memory ran out.";
 
@@ -13,7 +15,7 @@ Exit codes: 0 done, 2 usage or input error, 3 unknown: time or memory ran out.";
 #[derive(Debug, Args)]
 #[command(after_long_help = SHOW_EXAMPLES)]
 pub struct ShowArgs {
-    /// The program (- for standard input)
+    /// The program (- for standard input), or for `--as svg` a run in a witness file
     pub file: PathBuf,
     /// The form to print
     #[arg(long = "as", value_name = "FORM")]
@@ -33,4 +35,6 @@ pub enum Form {
     Pal,
     /// Control flow as a graph for Graphviz
     Dot,
+    /// A picture: the control flow of a program, or a run
+    Svg,
 }

@@ -13,7 +13,7 @@ use crate::files::{self, InputFile};
 use crate::html::Page;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
-use palisade::report::html::{self, Entry, Subject};
+use palisade::report::html::{self, Entry, ProgramText, Subject};
 use palisade::report::{self, Compared, Disagreement, FileResult, FileVerdict};
 use palisade::{Diagnostic, InputLanguage, Source};
 use std::collections::BTreeMap;
@@ -113,7 +113,8 @@ fn look(index: usize, found: &InputFile, request: &Request<'_>, workers: usize, 
     let mut page = None;
     let refused_page = |source: &Source, diagnostics: &[Diagnostic]| {
         let language = request.args.reading.input.map_or("", InputLanguage::name);
-        request.args.html.as_ref().map(|_| html::refused(Subject { source, language }, diagnostics))
+        let subject = Subject { source, language, text: ProgramText::Here };
+        request.args.html.as_ref().map(|_| html::refused(subject, diagnostics))
     };
     let portion = if output.detail == Detail::Verbose { Portion::Everything } else { Portion::Headline };
     let limits = request.limits.per_file(workers);

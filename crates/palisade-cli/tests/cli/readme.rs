@@ -45,6 +45,26 @@ fn the_example_of_the_readme_is_real() {
     assert!(readme.contains(&code.join("\n")), "the README should show the program unchanged");
 }
 
+/// The picture is what the commands of `docs/show.md` make today.
+#[test]
+fn the_picture_of_the_readme_is_real() {
+    assert!(read("README.md").contains("](docs/figures/peterson.svg)"));
+    let scratch = common::Scratch::new("readme_picture");
+    let witness = scratch.path("run.json").display().to_string();
+    let run = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_palisade")).args(args).current_dir(root()).output();
+        Ran::new(output.expect("the command can be started"))
+    };
+    run(&["check", "corpus/mutex/peterson.pal", "--witness", &witness]).exits(1);
+    let drawn = run(&["show", &witness, "--as", "svg"]).exits(0);
+    let kept = read("docs/figures/peterson.svg");
+    assert!(
+        drawn.stdout == kept,
+        "docs/figures/peterson.svg is not what `palisade show --as svg` makes:\n{}",
+        drawn.stdout
+    );
+}
+
 #[test]
 fn the_fences_of_the_readme_are_real() {
     let readme = read("README.md");

@@ -147,3 +147,27 @@ fn show() {
     let dot = scratch.run(&["show", "sb.pal", "--as", "dot"]).exits(0);
     assert!(dot.stdout.starts_with("digraph") && dot.stdout.ends_with("}\n"), "{}", dot.stdout);
 }
+
+#[test]
+fn show_draws_programs_and_runs() {
+    let scratch = scratch("replay_svg");
+    let drawn = scratch.run(&["show", "sb.pal", "--as", "svg"]).exits(0).stdout;
+    assert!(drawn.starts_with("<svg xmlns=") && drawn.ends_with("</svg>\n"), "{drawn}");
+    assert!(drawn.contains(">process P<") && drawn.contains("x = 1"), "{drawn}");
+    scratch.run(&["check", "sb.pal", "--witness", "run.json"]).exits(1);
+    let drawn = scratch.run(&["show", "run.json", "--as", "svg"]).exits(0).stdout;
+    for part in ["class=\"overtakes\"", "class=\"bar", "sb.pal, TSO: ", "prefers-color-scheme: dark"] {
+        assert!(drawn.contains(part), "{part}: {drawn}");
+    }
+    assert!(!drawn.contains("http://www.w3.org/1999/xhtml") && !drawn.contains("<script"), "it stands alone");
+    // A run that does not replay is not drawn, and a program that is too large is refused.
+    let run = std::fs::read_to_string(scratch.path("run.json")).expect("it was written");
+    let scratch = scratch
+        .file("bad.json", run.replacen("\"thread\": 0", "\"thread\": 1", 1))
+        .file("no.json", "{}")
+        .file("long.pal", format!("shared x: 0..1;\nprocess P {{ {} }}\n", "x = 1; ".repeat(300)));
+    scratch.run(&["show", "bad.json", "--as", "svg"]).exits(2);
+    scratch.run(&["show", "no.json", "--as", "svg"]).exits(2);
+    let refused = scratch.run(&["show", "long.pal", "--as", "svg"]).exits(2);
+    assert!(refused.stderr.contains("too-large-to-draw"), "{}", refused.stderr);
+}

@@ -151,6 +151,7 @@ impl<'b> Page<'b> {
         let code = match key {
             "Enter" => 13,
             "Escape" => 27,
+            "Delete" => 46,
             " " => 32,
             "Tab" => 9,
             "End" => 35,

@@ -15,7 +15,7 @@ use std::fmt::Write;
 const BOX: f64 = 230.0;
 const BOX_HEIGHT: f64 = 34.0;
 const ROW: f64 = 96.0;
-const GAP: f64 = 280.0;
+const GAP: f64 = 350.0;
 const TOP: f64 = 60.0;
 const LEFT: f64 = 70.0;
 /// The number of characters that fit into a box.

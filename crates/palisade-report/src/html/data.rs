@@ -3,6 +3,7 @@
 //! States are stored as differences, so that the page of a long run stays small. The script reconstructs
 //! them.
 
+use super::idle::Cast;
 use crate::forever;
 use crate::story::Story;
 use palisade_base::{Id, Span};
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The data of a run.
-pub(super) fn data(evidence: &Evidence<'_>, story: &Story<'_>, why: &str) -> Value {
+pub(super) fn data(evidence: &Evidence<'_>, story: &Story<'_>, cast: &Cast) -> Value {
     let teller = Data { evidence, story, cells: story.cells(), stores: stores(evidence, story) };
     let threads: Vec<ThreadId> = evidence.last_state().threads.ids().collect();
     let first = &evidence.replay.states[0];
@@ -32,7 +33,7 @@ pub(super) fn data(evidence: &Evidence<'_>, story: &Story<'_>, why: &str) -> Val
         "start": start,
         "steps": steps,
         "cycle": forever::first_step(evidence),
-        "why": why,
+        "idle": cast.idle.iter().map(|thread| thread.index()).collect::<Vec<_>>(),
     })
 }
 

@@ -102,10 +102,7 @@ impl Execution<'_> {
         let folded = steps.iter().filter(|step| step.fold.is_some()).count();
         let shown: Vec<usize> = (0..steps.len()).filter(|&step| steps[step].fold.is_none()).collect();
         let listed = sources::Listed::of(self, &table);
-        let mut html = format!(
-            "<section class=\"execution\" data-why=\"{}\" aria-label=\"The execution\">\n{PLAYER}",
-            escape(self.important.map_or("", |important| &important.message))
-        );
+        let mut html = format!("<section class=\"execution\" aria-label=\"The execution\">\n{PLAYER}");
         html.push_str("<div class=\"beside\">\n");
         html.push_str(&listed.html);
         html.push_str(&lanes::picture(self, &shown));

@@ -1,6 +1,7 @@
 //! Sets of fences: the program with each set inserted, and for every fence the run that becomes possible
 //! without it.
 
+use super::idle::Idle;
 use super::listing::{Marks, listing};
 use super::text::escape;
 use super::{Subject, run};
@@ -28,8 +29,13 @@ pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str
             true => String::new(),
             false => format!(" <span class=\"muted\">cost {}</span>", finding.costs[index]),
         };
-        writeln!(html, "<section class=\"fence-set\"><h3>{heading}{cost}</h3>").expect("writing to a string");
-        html.push_str(&listing(subject.source, subject.language, &with_fences(subject.source, set)));
+        let what = if added { "fence" } else { "change" };
+        writeln!(
+            html,
+            "<section class=\"fence-set\" data-set=\"{index}\" data-changes=\"{what}\"><h3>{heading}{cost}</h3>"
+        )
+        .expect("writing to a string");
+        html.push_str(&listing(subject, &with_fences(subject.source, set)));
         html.push_str("<ol class=\"fences\">\n");
         for (number, fence) in set.iter().enumerate() {
             let without = fence.without_it();
@@ -44,7 +50,7 @@ pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str
                 "<li><p class=\"fence\"><code>{}</code></p>{becomes}\n<details class=\"reason\"{open}><summary>Needed: {without}, {}</summary>\n{}</details></li>\n",
                 escape(&describe(subject.source, fence)),
                 escape(&why),
-                run::run(subject, &fence.without, &why, &format!("{name}s{index}f{number}"))
+                run::run(subject, &fence.without, &format!("{name}s{index}f{number}"), Idle::Folded)
             )
             .expect("writing to a string");
         }
@@ -55,11 +61,11 @@ pub(super) fn sets(subject: Subject<'_>, finding: &FencesFinding<'_>, name: &str
         | FencesEnd::NotAllowed(evidence)
         | FencesEnd::NotKnownUnderSc(evidence, _) => {
             html.push_str("<h2>A run that no fences forbid</h2>\n");
-            html.push_str(&run::run(subject, evidence, &explain_run(evidence), name));
+            html.push_str(&run::run(subject, evidence, name, Idle::Folded));
         }
         FencesEnd::Complete | FencesEnd::Unknown(_) => {
             if finding.sets.iter().all(Vec::is_empty) {
-                html.push_str(&listing(subject.source, subject.language, &Marks::default()));
+                html.push_str(&listing(subject, &Marks::default()));
             }
         }
     }

@@ -2,6 +2,7 @@
 //! belong.
 
 use super::text::escape;
+use super::{ProgramText, Subject};
 use palisade_base::{Source, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -31,8 +32,13 @@ pub(super) fn lines_of(source: &Source, span: Span) -> BTreeSet<u32> {
     }
 }
 
-/// The program as a list of numbered lines. `data-line` is the row. Several files have their names above them.
-pub(super) fn listing(source: &Source, language: &str, marks: &Marks) -> String {
+/// The program as a list of numbered lines, unless it is shown elsewhere. `data-line` is the row. Several files have
+/// their names above them.
+pub(super) fn listing(subject: Subject<'_>, marks: &Marks) -> String {
+    let Subject { source, language, text } = subject;
+    if text == ProgramText::Elsewhere {
+        return String::new();
+    }
     let mut html = format!(
         "<div class=\"listing\" role=\"region\" aria-label=\"Program {}\" tabindex=\"0\" dir=\"ltr\"><ol class=\"lines\" data-language=\"{}\">\n",
         escape(&crate::visible(source.name())),
@@ -96,7 +102,9 @@ mod tests {
         marks.passed.insert(1);
         marks.broken.insert(2);
         marks.inserted.insert(6, " fence;".to_owned());
-        let html = listing(&source, "pal", &marks);
+        let subject = Subject { source: &source, language: "pal", text: ProgramText::Here };
+        let html = listing(subject, &marks);
+        assert_eq!(listing(Subject { text: ProgramText::Elsewhere, ..subject }, &marks), "");
         assert!(html.contains("<li class=\"line passed\" data-line=\"1\">"), "{html}");
         assert!(html.contains("x = 1;<ins> fence;</ins></code>"), "{html}");
         assert!(html.contains("if y &lt; 2 {}"), "{html}");

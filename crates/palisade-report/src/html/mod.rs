@@ -4,10 +4,12 @@
 //! cycle, the fences, the counters. So a browser without scripts shows all of it. The script adds stepping
 //! through a run. Text from programs is escaped wherever it is used.
 
+mod compare;
 mod cycle;
 mod data;
 mod execution;
 mod fences;
+mod idle;
 mod lanes;
 mod listing;
 mod run;
@@ -17,14 +19,17 @@ mod timeline;
 
 use crate::account::{account, grouped, mebibytes};
 use crate::{CoverageNote, Explain, FencesFinding, Finding, Report, explain, visible};
+pub use compare::{models, outcomes};
 pub use execution::execution;
+use idle::Idle;
 use listing::{Marks, lines_of, listing};
 use palisade_base::{Diagnostic, Severity, Source};
 use palisade_engine::{Note, Stats};
 use palisade_memory::Model;
 use palisade_trace::Evidence;
 use std::fmt::Write;
-use text::escape;
+pub(crate) use text::escape;
+pub(crate) use timeline::{colour, drawn_run};
 
 /// The style sheet of a page.
 pub const STYLE: &str = include_str!("assets/style.css");
@@ -43,6 +48,17 @@ pub struct Subject<'a> {
     pub source: &'a Source,
     /// Its language, by name.
     pub language: &'a str,
+    /// Where its text is shown.
+    pub text: ProgramText,
+}
+
+/// Where the text of a program is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ProgramText {
+    /// In the answer, as a listing.
+    Here,
+    /// Elsewhere on the page, for instance in an editor. Lines are marked there.
+    Elsewhere,
 }
 
 /// The answer for one file, as HTML.
@@ -67,9 +83,8 @@ pub fn answer<Q: Explain>(
     notes: &[Note],
     number: usize,
 ) -> Entry {
-    let why = finding.why().unwrap_or_default();
     let mut body = match &finding.evidence {
-        Some(evidence) => run::run(subject, evidence, &why, &name(number)),
+        Some(evidence) => run::run(subject, evidence, &name(number), Idle::Folded),
         None => program(subject, finding.coverage),
     };
     if let Some(coverage) = finding.coverage {
@@ -110,7 +125,7 @@ pub fn fences(subject: Subject<'_>, finding: &FencesFinding<'_>, number: usize) 
 /// The run of a witness file that was found valid.
 pub fn replay(subject: Subject<'_>, file: &str, evidence: &Evidence<'_>) -> Entry {
     let why = explain(evidence);
-    let body = run::run(subject, evidence, &why, &name(0));
+    let body = run::run(subject, evidence, &name(0), Idle::Folded);
     let account = evidence.machine.model.name().to_uppercase();
     Entry { file: file.to_owned(), word: "valid".to_owned(), why, account, body }
 }
@@ -119,7 +134,7 @@ pub fn replay(subject: Subject<'_>, file: &str, evidence: &Evidence<'_>) -> Entr
 pub fn steps(subject: Subject<'_>, evidence: &Evidence<'_>) -> Entry {
     let bad = evidence.replay.violation.is_some();
     let why = if bad { explain(evidence) } else { String::new() };
-    let body = run::run(subject, evidence, &why, &name(0));
+    let body = run::run(subject, evidence, &name(0), Idle::Shown);
     let word = if bad { "unsafe" } else { "steps" }.to_owned();
     let account = evidence.machine.model.name().to_uppercase();
     Entry { file: subject.source.name().to_owned(), word, why, account, body }
@@ -132,7 +147,7 @@ pub fn unknown(subject: Subject<'_>, why: &str) -> Entry {
         word: "unknown".to_owned(),
         why: why.to_owned(),
         account: String::new(),
-        body: listing(subject.source, subject.language, &Marks::default()),
+        body: listing(subject, &Marks::default()),
     }
 }
 
@@ -145,7 +160,7 @@ pub fn refused(subject: Subject<'_>, diagnostics: &[Diagnostic]) -> Entry {
         marks.broken.extend(lines_of(subject.source, diagnostic.span()));
     }
     let mut body = self::diagnostics(subject.source, diagnostics);
-    body.push_str(&listing(subject.source, subject.language, &marks));
+    body.push_str(&listing(subject, &marks));
     Entry {
         file: subject.source.name().to_owned(),
         word: "error".to_owned(),
@@ -285,7 +300,7 @@ fn name(number: usize) -> String {
 
 fn program(subject: Subject<'_>, coverage: Option<&CoverageNote>) -> String {
     let unreached = coverage.map(|coverage| coverage.never_rows(subject.source)).unwrap_or_default();
-    listing(subject.source, subject.language, &Marks { unreached, ..Marks::default() })
+    listing(subject, &Marks { unreached, ..Marks::default() })
 }
 
 /// How an answer was found.

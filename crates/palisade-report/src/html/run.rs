@@ -1,10 +1,11 @@
 //! One run: the program next to the machine it runs on, a picture of all steps, and a table that needs no
 //! script.
 
+use super::idle::{Cast, Idle};
 use super::listing::{Marks, lines_of, listing};
 use super::text::{escape, script_json};
 use super::timeline::{colour, timeline};
-use super::{Subject, cycle, data};
+use super::{ProgramText, Subject, cycle, data};
 use crate::forever;
 use crate::story::Story;
 use palisade_base::Id;
@@ -12,27 +13,34 @@ use palisade_memory::{Pending, State, Violation};
 use palisade_program::running::ThreadId;
 use palisade_trace::Evidence;
 use palisade_trace::HappensBefore;
+use serde_json::json;
 use std::fmt::Write;
 
-/// Everything there is to show about a run. `why` says in a sentence what the run shows. `name` is the name
-/// of the run on the page, made of letters and digits.
-pub(super) fn run(subject: Subject<'_>, evidence: &Evidence<'_>, why: &str, name: &str) -> String {
+/// Everything there is to show about a run, except what it shows: the heading says that. `name` is the name of the
+/// run on the page, made of letters and digits.
+pub(super) fn run(subject: Subject<'_>, evidence: &Evidence<'_>, name: &str, idle: Idle) -> String {
     let story = Story::new(evidence);
+    let cast = Cast::new(evidence, idle);
+    let marks = marks(evidence, &story);
+    let mut data = data::data(evidence, &story, &cast);
+    if subject.text == ProgramText::Elsewhere {
+        data["passed"] = json!(marks.passed);
+        data["broken"] = json!(marks.broken);
+    }
     let mut html = format!("<section class=\"run\" data-run=\"{name}\" aria-label=\"The run\">\n");
-    writeln!(
-        html,
-        "<script type=\"application/json\" class=\"run-data\">{}</script>",
-        script_json(&data::data(evidence, &story, why))
-    )
-    .expect("writing to a string");
+    writeln!(html, "<script type=\"application/json\" class=\"run-data\">{}</script>", script_json(&data))
+        .expect("writing to a string");
     html.push_str("<div class=\"stage\">\n");
-    html.push_str(&listing(subject.source, subject.language, &marks(evidence, &story)));
+    html.push_str(&listing(subject, &marks));
     html.push_str(PLAYER);
     html.push_str("</div>\n");
-    if let Some(picture) = timeline(evidence, &story) {
+    if let Some(picture) = timeline(evidence, &story, &cast) {
+        let idle =
+            cast.in_words(evidence).map(|words| format!("<figcaption>{}.</figcaption>\n", escape(&words)));
         write!(
             html,
-            "<h3>All steps</h3>\n<figure class=\"timeline\"><div class=\"wide\" role=\"region\" aria-label=\"Picture of the run\" tabindex=\"0\">\n{picture}</div>\n{LEGEND}{}</figure>\n",
+            "<h3>All steps</h3>\n<figure class=\"timeline\"><div class=\"wide\" role=\"region\" aria-label=\"Picture of the run\" tabindex=\"0\">\n{picture}</div>\n{LEGEND}{}{}</figure>\n",
+            idle.unwrap_or_default(),
             if forever::first_step(evidence).is_some() { REPEATED_LEGEND } else { "" }
         )
         .expect("writing to a string");
@@ -47,7 +55,7 @@ pub(super) fn run(subject: Subject<'_>, evidence: &Evidence<'_>, why: &str, name
         });
         html.push_str("</ul>\n");
     }
-    html.push_str(&table(evidence, &story, name));
+    html.push_str(&table(evidence, &story, name, &cast));
     let happens_before = HappensBefore::of(evidence.machine, evidence.run, evidence.replay);
     if let Some(found) = happens_before.cycle() {
         html.push_str("<h3>Why no sequentially consistent run behaves like this</h3>\n");
@@ -83,7 +91,7 @@ fn marks(evidence: &Evidence<'_>, story: &Story<'_>) -> Marks {
 }
 
 /// The steps as a table. Local steps are included, and shown if the box above the table is ticked.
-fn table(evidence: &Evidence<'_>, story: &Story<'_>, name: &str) -> String {
+fn table(evidence: &Evidence<'_>, story: &Story<'_>, name: &str, cast: &Cast) -> String {
     let steps = evidence.run.steps.len();
     let is_local = |step: usize| step + 1 < steps && story.is_local(step);
     let local = (0..steps).filter(|&step| is_local(step)).count();
@@ -99,28 +107,32 @@ fn table(evidence: &Evidence<'_>, story: &Story<'_>, name: &str) -> String {
     html.push_str(
         "<div class=\"wide\" role=\"region\" aria-label=\"Steps\" tabindex=\"0\"><table><thead><tr>",
     );
-    let threads: Vec<ThreadId> = evidence.last_state().threads.ids().collect();
-    let headings = ["step", "process", "line", "instruction", "effect"].map(str::to_owned);
-    let buffers = threads.iter().map(|&thread| format!("buffer {}", evidence.name(thread)));
-    for heading in headings.into_iter().chain(buffers).chain(["memory".to_owned()]) {
-        write!(html, "<th scope=\"col\">{}</th>", escape(&heading)).expect("writing to a string");
+    for (heading, class) in
+        [("step", ""), ("process", ""), ("line", "at-line"), ("instruction", ""), ("effect", "")]
+    {
+        write!(html, "<th scope=\"col\" class=\"{class}\">{heading}</th>").expect("writing to a string");
     }
+    for &thread in &cast.shown {
+        let name = escape(&evidence.name(thread));
+        write!(html, "<th scope=\"col\" class=\"buffer\">buffer {name}</th>").expect("writing to a string");
+    }
+    html.push_str("<th scope=\"col\" class=\"memory-column\">memory</th>");
     html.push_str("</tr></thead>\n<tbody>\n");
     let state = |html: &mut String, index: usize| {
         let state = &evidence.replay.states[index];
-        for &thread in &threads {
-            write!(html, "<td class=\"code\">{}</td>", escape(&buffer(evidence, state, thread)))
+        for &thread in &cast.shown {
+            write!(html, "<td class=\"code buffer\">{}</td>", pieces(&buffer(evidence, state, thread)))
                 .expect("writing to a string");
         }
         let memory: Vec<String> =
             story.cells().into_iter().map(|cell| story.assignment(cell, state.memory[cell])).collect();
-        writeln!(html, "<td class=\"code\">{}</td></tr>", escape(&memory.join(" ")))
+        writeln!(html, "<td class=\"code memory-column\">{}</td></tr>", pieces(&memory))
             .expect("writing to a string");
     };
-    html.push_str("<tr data-step=\"-1\"><th scope=\"row\">0</th><td></td><td></td><td>(start)</td><td></td>");
+    html.push_str("<tr data-step=\"-1\"><th scope=\"row\">0</th><td></td><td class=\"at-line\"></td><td>(start)</td><td></td>");
     state(&mut html, 0);
     let repeated = forever::first_step(evidence);
-    let columns = 6 + threads.len();
+    let columns = 6 + cast.shown.len();
     let heading = |html: &mut String, text: &str| {
         writeln!(html, "<tr class=\"forever\"><th scope=\"rowgroup\" colspan=\"{columns}\">{text}</th></tr>")
             .expect("writing to a string");
@@ -143,7 +155,7 @@ fn table(evidence: &Evidence<'_>, story: &Story<'_>, name: &str) -> String {
         let star = if story.links.overtakes[step].is_empty() { "" } else { "*" };
         write!(
             html,
-            "<tr class=\"{class}\" data-step=\"{step}\"><th scope=\"row\">{}{star}</th><td class=\"who\">{}</td><td>{}</td><td class=\"code\">{}</td><td class=\"code\">{}</td>",
+            "<tr class=\"{class}\" data-step=\"{step}\"><th scope=\"row\">{}{star}</th><td class=\"who\">{}</td><td class=\"at-line\">{}</td><td class=\"code\">{}</td><td class=\"code\">{}</td>",
             step + 1,
             escape(&evidence.name(thread)),
             story.line(step),
@@ -160,13 +172,19 @@ fn table(evidence: &Evidence<'_>, story: &Story<'_>, name: &str) -> String {
     html
 }
 
-fn buffer(evidence: &Evidence<'_>, state: &State, thread: ThreadId) -> String {
-    let Some(thread) = state.threads.get(thread) else { return String::new() };
+/// Texts that stay in one piece each where the line is broken.
+fn pieces(texts: &[String]) -> String {
+    let pieces = texts.iter().map(|text| format!("<span class=\"piece\">{}</span>", escape(text)));
+    pieces.collect::<Vec<_>>().join(" ")
+}
+
+fn buffer(evidence: &Evidence<'_>, state: &State, thread: ThreadId) -> Vec<String> {
+    let Some(thread) = state.threads.get(thread) else { return Vec::new() };
     let entries = thread.buffer.iter().map(|entry| match *entry {
         Pending::Store(cell, value) => {
             format!("{}={}", evidence.machine.system.cells[cell].name, evidence.value(cell, value))
         }
         Pending::Barrier => "|".to_owned(),
     });
-    entries.collect::<Vec<_>>().join(" ")
+    entries.collect()
 }

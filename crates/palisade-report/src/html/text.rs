@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// Escapes everything that has a meaning in HTML. The result can be used in elements and in quoted
 /// attributes. Control characters, and characters that change the writing direction, would make the text look
 /// different from what it is. They become `�`.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

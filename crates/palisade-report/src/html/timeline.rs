@@ -7,8 +7,10 @@
 //!   them, because that is where the step took effect in program order.
 
 use super::data::kind;
+use super::idle::{Cast, Idle};
 use super::text::escape;
 use crate::story::Story;
+use crate::svg::Drawn;
 use crate::{fit, forever};
 use palisade_base::Id;
 use palisade_memory::{Action, Effect};
@@ -38,15 +40,32 @@ const CHARACTER: usize = 77;
 const COLOURS: usize = 6;
 
 /// The class that gives a thread its colour.
-pub(super) fn colour(thread: usize) -> String {
+pub(crate) fn colour(thread: usize) -> String {
     format!("t{}", thread % COLOURS)
 }
 
 /// The picture, or `None` if the run is too long or has too many threads.
-pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>) -> Option<String> {
+pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>, cast: &Cast) -> Option<String> {
+    let (drawn, description) = drawn(evidence, story, cast)?;
+    let Drawn { width, height, elements } = drawn;
+    Some(format!(
+        "<svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\">\n\
+         <title>The run as a picture</title>\n<desc>{}</desc>\n{elements}</svg>\n",
+        escape(&description)
+    ))
+}
+
+/// The picture of a run without a frame.
+pub(crate) fn drawn_run(evidence: &Evidence<'_>) -> Option<Drawn> {
+    let cast = Cast::new(evidence, Idle::Folded);
+    Some(drawn(evidence, &Story::new(evidence), &cast)?.0)
+}
+
+/// The picture and its description.
+fn drawn(evidence: &Evidence<'_>, story: &Story<'_>, cast: &Cast) -> Option<(Drawn, String)> {
     let steps = evidence.run.steps.len();
     let shown: Vec<usize> = (0..steps).filter(|&step| step + 1 == steps || !story.is_local(step)).collect();
-    let lanes = evidence.last_state().threads.len();
+    let lanes = cast.shown.len();
     if shown.is_empty() || shown.len() > MAX_ROWS || lanes > MAX_LANES {
         return None;
     }
@@ -55,7 +74,7 @@ pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>) -> Option<Str
         row_of[step] = row;
     }
     let mut drawing =
-        Drawing { evidence, story, shown: &shown, row_of, lanes, box_width: 0, memory_width: 0 };
+        Drawing { evidence, story, cast, shown: &shown, row_of, lanes, box_width: 0, memory_width: 0 };
     let width = |longest: Option<usize>| {
         let characters = longest.unwrap_or(0).clamp(*TEXT.start(), *TEXT.end());
         16 + characters * CHARACTER / 10
@@ -65,7 +84,7 @@ pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>) -> Option<Str
     let in_memory = |step: &usize| drawing.in_memory(*step).map_or(0, |(_, text)| text.chars().count());
     let memory_width = 24 + width(shown.iter().map(in_memory).max());
     (drawing.box_width, drawing.memory_width) = (box_width, memory_width);
-    Some(drawing.svg())
+    Some((drawing.draw(), drawing.description()))
 }
 
 /// The direction of an arrow.
@@ -77,6 +96,7 @@ enum Towards {
 struct Drawing<'a> {
     evidence: &'a Evidence<'a>,
     story: &'a Story<'a>,
+    cast: &'a Cast,
     shown: &'a [usize],
     /// The row of each step that is shown.
     row_of: Vec<usize>,
@@ -86,14 +106,10 @@ struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    fn svg(&self) -> String {
+    fn draw(&self) -> Drawn {
         let width = self.memory_left() + self.memory_width;
         let height = TOP + self.shown.len() * ROW + 16;
-        let mut svg = format!(
-            "<svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\">\n\
-             <title>The run as a picture</title>\n<desc>{}</desc>\n",
-            escape(&self.description())
-        );
+        let mut svg = String::new();
         self.lanes_and_memory(&mut svg, height);
         self.repeated(&mut svg);
         for &step in self.shown {
@@ -113,8 +129,7 @@ impl Drawing<'_> {
         for &step in self.shown {
             self.overtaking(&mut svg, step, &mut nested);
         }
-        svg.push_str("</svg>\n");
-        svg
+        Drawn { width, height, elements: svg }
     }
 
     /// A description for readers who cannot see the picture.
@@ -133,7 +148,7 @@ impl Drawing<'_> {
     }
 
     fn box_left(&self, step: usize) -> usize {
-        self.lane_left(self.thread(step)) + ARROWS
+        self.lane_left(self.lane(step)) + ARROWS
     }
 
     fn memory_left(&self) -> usize {
@@ -144,16 +159,20 @@ impl Drawing<'_> {
         self.evidence.run.steps[step].thread.index()
     }
 
+    /// The lane of a step's thread.
+    fn lane(&self, step: usize) -> usize {
+        self.cast.column(self.evidence.run.steps[step].thread)
+    }
+
     /// The middle of a step's row.
     fn y(&self, step: usize) -> usize {
         TOP + self.row_of[step] * ROW + ROW / 2
     }
 
     fn lanes_and_memory(&self, svg: &mut String, height: usize) {
-        for thread in self.evidence.last_state().threads.ids() {
-            let lane = thread.index();
+        for (lane, &thread) in self.cast.shown.iter().enumerate() {
             let name = self.evidence.name(thread);
-            let (left, colour) = (self.lane_left(lane), colour(lane));
+            let (left, colour) = (self.lane_left(lane), colour(thread.index()));
             writeln!(
                 svg,
                 "<g class=\"{colour}\"><rect class=\"lane\" x=\"{}\" y=\"8\" width=\"{}\" height=\"{}\" rx=\"10\"/>\
@@ -323,7 +342,7 @@ impl Drawing<'_> {
     /// An arrow from a step to above the oldest store that it overtook.
     fn overtaking(&self, svg: &mut String, step: usize, nested: &mut [usize]) {
         let Some(&oldest) = self.story.links.overtakes[step].first() else { return };
-        let lane = self.thread(step);
+        let lane = self.lane(step);
         let (left, from, to) = (self.box_left(step), self.y(step), self.y(oldest) - BOX_HEIGHT / 2 - 2);
         let bend = left - 12 - (nested[lane] % 3) * 8;
         nested[lane] += 1;

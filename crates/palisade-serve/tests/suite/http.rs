@@ -16,9 +16,16 @@ fn last(events: &[Value]) -> &Value {
 #[test]
 fn pages_are_served_and_nothing_else() {
     let server = Running::start(small());
-    for path in
-        ["/", "/?x=1", "/report.css", "/report.js", "/playground.css", "/playground.js", "/examples.json"]
-    {
+    for path in [
+        "/",
+        "/?x=1",
+        "/report.css",
+        "/report.js",
+        "/playground.css",
+        "/playground.js",
+        "/link.js",
+        "/examples.json",
+    ] {
         let answer = server.get(path);
         assert_eq!(status(&answer), "200", "{path}");
         for field in [
@@ -68,14 +75,56 @@ fn questions_are_answered() {
     assert!(html.contains("class=\"cycle\""));
     let (word, html) = words("fences", STORE_BUFFERING);
     assert_eq!(word, "safe");
-    assert!(html.contains("<ins> fence;</ins>"), "{html}");
-    let (word, html) = words("check", "process <b> { }");
-    assert_eq!(word, "error");
-    assert!(html.contains("line 1") && !html.contains("<b>"), "{html}");
+    assert!(html.contains("fence in P") && !html.contains("class=\"listing\""), "{html}");
+    let (word, html) = words("compare", STORE_BUFFERING);
+    assert_eq!(word, "unsafe");
+    for part in [
+        "data-model=\"sc\" data-standing=\"good\"",
+        "data-model=\"tso\" data-standing=\"bad\"",
+        "only with store buffers",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    let (word, html) = words("outcomes", STORE_BUFFERING);
+    assert_eq!(word, "complete");
+    assert!(html.contains("3 outcomes under SC, 4 under TSO"), "{html}");
+    let mut request = question("outcomes", STORE_BUFFERING);
+    request["outcome"] = 1.into();
+    let found = server.ask(&request);
+    assert!(last(&found)["html"].as_str().is_some_and(|html| html.contains("A run to outcome 1 under TSO")));
+    request["outcome"] = 5.into();
+    assert_eq!(last(&server.ask(&request))["event"], "error");
 
-    for (field, value) in
-        [("language", "cobol"), ("model", "arm"), ("engine", "v8"), ("threads", "0"), ("threads", "many")]
-    {
+    // The program with the fences, ready to be applied.
+    let found = server.ask(&question("fences", STORE_BUFFERING));
+    let fixed = last(&found)["texts"][0].as_str().expect("a text").to_owned();
+    assert_eq!(fixed.matches("fence;").count(), 2, "{fixed}");
+    assert_eq!(words("check", &fixed).0, "safe");
+
+    // What is wrong, with its place.
+    for command in ["check", "read"] {
+        let found = server.ask(&question(command, "shared x: 0..1;\nprocess P { zz = 1; }"));
+        let last = last(&found);
+        assert_eq!(last["word"], "error", "{command}");
+        let problem = &last["problems"][0];
+        assert_eq!(
+            (&problem["line"], &problem["column"], &problem["length"]),
+            (&json!(2), &json!(13), &json!(2))
+        );
+        assert_eq!(problem["text"], "process P { zz = 1; }");
+        assert_eq!(problem["severity"], "error");
+    }
+    assert_eq!(last(&server.ask(&question("read", STORE_BUFFERING)))["problems"], json!([]));
+
+    for (field, value) in [
+        ("language", "cobol"),
+        ("language", "c"),
+        ("language", "rust"),
+        ("model", "arm"),
+        ("engine", "v8"),
+        ("threads", "0"),
+        ("threads", "many"),
+    ] {
         let mut request = question("check", STORE_BUFFERING);
         request[field] = value.into();
         assert_eq!(last(&server.ask(&request))["event"], "error", "{field} {value}");

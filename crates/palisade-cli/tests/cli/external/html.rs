@@ -97,7 +97,8 @@ fn every_control_of_a_run_works() {
 
     // It opens at the end, because people want to see what is wrong.
     assert_eq!(count(&mut page), "step 8 of 8");
-    assert!(page.text("document.querySelector('.caption').textContent").contains("both at cs"));
+    // The failure is stated once.
+    assert_eq!(page.eval("document.body.innerText.split('both at cs').length - 1"), 1);
     assert_eq!(page.text("document.querySelector('.line.broken').dataset.line"), "15");
 
     page.click("[data-do=first]");
@@ -188,6 +189,51 @@ fn local_steps_fold_and_unfold() {
     assert!(page.text("document.querySelector('.registers').textContent").contains("a="));
     page.click(".local-switch");
     assert_eq!(page.eval(visible).as_u64(), rows);
+    assert!(page.problems().is_empty(), "{:?}", page.problems());
+}
+
+/// Two processes break the program; the others only stand by. The program is longer than its listing is high.
+fn many_processes() -> String {
+    let padding = "// Nothing to see here.\n".repeat(60);
+    format!(
+        "shared x, y, spare[12]: 0..1;\nprocess P {{ x = 1; let r = y; }}\nprocess Idle(i: 0..4) {{ spare[i] = 1; }}\n{padding}\
+         process Q {{ y = 1; let r = x; }}\nforbid P@end && Q@end && P.r == 0 && Q.r == 0;\n"
+    )
+}
+
+#[test]
+fn idle_processes_fold_away_and_the_code_follows_the_run() {
+    let scratch = Scratch::new("html_idle").file("many.pal", many_processes());
+    scratch.run(&["check", "many.pal", "--html", "run.html"]).exits(1);
+    let mut browser = Browser::start();
+    let mut page = browser.page(1100, 800);
+    page.open(&address(&scratch, "run.html"));
+    assert_eq!(page.eval("document.querySelectorAll('.timeline svg rect.lane').length"), 3);
+    let seen = "[...document.querySelectorAll('.lanes .lane .name')].filter((e) => e.checkVisibility()).map((e) => e.textContent).join(' ')";
+    assert_eq!(page.text(seen), "P Q");
+    page.click(".idle > summary");
+    assert_eq!(page.text(seen), "P Q Idle(0) Idle(1) Idle(2) Idle(3) Idle(4)");
+    assert!(page.text("document.querySelector('.timeline').textContent").contains("Idle(4) take no step"));
+    // The line of the step is always inside the listing.
+    let inside = "(() => { const [l, b] = ['.now-line', '.listing'].map((s) => document.querySelector(s).getBoundingClientRect()); return l.top >= b.top && l.bottom <= b.bottom; })()";
+    let scrolled = "document.querySelector('.listing').scrollTop > 0";
+    let mut places = Vec::new();
+    page.click("[data-do=first]");
+    for _ in 0..4 {
+        page.click("[data-do=next]");
+        assert_eq!(page.eval(inside), true);
+        places.push(page.eval(scrolled) == true);
+    }
+    assert!(places.contains(&true) && places.contains(&false), "{places:?}");
+    // The memory column fits without scrolling.
+    for width in [1100, 700, 375] {
+        page.resize(width, 800);
+        assert_eq!(
+            page.eval("(() => { const w = document.querySelector('.steps .wide'); return w.scrollWidth <= w.clientWidth; })()"),
+            true,
+            "{width}"
+        );
+    }
     assert!(page.problems().is_empty(), "{:?}", page.problems());
 }
 

@@ -95,11 +95,9 @@ fn an_execution_with_store_buffers_can_be_stepped_through() {
     assert_eq!(page.eval(slower), true);
 
     // It opens at the end. Keys step through it, and the source follows.
-    assert!(text(&mut page, ".caption .end").contains("assertion"));
     let end = text(&mut page, ".controls .count");
     page.press("Home", false);
     assert!(text(&mut page, ".controls .count") != end);
-    assert_eq!(count(&mut page, ".caption .end"), 0);
     let overtaking = "[...document.querySelectorAll('.steps tbody tr:not(.local)')].findIndex((row) => row.classList.contains('overtaking'))";
     let steps = page.eval(overtaking).as_u64().expect("a load overtakes a store");
     for _ in 0..steps {

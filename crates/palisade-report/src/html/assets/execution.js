@@ -54,7 +54,6 @@ const palisadeExecution = (() => {
       this.caption.className = "caption " + this.colour(row);
       this.caption.replaceChildren(what);
       if (note) this.caption.append(element("span", "note", note + "."));
-      if (this.isLast() && this.section.dataset.why) this.caption.append(element("span", "end", this.section.dataset.why));
     }
 
     // Marks the step in the source, the picture and the table.

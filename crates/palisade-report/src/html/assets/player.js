@@ -27,7 +27,7 @@ const palisadePlayer = (() => {
       this.range = section.querySelector("input[type=range]");
       this.count = section.querySelector(".count");
       this.caption = section.querySelector(".caption");
-      this.listing = section.querySelector(".listing");
+      this.own = section.querySelector(".listing");
       this.foldSwitch = section.querySelector(".local-switch");
       this.timer = null;
       this.position = 0;
@@ -133,12 +133,18 @@ const palisadePlayer = (() => {
       this.player.querySelector(".play").setAttribute("aria-label", playing ? "Pause" : "Play");
     }
 
+    // The program's lines: those of the run itself, or those that are shown elsewhere. May be null.
+    get listing() {
+      return this.own;
+    }
+
     line(number) {
-      return this.listing.querySelector(`[data-line="${number}"]`);
+      return this.listing && this.listing.querySelector(`[data-line="${number}"]`);
     }
 
     // Marks a line of the source in a colour, and no other.
     markLine(line, colour) {
+      if (!this.listing) return;
       for (const old of this.listing.querySelectorAll(".now-line")) old.classList.remove("now-line", "t0", "t1", "t2", "t3", "t4", "t5");
       if (!line) return;
       line.classList.add("now-line", colour);

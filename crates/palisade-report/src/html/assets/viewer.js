@@ -29,8 +29,10 @@ const palisade = (() => {
   }
 
   class Viewer extends Player {
-    constructor(section) {
+    // `elsewhere` returns the lines of the program if the page shows them outside the run.
+    constructor(section, elsewhere) {
       super(section, use, PAUSE);
+      this.elsewhere = elsewhere;
       this.data = JSON.parse(section.querySelector(":scope > .run-data").textContent);
       this.states = states(this.data);
       this.build();
@@ -50,8 +52,16 @@ const palisade = (() => {
       return this.shown[this.position] - 1;
     }
 
+    // Of several runs, the one in use marks the lines that are shown outside.
+    get listing() {
+      if (this.own) return this.own;
+      return this.elsewhere && current() === this ? this.elsewhere() : null;
+    }
+
     build() {
-      const lanes = this.section.querySelector(".lanes");
+      const all = this.section.querySelector(".lanes");
+      const idle = new Set(this.data.idle);
+      const folded = idle.size > 0 ? this.foldAway(all, idle) : null;
       this.lanes = this.data.threads.map((name, index) => {
         const where = element("span", "where");
         const registers = element("span", "registers");
@@ -62,7 +72,7 @@ const palisade = (() => {
         leap.setAttribute("aria-hidden", "true");
         const lane = element("div", "lane t" + (index % 6), card, element("div", "track", leap, queue));
         lane.setAttribute("role", "listitem");
-        lanes.append(lane);
+        (idle.has(index) ? folded : all).insertBefore(lane, idle.has(index) ? null : folded && folded.parentElement);
         return { lane, where, registers, queue, leap };
       });
       const list = this.section.querySelector(".memory dl");
@@ -75,6 +85,17 @@ const palisade = (() => {
       const others = this.data.others;
       this.section.querySelector(".others").textContent =
         others > 0 ? "and " + others + (others === 1 ? " cell" : " cells") + " that the run does not touch" : "";
+    }
+
+    // A place for processes that take no step. It is closed at first.
+    foldAway(lanes, idle) {
+      const names = this.data.threads.filter((_, index) => idle.has(index));
+      const words = names.length > 6 ? names.length + " processes" : names.join(", ");
+      const inside = element("div", "idle-lanes");
+      inside.setAttribute("role", "list");
+      const details = element("details", "idle", element("summary", "", words + (names.length === 1 ? " takes no step" : " take no step")), inside);
+      lanes.append(details);
+      return inside;
     }
 
     // Goes to the state after a step, or to the next state that is shown.
@@ -98,14 +119,14 @@ const palisade = (() => {
       const step = index > 0 ? this.data.steps[index - 1] : null;
       this.count.textContent = "step " + index + " of " + this.data.steps.length
         + (this.repeats() && index > this.data.cycle ? ", again and again" : "");
-      this.describe(step, index === this.data.steps.length);
+      this.describe(step);
       this.lanes.forEach((lane, thread) => this.drawLane(lane, state.threads[thread], step, thread, index));
       this.drawMemory(state, step);
       this.mark(step, index, state);
     }
 
     // What the step did, in words.
-    describe(step, last) {
+    describe(step) {
       this.caption.replaceChildren();
       this.caption.className = "caption";
       if (!step) {
@@ -119,7 +140,6 @@ const palisade = (() => {
         this.caption.append(what);
         if (step.note) this.caption.append(element("span", "note", step.note + "."));
       }
-      if (last && this.data.why) this.caption.append(element("span", "end", this.data.why));
     }
 
     drawLane(lane, thread, step, index, state) {
@@ -174,6 +194,8 @@ const palisade = (() => {
         if (number === index - 1) drawn.classList.add("now-step");
         else if (number >= index) drawn.classList.add("later");
       }
+      if (!this.listing) return;
+      if (!this.own) this.markOutside();
       for (const marks of this.listing.querySelectorAll(".marks")) marks.replaceChildren();
       state.threads.forEach((thread, number) => {
         const line = thread && !thread.ended && thread.line && this.line(thread.line);
@@ -183,6 +205,14 @@ const palisade = (() => {
         line.querySelector(".marks").append(dot);
       });
       this.markLine(step && step.line && this.line(step.line), step && "t" + (step.t % 6));
+    }
+
+    // Marks the lines that the run passes, and those of the broken property. A listing of the run itself has these marks.
+    markOutside() {
+      for (const line of this.listing.querySelectorAll(".line")) {
+        line.classList.toggle("passed", this.data.passed.includes(Number(line.dataset.line)));
+        line.classList.toggle("broken", this.data.broken.includes(Number(line.dataset.line)));
+      }
     }
   }
 
@@ -218,20 +248,22 @@ const palisade = (() => {
     }
   });
 
-  // Activates all runs inside an element.
-  function show(root) {
+  // Activates all runs inside an element. `elsewhere` returns the lines of the program if they are shown outside of it, or
+  // null while they do not fit.
+  function show(root, elsewhere) {
     for (const list of root.querySelectorAll("ol.lines:not([data-shown])")) {
       list.dataset.shown = "";
       palisadeHighlight.listing(list);
     }
     for (const section of root.querySelectorAll("section.run:not([data-shown])")) {
       section.dataset.shown = "";
-      viewers.add(new Viewer(section));
+      viewers.add(new Viewer(section, elsewhere));
     }
     for (const section of root.querySelectorAll("section.execution:not([data-shown])")) {
       section.dataset.shown = "";
       viewers.add(new palisadeExecution(section, use));
     }
+    redraw();
     for (const place of root.querySelectorAll(".diagnostics .place")) {
       place.addEventListener("click", () => {
         const article = place.closest("article") || root;
@@ -241,5 +273,11 @@ const palisade = (() => {
     }
   }
 
-  return { show };
+  // Shows the run in use again, because the lines outside have changed.
+  function redraw() {
+    const viewer = current();
+    if (viewer) viewer.draw();
+  }
+
+  return { show, redraw };
 })();

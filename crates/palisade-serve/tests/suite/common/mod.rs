@@ -42,6 +42,7 @@ pub fn small() -> Config {
         waiting: 1,
         connections: 8,
         largest: 64 << 10,
+        c: false,
         version: "Palisade".to_owned(),
     }
 }

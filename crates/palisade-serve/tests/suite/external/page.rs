@@ -23,6 +23,14 @@ fn choose(page: &mut Page<'_>, id: &str, value: &str) {
     assert_eq!(done, value, "{id} offers this value");
 }
 
+/// Chooses an example in the dialog.
+fn choose_example(page: &mut Page<'_>, path: &str) {
+    page.click("#open-examples");
+    page.wait_until("document.getElementById('examples').open");
+    page.click(&format!("#topics [data-path='{path}']"));
+    page.wait_until(&format!("document.getElementById('example').dataset.path === '{path}'"));
+}
+
 /// Replaces the program.
 fn write(page: &mut Page<'_>, text: &str) {
     page.click("#text");
@@ -46,13 +54,30 @@ fn a_program_is_chosen_checked_and_fixed() {
         page.text("document.getElementById('text').value").contains("Peterson"),
         "an example is loaded at the start"
     );
-    assert!(page.eval("document.querySelectorAll('#colours .h-keyword').length").as_u64() > Some(5));
-    assert!(page.eval("document.querySelectorAll('#example option').length").as_u64() > Some(80));
+    assert!(page.eval("document.querySelectorAll('#lines .h-keyword').length").as_u64() > Some(5));
+    // Examples by topic, with a line about each. The field finds them by any of their words.
+    page.click("#open-examples");
+    assert!(page.eval("document.querySelectorAll('#topics li').length").as_u64() > Some(80));
+    assert_eq!(
+        page.eval("[...document.querySelectorAll('#topics .about')].every((e) => e.textContent.length > 10)"),
+        true
+    );
+    assert!(page.eval("document.querySelectorAll('#topics h3').length").as_u64() > Some(8));
+    page.type_text("dekker SPARC");
+    let found = "[...document.querySelectorAll('#topics button')].filter((e) => e.checkVisibility()).map((e) => e.dataset.path).join(' ')";
+    assert_eq!(page.text(found), "mutex/dekker_simple.fenced.pal mutex/dekker_simple.pal");
+    page.press("Escape", false);
+    page.eval("document.getElementById('examples').close()");
 
     ask(&mut page, "check", "unsafe");
     page.click("#result [data-do=first]");
     page.click("#result [data-do=next]");
     assert_eq!(page.text("document.querySelector('#result .count').textContent"), "step 1 of 8");
+    // The program is shown once: the editor marks the steps.
+    assert_eq!(page.eval("document.querySelectorAll('#result .listing').length"), 0);
+    assert_eq!(page.text("document.querySelector('#editor .now-line').dataset.line"), "8");
+    assert_eq!(page.text("document.querySelector('#editor .broken').dataset.line"), "16");
+    assert_eq!(page.eval("document.getElementById('result').innerText.split('both at cs').length - 1"), 1);
     choose(&mut page, "model", "sc");
     ask(&mut page, "check", "safe");
     page.click("[data-ask=robust]");
@@ -63,10 +88,10 @@ fn a_program_is_chosen_checked_and_fixed() {
     choose(&mut page, "model", "tso");
 
     // Other languages, engines and numbers of threads.
-    choose(&mut page, "example", "trencher/store_buffering.trencher");
+    choose_example(&mut page, "trencher/store_buffering.trencher");
     assert_eq!(page.text("document.getElementById('language').value"), "trencher");
     ask(&mut page, "check", "unsafe");
-    choose(&mut page, "example", "litmus/sb.pal");
+    choose_example(&mut page, "litmus/sb.pal");
     choose(&mut page, "engine", "explicit");
     ask(&mut page, "check", "unsafe");
     choose(&mut page, "engine", "auto");
@@ -78,12 +103,16 @@ fn a_program_is_chosen_checked_and_fixed() {
     write(&mut page, STORE_BUFFERING);
     choose(&mut page, "language", "pal");
     assert_eq!(
-        page.text("document.getElementById('example').value"),
-        "",
+        page.text("document.getElementById('example').textContent"),
+        "your own program",
         "an edited program is no longer an example"
     );
     ask(&mut page, "fences", "safe");
-    assert_eq!(page.eval("document.querySelectorAll('#result ins').length"), 2);
+    assert_eq!(page.eval("document.querySelectorAll('#result .fences > li').length"), 2);
+    page.click("#result .fence-set .act");
+    page.wait_until("document.querySelector('#result .badge')?.textContent === 'safe' && document.getElementById('text').value.match(/fence;/g)?.length === 2");
+    page.wait_until("document.querySelectorAll('#result [data-set]').length === 0");
+    write(&mut page, STORE_BUFFERING);
     page.click(".more > summary");
     choose(&mut page, "goal", "robustness");
     choose(&mut page, "place", "before-reads");
@@ -93,7 +122,7 @@ fn a_program_is_chosen_checked_and_fixed() {
     // The URL names the example.
     let url = format!("{}#mutex/dekker.fenced.pal", server.server.url());
     page.eval(&format!("location.href = '{url}'"));
-    page.wait_until("document.getElementById('example').value === 'mutex/dekker.fenced.pal'");
+    page.wait_until("document.getElementById('example').dataset.path === 'mutex/dekker.fenced.pal'");
     ask(&mut page, "check", "safe");
     assert!(page.problems().is_empty(), "{:?}", page.problems());
     let origin = server.server.url();
@@ -107,30 +136,102 @@ fn a_program_is_chosen_checked_and_fixed() {
 }
 
 #[test]
-fn errors_are_shown_where_they_are() {
+fn models_and_outcomes_are_shown_side_by_side() {
     let server = playground();
     let mut browser = Browser::start();
     let mut page = browser.page(1300, 900);
     open(&mut page, &server);
+    choose_example(&mut page, "litmus-x86/intel_sb.litmus");
+    ask(&mut page, "compare", "unsafe");
+    let verdicts = "[...document.querySelectorAll('.one-model')].map((e) => e.dataset.model + ' ' + e.querySelector('.badge').textContent).join(', ')";
+    assert_eq!(page.text(verdicts), "sc safe, tso unsafe, pso unsafe");
+    let same_row = "new Set([...document.querySelectorAll('.one-model')].map((e) => e.getBoundingClientRect().top)).size";
+    assert_eq!(page.eval(same_row), 1);
+    page.click(".one-model[data-model=pso] .act");
+    page.wait_until("document.querySelector('#result .player:not([hidden])')");
+    assert_eq!(page.text("document.getElementById('model').value"), "pso");
+    ask(&mut page, "outcomes", "complete");
+    let first = "[...document.querySelectorAll('.outcomes .marked td')].slice(0, 5).map((e) => e.textContent).join(' ')";
+    assert_eq!(page.text(first), "0 0 – yes yes");
+    page.click(".outcomes .marked .act");
+    page.wait_until("document.querySelector('#result .player:not([hidden])')");
+    assert!(
+        page.text("document.getElementById('result').textContent").contains("A run to outcome 1 under TSO")
+    );
+    assert!(page.problems().is_empty(), "{:?}", page.problems());
+}
+
+#[test]
+fn a_link_contains_the_program() {
+    let server = playground();
+    let mut browser = Browser::start();
+    let mut page = browser.page(1300, 900);
+    open(&mut page, &server);
+    let program = format!("// ünïcode 日本 \\ \"quotes\"\n{STORE_BUFFERING}");
+    write(&mut page, &program);
+    choose(&mut page, "model", "pso");
+    page.click("#link");
+    page.wait_until("document.getElementById('link-status').textContent !== ''");
+    let link = page.text("location.href");
+    assert!(link.contains("#~pal,pso,z") && link.len() < program.len() + 60, "{link}");
+    // Without compression, the link is longer.
+    let plain = page.text(
+        "(async () => { const kept = CompressionStream; delete window.CompressionStream; const link = await palisadeLink.write('pal', 'tso', document.getElementById('text').value); window.CompressionStream = kept; return link; })()",
+    );
+    assert!(plain.starts_with("~pal,tso,u"), "{plain}");
+    for (fragment, model) in [(link.split('#').nth(1).expect("a fragment").to_owned(), "pso"), (plain, "tso")]
+    {
+        write(&mut page, "process P {}");
+        assert_eq!(page.text("location.hash"), "", "the address does not name another program");
+        page.eval(&format!("location.hash = '#{fragment}'"));
+        page.wait_until("document.getElementById('text').value.includes('quotes')");
+        assert_eq!(page.text("document.getElementById('text').value"), program);
+        assert_eq!(page.text("document.getElementById('model').value"), model);
+    }
+    ask(&mut page, "check", "unsafe");
+    // Fragments that are not links change nothing.
+    for fragment in ["~pal,tso,zAAAA", "~pal,tso,u!", "nonsense"] {
+        page.eval(&format!("location.hash = '#{fragment}'"));
+        assert_eq!(page.eval(&format!("palisadeLink.read('{fragment}')")), serde_json::Value::Null);
+    }
+    assert_eq!(page.text("document.getElementById('text').value"), program);
+    assert!(page.problems().is_empty(), "{:?}", page.problems());
+}
+
+#[test]
+fn errors_are_shown_while_typing() {
+    let server = playground();
+    let mut browser = Browser::start();
+    let mut page = browser.page(1300, 900);
+    open(&mut page, &server);
+    ask(&mut page, "check", "unsafe");
     write(
         &mut page,
-        "// <img src=x onerror=\"window.broken = 1\"></textarea><script>window.broken = 1</script>\nprocess P {\n    z = 1;\n}\n",
+        "// <img src=x onerror=\"window.broken = 1\"></textarea><script>window.broken = 1</script>\nshared x: 0..1;\nprocess P {\n    z = 1;\n}\n",
     );
+    // The answer is about another program now, and marks no lines of this one.
+    assert_eq!(page.eval("document.getElementById('stale').hidden"), false);
+    assert_eq!(page.eval("document.querySelectorAll('#editor .now-line, #editor .passed').length"), 0);
+    // Nobody asked.
+    page.wait_until("document.querySelectorAll('#problems li').length === 1");
+    assert_eq!(
+        page.text("[...document.querySelectorAll('#lines .wrong')].map((e) => e.dataset.line).join()"),
+        "4"
+    );
+    assert_eq!(page.eval("[...CSS.highlights.get('wrong')].map((range) => range.toString()).join()"), "z");
+    assert_eq!(page.text("document.querySelector('#problems pre').textContent"), "    z = 1;\n    ^");
+    assert_eq!(page.text("document.getElementById('problems-title').textContent"), "1 error");
+    page.click("#problems .place");
+    assert_eq!(page.eval("document.activeElement.id === 'text' && document.activeElement.value.slice(document.activeElement.selectionStart).startsWith('z = 1')"), true);
+    // Ctrl+Enter checks.
     page.press("Enter", true);
-    page.wait_until("document.querySelector('#result .diagnostics')");
-    assert_eq!(
-        page.text("[...document.querySelectorAll('#gutter .wrong')].map((e) => e.textContent).join()"),
-        "3"
-    );
-    page.click("#result .diagnostics .place");
-    assert_eq!(
-        page.eval("document.activeElement.id === 'text' && document.activeElement.selectionStart > 90"),
-        true
-    );
-    // The mark disappears when the text changes. Tab indents; Escape, then Tab, leaves the editor.
+    page.wait_until("document.querySelector('#result .badge')?.textContent === 'error'");
+    // What is right again is not marked. Tab indents; Escape, then Tab, leaves the editor.
     page.press("Tab", false);
-    assert_eq!(page.eval("document.querySelectorAll('#gutter .wrong').length"), 0);
     assert!(page.text("document.getElementById('text').value").contains("        z = 1;"));
+    page.press("Delete", false);
+    page.type_text("x");
+    page.wait_until("document.querySelectorAll('#problems .error, #lines .wrong').length === 0");
     page.press("Escape", false);
     page.press("Tab", false);
     assert_eq!(page.eval("document.activeElement.id === 'text'"), false);
@@ -148,7 +249,7 @@ fn steps_are_taken_by_hand() {
     let mut browser = Browser::start();
     let mut page = browser.page(1300, 900);
     open(&mut page, &server);
-    choose(&mut page, "example", "mutex/peterson.pal");
+    choose_example(&mut page, "mutex/peterson.pal");
     page.click("[data-ask=step]");
     page.wait_until("document.querySelectorAll('#next button').length === 2");
     assert_eq!(page.eval("document.getElementById('undo').disabled"), true);
@@ -217,6 +318,17 @@ fn readable_on_a_phone_and_in_dark_mode() {
             assert_eq!(page.too_wide(), "", "{width}");
             assert_eq!(page.poor_contrast(), "", "{shown:?}");
             assert_eq!(page.without_names(), "");
+            for command in ["compare", "fences"] {
+                page.eval("document.getElementById('result').replaceChildren()");
+                page.click(&format!("[data-ask={command}]"));
+                page.wait_until("document.querySelector('#result .act')");
+                assert_eq!(page.too_wide(), "", "{width}");
+                assert_eq!(page.poor_contrast(), "", "{shown:?}");
+                page.keep_picture(&format!("playground-{command}-{width}-{shown:?}"));
+            }
+            page.click("#open-examples");
+            assert_eq!(page.poor_contrast(), "", "{shown:?}");
+            assert_eq!(page.too_wide(), "", "{width}");
         }
     }
 }
