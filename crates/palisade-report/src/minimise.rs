@@ -110,8 +110,8 @@ impl Report for MinimisedFinding<'_> {
         }
         Some(match (self.weakenings.len(), going) {
             (0, _) => "it has no fences or orders that could be weaker".to_owned(),
-            (all, 0) => format!("none of its {} is unnecessary", strong(all)),
-            (all, going) => format!("{going} of {} can be weaker", strong(all)),
+            (all, 0) => format!("none of the {} in its text can be weaker", strong(all)),
+            (all, going) => format!("{going} of {} in its text can be weaker", strong(all)),
         })
     }
 
@@ -151,8 +151,8 @@ impl Report for MinimisedFinding<'_> {
         part("not known", &|one| !one.together && matches!(one.alone, Alone::Unknown(_)));
         if self.for_the_compiler > 0 {
             let orders = match self.for_the_compiler {
-                1 => "1 seq_cst load or read-modify-write is".to_owned(),
-                orders => format!("{orders} seq_cst loads and read-modify-writes are"),
+                1 => "1 call of a seq_cst load or read-modify-write is".to_owned(),
+                orders => format!("{orders} calls of seq_cst loads and read-modify-writes are"),
             };
             write!(
                 text,

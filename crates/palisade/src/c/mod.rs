@@ -31,7 +31,7 @@ pub(crate) use patch::{change, insert};
 pub use places::{FileNames, beyond_its_end};
 pub(crate) use stronger::{becomes, replacement, stronger};
 pub use weaker::Weakening;
-pub(crate) use weaker::{Rendering, for_the_compiler, places_after, weakened, weakenings};
+pub(crate) use weaker::{Rendering, for_the_compiler, places_after, statements, weakened, weakenings};
 
 use crate::language::InputLanguage;
 use crate::{Input, Refused};

@@ -151,16 +151,16 @@ const IN_A_HEAD: &str = "it belongs inside the condition of a loop, an `if` or a
 
 impl<'a> Statement<'a> {
     /// The statement around a position. If a loop or an `if` begins there, and its body is in the same part of the
-    /// text, the body is meant: conditions seldom store.
+    /// text, the body is meant: conditions seldom store. If a label is there, the statement after it is meant.
     fn around(tokens: &Tokens<'a>, range: Range<usize>) -> Result<Statement<'a>, &'static str> {
         let position = range.start;
         if tokens.directives.iter().any(|directive| directive.contains(&position)) {
             return Err("it belongs inside the definition of a macro");
         }
         let mut token = tokens.tokens.partition_point(|token| token.range.end <= position);
-        while let Some(body) = body(tokens, token).filter(|&body| tokens.tokens[body].range.end <= range.end)
-        {
-            token = body;
+        let is_meant = |&token: &usize| tokens.tokens[token].range.end <= range.end;
+        while let Some(inner) = labelled(tokens, token).or_else(|| body(tokens, token)).filter(is_meant) {
+            token = inner;
         }
         let around = tokens.around(token);
         let Some(block) = around.iter().position(|&opening| opens_block(tokens, opening)) else {
@@ -229,6 +229,19 @@ impl<'a> Statement<'a> {
 
 fn line_start(text: &str, position: usize) -> usize {
     text[..position].rfind('\n').map_or(0, |end| end + 1)
+}
+
+/// The first token after a label, if a label begins with a token.
+fn labelled(tokens: &Tokens<'_>, token: usize) -> Option<usize> {
+    let is_name = |word: &str| word.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    let colon = match tokens.get(token) {
+        "case" => (token + 1..tokens.tokens.len())
+            .take_while(|&token| !matches!(tokens.get(token), ";" | "{" | "}"))
+            .find(|&token| tokens.get(token) == ":" && is_label(tokens, token))?,
+        word if is_name(word) && tokens.get(token + 1) == ":" => token + 1,
+        _ => return None,
+    };
+    Some(colon + 1).filter(|&after| after < tokens.tokens.len())
 }
 
 /// The first token of the body, if a loop, an `if` or an `else` begins with a token and its body has no braces.

@@ -291,6 +291,18 @@ impl File<'_> {
     }
 }
 
+/// The positions of all statements.
+pub(crate) fn statements(program: &Program) -> BTreeSet<Span> {
+    fn collect(block: &Block, found: &mut BTreeSet<Span>) {
+        found.extend(block.iter().map(|stmt| stmt.span()).filter(|span| !span.is_none()));
+        block.iter().flat_map(|stmt| stmt.kind.blocks()).for_each(|block| collect(block, found));
+    }
+    let mut found = BTreeSet::new();
+    program.templates.iter().for_each(|template| collect(&template.body, &mut found));
+    program.procedures.iter().for_each(|procedure| collect(&procedure.body, &mut found));
+    found
+}
+
 /// The positions of stores that a full fence follows at the same position.
 fn strong_stores(program: &Program) -> BTreeSet<Span> {
     fn collect(block: &Block, found: &mut BTreeSet<Span>) {

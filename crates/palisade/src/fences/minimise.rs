@@ -238,7 +238,8 @@ impl Search<'_> {
         Ok((Vec::new(), None))
     }
 
-    /// Finds what can go together. Orders that no thread of the program uses are left out.
+    /// Finds what can go together. Orders that no thread of the program uses are left out. A store that a fence
+    /// follows anyway is not a place to search at, and goes.
     fn together(
         &mut self,
         weakenings: Vec<Weakening>,
@@ -282,7 +283,14 @@ impl Search<'_> {
         let owners = owners.into_inner();
         let owner = |place: PlaceId| places.places()[place].stronger().map(|access| owners[&access]);
         let owner = |place: PlaceId| owner(place).expect("all places are accesses");
-        let is_used = |index: usize| owners.values().any(|&owner| owner == index);
+        let statements = c::statements(&self.input.program);
+        let is_executed = |index: usize| {
+            statements.iter().any(|span| {
+                let other = all[index].statement;
+                span.start < other.end && other.start < span.end
+            })
+        };
+        let is_used = |index: usize| owners.values().any(|&owner| owner == index) || is_executed(index);
         let used: Vec<usize> = (0..all.len()).filter(|&index| is_used(index)).collect();
         let kept_only: Vec<Weakening> = used.iter().map(|&index| weakenings[index].clone()).collect();
         if unsettled.as_ref().is_some_and(|unsettled| matches!(unsettled, Unsettled::Exceeded(_))) {

@@ -319,6 +319,53 @@ fn stronger_accesses() {
 }
 
 /// Under PSO a release store or a store-store fence may be enough.
+/// A store after a label, and one that is all that an `if` or a loop does.
+#[test]
+fn stronger_accesses_after_labels_and_conditions() {
+    let text = "\
+#include <assert.h>
+#include <pthread.h>
+static volatile int x, y;
+static int r0, r1;
+static void *a(void *u)
+{
+    if (!u) x = 1; else x = 2;
+    r0 = y;
+    return u;
+}
+static void *b(void *u)
+{
+    switch (x) {
+    case 0: y = 1; break;
+    default: label: y = 1;
+    }
+    r1 = x;
+    return u;
+}
+int main(void)
+{
+    pthread_t p, q;
+    pthread_create(&p, 0, a, 0);
+    pthread_create(&q, 0, b, 0);
+    pthread_join(p, 0);
+    pthread_join(q, 0);
+    assert(r0 || r1);
+    return 0;
+}
+";
+    let scratch = Scratch::new("c_fences_labels").file("p.c", text);
+    let ran = scratch.run(&["fences", "-q", "p.c", "--changes", "accesses", "--write", "q.c"]).exits(0);
+    assert!(ran.stdout.starts_with("safe  p.c: with 2 changes"), "{}", ran.stdout);
+    let changed = scratch.read("q.c");
+    for statement in ["x, 1", "y, 1"] {
+        assert!(
+            changed.contains(&format!("__atomic_exchange_n(&{statement}, __ATOMIC_SEQ_CST)")),
+            "{changed}"
+        );
+    }
+    scratch.run(&["check", "-q", "q.c"]).exits(0);
+}
+
 #[test]
 fn weaker_changes_under_pso() {
     let main = "\
