@@ -117,8 +117,8 @@ impl Search {
 
 fn search(machine: Machine<'_>, limits: Scope, stop: impl Fn(&State) -> bool) -> Search {
     let mut search = Search { states: Vec::new(), parents: Vec::new(), complete: true, stopped_at: None };
-    // The states by their hash. Each is kept once, in the list.
-    let mut known: HashTable<usize> = HashTable::new();
+    // Where the states with a hash are in the list. Each is kept once, there.
+    let mut known: HashTable<(u64, usize)> = HashTable::new();
     let hash = |state: &State| FxBuildHasher.hash_one(state);
     let mut next = 0;
     let mut found: Vec<(State, Option<(usize, Step)>)> =
@@ -126,7 +126,8 @@ fn search(machine: Machine<'_>, limits: Scope, stop: impl Fn(&State) -> bool) ->
     loop {
         for (state, parent) in found.drain(..) {
             let hash_of_state = hash(&state);
-            if known.find(hash_of_state, |&other| search.states[other] == state).is_some() {
+            let same = |&(hash, index): &(u64, usize)| hash == hash_of_state && search.states[index] == state;
+            if known.find(hash_of_state, same).is_some() {
                 continue;
             }
             let too_long = |bound| state.threads.iter().any(|thread| thread.buffer.len() > bound);
@@ -139,7 +140,7 @@ fn search(machine: Machine<'_>, limits: Scope, stop: impl Fn(&State) -> bool) ->
                 return search;
             }
             let index = search.states.len();
-            known.insert_unique(hash_of_state, index, |&other| hash(&search.states[other]));
+            known.insert_unique(hash_of_state, (hash_of_state, index), |&(hash, _)| hash);
             search.states.push(state);
             search.parents.push(parent);
             if stop(&search.states[index]) {

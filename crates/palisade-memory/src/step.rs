@@ -167,11 +167,7 @@ impl Machine<'_> {
             return Err(Refusal::SectionOpen);
         }
         match step.action {
-            Action::Update { position } => {
-                let mut next = state.clone();
-                let effect = self.update(&mut next, step.thread, position)?;
-                Ok((next, effect))
-            }
+            Action::Update { position } => self.update(state, step.thread, position),
             Action::Execute { edge, choice } => {
                 let code = &self.system.codes[thread.top().code];
                 let edge = code.edges().get(edge).ok_or(Refusal::WrongLocation)?;
@@ -185,9 +181,8 @@ impl Machine<'_> {
                 if !fits {
                     return Err(Refusal::WrongChoice);
                 }
-                let mut next = state.clone();
-                match self.execute(&mut next, step.thread, edge, choice) {
-                    Ok(effect) => Ok((next, effect)),
+                match self.execute(state, step.thread, edge, choice) {
+                    Ok(taken) => Ok(taken),
                     Err(Stop::Refused(refusal)) => Err(refusal),
                     Err(Stop::Faulted(fault)) => {
                         let faulted = State { fault: Some((step.thread, fault)), ..state.clone() };
@@ -199,8 +194,8 @@ impl Machine<'_> {
     }
 
     /// A pending store reaches memory.
-    fn update(&self, state: &mut State, thread: ThreadId, position: usize) -> Result<Effect, Refusal> {
-        let buffer = &mut Arc::make_mut(&mut state.threads[thread]).buffer;
+    fn update(&self, before: &State, id: ThreadId, position: usize) -> Result<(State, Effect), Refusal> {
+        let buffer = &before.threads[id].buffer;
         let Some(&Pending::Store(cell, value)) = buffer.get(position) else {
             return Err(Refusal::NotUpdatable);
         };
@@ -211,86 +206,101 @@ impl Machine<'_> {
         if buffer[..position].iter().any(in_its_way) {
             return Err(Refusal::NotUpdatable);
         }
+        let mut next = before.clone();
+        let buffer = &mut Arc::make_mut(&mut next.threads[id]).buffer;
         buffer.remove(position);
         while buffer.first() == Some(&Pending::Barrier) {
             buffer.remove(0);
         }
-        state.memory[cell] = value;
-        Ok(Effect::Updated(cell, value))
+        next.memory[cell] = value;
+        Ok((next, Effect::Updated(cell, value)))
     }
 
-    /// The thread takes an edge. On `Err` the state is only partly updated and must be discarded.
+    /// The thread takes an edge. What the instruction reads is worked out first, so that a state is only made for
+    /// a step that is possible.
     fn execute(
         &self,
-        state: &mut State,
+        before: &State,
         id: ThreadId,
         edge: &Edge,
         choice: Option<Value>,
-    ) -> Result<Effect, Stop> {
+    ) -> Result<(State, Effect), Stop> {
         let system = self.system;
-        let thread = Arc::make_mut(&mut state.threads[id]);
-        let depth = thread.frames.len();
-        let top = &mut thread.frames[depth - 1];
-        let old = top.registers.clone();
-        top.location = edge.target;
-        let set = |frame: &mut Frame, register: RegId, value: Value| {
-            frame.registers[register.index()] = fit(system.codes[frame.code].registers[register].ty, value)?;
-            Ok::<(), Stop>(())
+        let thread = &*before.threads[id];
+        let top = thread.top();
+        let old = &top.registers;
+        // The value as one of the register's.
+        let fit_in = |frame: &Frame, register: RegId, value: Value| {
+            fit(system.codes[frame.code].registers[register].ty, value)
+        };
+        // The next state, apart from what the instruction changes.
+        let moved = || {
+            let mut next = before.clone();
+            running(&mut next, id).location = edge.target;
+            next
+        };
+        let with_register = |register: RegId, value: Value| {
+            let mut next = moved();
+            running(&mut next, id).registers[register.index()] = value;
+            next
         };
         match &edge.instr {
-            Instr::Nop => Ok(Effect::Local),
+            Instr::Nop => Ok((moved(), Effect::Local)),
             Instr::Assign(register, value) => {
-                set(top, *register, value.eval(&old)?)?;
-                Ok(Effect::Local)
+                let value = fit_in(top, *register, value.eval(old)?)?;
+                Ok((with_register(*register, value), Effect::Local))
             }
             Instr::Havoc(register, _, _) => {
-                set(top, *register, choice.expect("the caller checked that there is a choice"))?;
-                Ok(Effect::Local)
+                let choice = choice.expect("the caller checked that there is a choice");
+                let value = fit_in(top, *register, choice)?;
+                Ok((with_register(*register, value), Effect::Local))
             }
-            Instr::Assume(condition) => match condition.eval(&old)? {
+            Instr::Assume(condition) => match condition.eval(old)? {
                 0 => Err(Stop::Refused(Refusal::AssumptionFalse)),
-                _ => Ok(Effect::Local),
+                _ => Ok((moved(), Effect::Local)),
             },
-            Instr::Assert(condition, check) => match condition.eval(&old)? {
+            Instr::Assert(condition, check) => match condition.eval(old)? {
                 0 if *check == Check::Assertion => Err(Stop::Faulted(Fault::AssertionFailed)),
                 0 => Err(Stop::Faulted(Fault::CheckFailed(*check))),
-                _ => Ok(Effect::Local),
+                _ => Ok((moved(), Effect::Local)),
             },
             Instr::Load(register, address) => {
-                let cell = self.resolve(address, &old)?;
+                let cell = self.resolve(address, old)?;
                 let (value, effect) = match thread.newest_pending(cell) {
                     Some(value) => (value, Effect::ReadBuffer(cell, value)),
-                    None => (state.memory[cell], Effect::ReadMemory(cell, state.memory[cell])),
+                    None => (before.memory[cell], Effect::ReadMemory(cell, before.memory[cell])),
                 };
-                set(&mut thread.frames[depth - 1], *register, value)?;
-                Ok(effect)
+                let value = fit_in(top, *register, value)?;
+                Ok((with_register(*register, value), effect))
             }
             Instr::Store(address, value) => {
-                let value = value.eval(&old)?;
-                let cell = self.resolve(address, &old)?;
+                let value = value.eval(old)?;
+                let cell = self.resolve(address, old)?;
                 let value = fit(system.cells[cell].ty, value)?;
-                if self.model == Model::Sc || state.section.is_some() {
-                    state.memory[cell] = value;
-                    Ok(Effect::Wrote(cell, value))
+                let mut next = moved();
+                if self.model == Model::Sc || before.section.is_some() {
+                    next.memory[cell] = value;
+                    Ok((next, Effect::Wrote(cell, value)))
                 } else {
-                    thread.buffer.push(Pending::Store(cell, value));
-                    Ok(Effect::Buffered(cell, value))
+                    Arc::make_mut(&mut next.threads[id]).buffer.push(Pending::Store(cell, value));
+                    Ok((next, Effect::Buffered(cell, value)))
                 }
             }
             Instr::Fence => {
                 drained(thread)?;
-                Ok(Effect::Fenced)
+                Ok((moved(), Effect::Fenced))
             }
             Instr::StoreFence => {
+                let mut next = moved();
                 if self.model == Model::Pso && thread.buffer.last().is_some_and(|e| *e != Pending::Barrier) {
-                    thread.buffer.push(Pending::Barrier);
+                    Arc::make_mut(&mut next.threads[id]).buffer.push(Pending::Barrier);
                 }
-                Ok(Effect::StoreFenced)
+                Ok((next, Effect::StoreFenced))
             }
             Instr::Locked { rmw, result, address, operands } => {
                 let operands =
-                    operands.iter().map(|operand| operand.eval(&old)).collect::<Result<Vec<_>, _>>()?;
-                let cell = self.resolve(address, &old)?;
+                    operands.iter().map(|operand| operand.eval(old)).collect::<Result<Vec<_>, _>>()?;
+                let cell = self.resolve(address, old)?;
                 match (self.model, self.interlocked) {
                     (Model::Pso, Interlocked::OwnAddress) => {
                         if !thread.may_lock_alone(cell) {
@@ -299,51 +309,62 @@ impl Machine<'_> {
                     }
                     _ => drained(thread)?,
                 }
-                let read = state.memory[cell];
-                let (wrote, answer) = read_modify_write(*rmw, system.cells[cell].ty, read, &operands)?;
-                set(&mut thread.frames[depth - 1], *result, answer)?;
+                let (read, ty) = (before.memory[cell], system.cells[cell].ty);
+                let (wrote, answer) = read_modify_write(*rmw, ty, read, &operands)?;
+                let answer = fit_in(top, *result, answer)?;
+                let wrote = wrote.map(|value| fit(ty, value)).transpose()?;
+                let mut next = with_register(*result, answer);
                 if let Some(value) = wrote {
-                    state.memory[cell] = fit(system.cells[cell].ty, value)?;
+                    next.memory[cell] = value;
                 }
-                let wrote = wrote.map(|_| state.memory[cell]);
-                Ok(Effect::Locked { cell, read, wrote })
+                Ok((next, Effect::Locked { cell, read, wrote }))
             }
             Instr::AtomicBegin => {
                 drained(thread)?;
-                let depth = state.section.map_or(0, |section| section.depth);
-                state.section = Some(Section { holder: id, depth: depth + 1 });
-                Ok(Effect::Local)
+                let depth = before.section.map_or(0, |section| section.depth);
+                let section = Some(Section { holder: id, depth: depth + 1 });
+                Ok((State { section, ..moved() }, Effect::Local))
             }
             Instr::AtomicEnd => {
-                let depth = state.section.expect("invariant 6: atomic sections nest properly").depth;
-                state.section = (depth > 1).then_some(Section { holder: id, depth: depth - 1 });
-                Ok(Effect::Local)
+                let depth = before.section.expect("invariant 6: atomic sections nest properly").depth;
+                let section = (depth > 1).then_some(Section { holder: id, depth: depth - 1 });
+                Ok((State { section, ..moved() }, Effect::Local))
             }
             Instr::Call { code, args, result } => {
-                let args = self.arguments(*code, args, &old)?;
+                let args = self.arguments(*code, args, old)?;
                 let mut frame = Frame::enter(system, *code, &args, *result);
-                let (own, handed_on) = (&mut thread.frames[depth - 1].registers, &mut frame.registers);
+                let mut next = moved();
+                let (own, handed_on) = (&mut running(&mut next, id).registers, &mut frame.registers);
                 own[..system.privates].swap_with_slice(&mut handed_on[..system.privates]);
-                thread.frames.push(frame);
-                Ok(Effect::Local)
+                Arc::make_mut(&mut next.threads[id]).frames.push(frame);
+                Ok((next, Effect::Local))
             }
             Instr::Return(value) => {
-                let value = value.as_ref().map_or(Ok(0), |value| value.eval(&old))?;
-                let callee = thread.frames.pop().expect("a thread always has a frame");
-                let caller = thread.frames.last_mut().expect("only procedures return");
-                caller.registers[..system.privates].copy_from_slice(&callee.registers[..system.privates]);
-                let value = system.codes[callee.code].result.map_or(Ok(value), |ty| fit(ty, value))?;
-                if let Some(register) = callee.result {
-                    set(caller, register, value)?;
+                let value = value.as_ref().map_or(Ok(0), |value| value.eval(old))?;
+                let value = system.codes[top.code].result.map_or(Ok(value), |ty| fit(ty, value))?;
+                let caller = thread.frames.iter().nth_back(1).expect("only procedures return");
+                let received = match top.result {
+                    Some(register) => Some((register, fit_in(caller, register, value)?)),
+                    None => None,
+                };
+                // The callee's frame goes, so it need not be moved to the end of the edge.
+                let mut next = before.clone();
+                Arc::make_mut(&mut next.threads[id]).frames.pop();
+                let registers = &mut running(&mut next, id).registers;
+                registers[..system.privates].copy_from_slice(&old[..system.privates]);
+                if let Some((register, value)) = received {
+                    registers[register.index()] = value;
                 }
-                Ok(Effect::Local)
+                Ok((next, Effect::Local))
             }
             Instr::Spawn(template, args) => {
-                let args = args.iter().map(|arg| arg.eval(&old)).collect::<Result<Vec<_>, _>>()?;
+                let args = args.iter().map(|arg| arg.eval(old)).collect::<Result<Vec<_>, _>>()?;
                 let role = system
                     .role(*template, &args)
                     .ok_or_else(|| Fault::OutOfDomain(args.first().copied().unwrap_or(0)))?;
-                Ok(Effect::Spawned(state.threads.push(Arc::new(Thread::start(system, role)))))
+                let mut next = moved();
+                let started = next.threads.push(Arc::new(Thread::start(system, role)));
+                Ok((next, Effect::Spawned(started)))
             }
         }
     }
@@ -388,6 +409,12 @@ fn read_modify_write(
         Rmw::FetchOr => with(BinaryOp::BitOr),
         Rmw::FetchXor => with(BinaryOp::BitXor),
     }
+}
+
+/// The frame of a thread that is running.
+fn running(state: &mut State, id: ThreadId) -> &mut Frame {
+    let frames = &mut Arc::make_mut(&mut state.threads[id]).frames;
+    frames.last_mut().expect("a thread always has the frame of its process body")
 }
 
 fn drained(thread: &Thread) -> Result<(), Stop> {
