@@ -69,11 +69,10 @@ pub fn compile(compiler: &str, arguments: &[String], cache: &Cache) -> Result<Co
     // The content that was checked is what is linked, whatever happens to the cache in the meantime.
     let runtime = work.path().join("runtime.o");
     fs::write(&runtime, &object.content).map_err(io(&runtime))?;
-    let version = Command::new(compiler)
-        .arg("--version")
-        .output()
-        .map_err(|error| RuntimeError::NoCompiler { compiler: compiler.to_owned(), error })?;
-    let family = Family::of(&String::from_utf8_lossy(&version.stdout));
+    // A compiler takes longest to start. The one for C has already said what it is.
+    let (asked, version) = object.made_for;
+    let version = if asked == compiler { version } else { runtime::version(compiler)? };
+    let family = Family::of(&String::from_utf8_lossy(&version));
     let tools = Tools { compiler: compiler.to_owned(), family, runtime, work: work.path().to_owned() };
     let steps = plan(arguments, &tools)?;
     carry_out(&steps, compiler, work.path())

@@ -111,24 +111,31 @@ pub struct Object {
     pub content: Vec<u8>,
     /// Where it is kept, if that was possible.
     pub path: Option<PathBuf>,
+    /// The C compiler that it is for, and what this prints about its version.
+    pub made_for: (String, Vec<u8>),
 }
 
 /// The object file of the runtime, which is compiled if it is not in the cache.
 pub fn object(compiler: &str, cache: &Cache) -> Result<Object, RuntimeError> {
     let compiler = for_c(compiler);
     let compiler = compiler.as_str();
-    let version = Command::new(compiler)
-        .arg("--version")
-        .output()
-        .map_err(|error| RuntimeError::NoCompiler { compiler: compiler.to_owned(), error })?;
-    let name = format!("runtime-{}", &key(compiler, &version.stdout)[..32]);
+    let version = version(compiler)?;
+    let name = format!("runtime-{}", &key(compiler, &version)[..32]);
+    let made_for = (compiler.to_owned(), version);
     if let Some((path, content)) = cache.get(&name) {
-        return Ok(Object { content, path: Some(path) });
+        return Ok(Object { content, path: Some(path), made_for });
     }
     let content = compiled(compiler)?;
     // If nothing can be kept, for instance on a full disk, it is made again the next time.
     let path = cache.put(&name, &content).ok();
-    Ok(Object { content, path })
+    Ok(Object { content, path, made_for })
+}
+
+/// What a compiler prints about its version.
+pub(crate) fn version(compiler: &str) -> Result<Vec<u8>, RuntimeError> {
+    let output = Command::new(compiler).arg("--version").output();
+    let output = output.map_err(|error| RuntimeError::NoCompiler { compiler: compiler.to_owned(), error })?;
+    Ok(output.stdout)
 }
 
 /// Whether an object file is the runtime: no other may define its marker.
