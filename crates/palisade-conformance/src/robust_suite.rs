@@ -49,11 +49,11 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// All profiles, TSO and both kinds of PSO, twenty-five programs each, exact answers.
+    /// All profiles, TSO and both kinds of PSO, sixteen programs each, exact answers.
     fn default() -> Self {
         Config {
             profiles: Profile::ALL.to_vec(),
-            programs: 25,
+            programs: 16,
             first_seed: 1,
             machines: vec![
                 (Model::Tso, Interlocked::WholeBuffer),

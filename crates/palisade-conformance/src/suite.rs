@@ -76,7 +76,7 @@ impl Default for SuiteConfig {
             models: Model::ALL.to_vec(),
             unknown: Unknown::Never,
             witness_factor: None,
-            limits: Scope { states: 30_000, buffer: Some(4) },
+            limits: Scope { states: 12_000, buffer: Some(4) },
             options: Options::default(),
             timeout: Duration::from_secs(60),
         }

@@ -12,7 +12,7 @@ use palisade_trace::replay;
 
 #[test]
 fn differential_as_long_as_by_brute_force() {
-    let seeds = seeds(120);
+    let seeds = seeds(60);
     let mut found = 0;
     for (seed, profile) in seeds.range().flat_map(|seed| Profile::ALL.map(|profile| (seed, profile))) {
         let program = generate(profile, seed);
