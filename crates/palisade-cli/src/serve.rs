@@ -1,12 +1,14 @@
 //! `palisade serve`: the playground. Prints its address and serves it until Ctrl-C.
 
 use crate::args::{Common, Format, ServeArgs};
+use crate::c::Sealed;
 use crate::exit::Exit;
 use crate::limits::UserLimits;
 use crate::output::{Detail, Output};
-use palisade::{Diagnostic, report};
-use palisade_serve::{Config, Server};
+use palisade::{Diagnostic, Refused, Source, report};
+use palisade_serve::{Config, Globals, ReadC, Server};
 use serde_json::json;
+use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
@@ -22,8 +24,10 @@ const CONNECTIONS: usize = 256;
 /// Runs the command.
 pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
     if args.answer {
-        return answer();
+        return answer(args);
     }
+    // C is offered only if clang is there and can be kept from reading files.
+    let c = !args.no_c && Sealed::tested().is_ok();
     let limits = UserLimits::new(common);
     let runs = args.runs.map_or(limits.jobs, |runs| runs as usize).max(1);
     let memory = limits.per_file(runs).memory();
@@ -36,12 +40,15 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
         waiting: usize::from(args.waiting),
         connections: CONNECTIONS,
         largest: LARGEST,
-        c: false,
+        c,
         version: concat!("Palisade ", env!("PALISADE_VERSION")).to_owned(),
     };
     // If the path of this executable is unknown, threads answer.
-    let worker =
-        std::env::current_exe().map(|program| vec![program.into(), "serve".into(), "--answer".into()]);
+    let worker = std::env::current_exe().map(|program| {
+        let mut command: Vec<OsString> = vec![program.into(), "serve".into(), "--answer".into()];
+        command.extend((!c).then(|| "--no-c".into()));
+        command
+    });
     let server = match Server::bind(config) {
         Ok(server) => match worker {
             Ok(worker) => server.with_worker(worker),
@@ -74,10 +81,15 @@ pub fn run(args: &ServeArgs, common: &Common, output: &Output) -> Exit {
 }
 
 /// Answers one question for a server that started this process.
-fn answer() -> Exit {
+fn answer(args: &ServeArgs) -> Exit {
+    let read_c = |source: Source, globals: Globals| match Sealed::new() {
+        Ok(sealed) => sealed.read(source, globals == Globals::Kept),
+        Err(error) => Err(Refused { source, diagnostics: vec![error] }),
+    };
+    let read_c: Option<Box<ReadC>> = if args.no_c { None } else { Some(Box::new(read_c)) };
     // If the server is gone, no answer is needed.
     let hung_up = || std::process::exit(Exit::Unknown.code().into());
-    match palisade_serve::answer_one(io::stdin(), &mut io::stdout(), None, hung_up) {
+    match palisade_serve::answer_one(io::stdin(), &mut io::stdout(), read_c, hung_up) {
         Ok(()) => Exit::Fine,
         Err(_) => Exit::Error,
     }

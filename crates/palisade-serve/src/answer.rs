@@ -13,7 +13,16 @@ use palisade::{
 use serde_json::{Value, json};
 
 /// Reads a C program.
-pub type ReadC = dyn Fn(Source) -> Result<Input, Refused> + Send + Sync;
+pub type ReadC = dyn Fn(Source, Globals) -> Result<Input, Refused> + Send + Sync;
+
+/// Which global variables of a C program are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Globals {
+    /// Those that matter for what can go wrong.
+    AsNeeded,
+    /// All, because their values at the end are listed.
+    Kept,
+}
 
 /// The answer to a question, ready to be sent.
 pub(crate) fn answer(question: &Question, limits: &Limits, read_c: Option<&ReadC>) -> Value {
@@ -39,9 +48,12 @@ fn read(
     limits: &Limits,
     read_c: Option<&ReadC>,
 ) -> Result<Result<Input, Refused>, String> {
+    let globals = if question.command == Command::Outcomes { Globals::Kept } else { Globals::AsNeeded };
     match (question.language()?, read_c) {
         (InputLanguage::Text(language), _) => Ok(palisade::read(question.source(), language, None)),
-        (_, Some(read_c)) => limits.within(|| read_c(question.source())).map_err(|what| what.to_string()),
+        (_, Some(read_c)) => {
+            limits.within(|| read_c(question.source(), globals)).map_err(|what| what.to_string())
+        }
         (_, None) => Err("this server does not read C programs".to_owned()),
     }
 }

@@ -1,6 +1,6 @@
 //! The answer to `fences`, and the program with each set of fences, to be applied in the editor.
 
-use crate::answer::{ReadC, subject};
+use crate::answer::{Globals, ReadC, subject};
 use crate::question::Question;
 use palisade::c::FilePatch;
 use palisade::report::html;
@@ -78,7 +78,7 @@ fn confirm_c(
 ) -> Result<(), WriteError> {
     let unknown = |why: String| WriteError::Unknown(Reason::Observed(why));
     let [patch] = patches else { return Err(unknown("several files would change".to_owned())) };
-    let again = limits.within(|| read_c(Source::new(name, patch.after.as_str())));
+    let again = limits.within(|| read_c(Source::new(name, patch.after.as_str()), Globals::AsNeeded));
     let again = again.map_err(|what| WriteError::Unknown(Reason::Exhausted(what)))?;
     let mut again = again.map_err(WriteError::NotReadable)?;
     let mut same = options.clone();

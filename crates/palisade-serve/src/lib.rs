@@ -27,7 +27,7 @@ mod server;
 mod steps;
 mod worker;
 
-pub use answer::ReadC;
+pub use answer::{Globals, ReadC};
 pub use server::{Config, Load, Server};
 pub use worker::answer_one;
 

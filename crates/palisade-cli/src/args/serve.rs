@@ -24,6 +24,9 @@ pub struct ServeArgs {
     /// Runs that may wait for their turn; further ones are refused
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub waiting: u16,
+    /// Do not read C programs; otherwise they are read if clang is installed
+    #[arg(long)]
+    pub no_c: bool,
     /// Answer one question for a server, which starts one such process per question
     #[arg(long, hide = true)]
     pub answer: bool,

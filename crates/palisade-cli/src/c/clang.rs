@@ -5,6 +5,7 @@
 use crate::compiler;
 use palisade::Diagnostic;
 use std::ffi::OsStr;
+use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -92,6 +93,29 @@ impl Clang {
         let text = String::from_utf8_lossy(&output.stdout);
         let version = text.lines().next().filter(|line| line.contains("clang"))?.trim().to_owned();
         Some(Clang { command, version })
+    }
+
+    /// The same compiler, started by another command.
+    pub fn started_by(mut self, command: &[&str]) -> Clang {
+        self.command = command.iter().map(|word| (*word).to_owned()).chain(self.command).collect();
+        self
+    }
+
+    /// The folders with the headers of the system and of the compiler itself.
+    pub fn system_headers(&self) -> io::Result<Vec<String>> {
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]).args(["-E", "-v", "-x", "c", "/dev/null"]);
+        for name in ["CPATH", "C_INCLUDE_PATH"] {
+            command.env_remove(name);
+        }
+        let output = command.env("LC_ALL", "C").stdin(Stdio::null()).output()?;
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let listed = text.lines().skip_while(|line| !line.starts_with("#include <...>")).skip(1);
+        let folders = listed.take_while(|line| line.starts_with(' ')).map(|line| line.trim().to_owned());
+        // What is below /usr/local belongs to this machine.
+        Ok(folders
+            .filter(|folder| folder.starts_with('/') && !folder.starts_with("/usr/local/include"))
+            .collect())
     }
 
     /// The first number of its version.

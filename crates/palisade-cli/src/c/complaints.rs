@@ -1,19 +1,19 @@
 //! What clang complains about, as diagnostics with their places.
 
-use super::user_file;
+use super::{OtherFiles, user_file};
 use palisade::{Diagnostic, Refused, Source, Span};
 
 /// At most this many characters of what clang prints are shown where it is not understood.
 const LONGEST: usize = 380;
 
 /// Why the compiler rejects a program. The source holds the main file.
-pub fn refused(printed: &str, name: &str, source: &Source) -> Refused {
+pub fn refused(printed: &str, name: &str, source: &Source, others: OtherFiles) -> Refused {
     let mut source = source.clone();
     let mut errors: Vec<Diagnostic> = Vec::new();
     let folder =
         std::env::current_dir().map_or_else(|_| String::new(), |folder| folder.display().to_string());
     for complaint in printed.lines().filter_map(Complaint::parse) {
-        let span = complaint.span(&mut source, &folder);
+        let span = complaint.span(&mut source, &folder, others);
         match complaint.severity {
             Severity::Error => {
                 let error = Diagnostic::error("c-error", complaint.message);
@@ -65,13 +65,14 @@ impl<'a> Complaint<'a> {
     }
 
     /// Where it is. The file is added to the source if it is the user's.
-    fn span(&self, source: &mut Source, folder: &str) -> Span {
+    fn span(&self, source: &mut Source, folder: &str, others: OtherFiles) -> Span {
         let Some((file, line, column)) = self.place else { return Span::NONE };
         let file = match file {
             "<stdin>" => source.name().to_owned(),
             _ => file.strip_prefix("./").unwrap_or(file).to_owned(),
         };
-        if !source.files().any(|(known, _)| known == file)
+        if others == OtherFiles::Open
+            && !source.files().any(|(known, _)| known == file)
             && let Some((_, text)) = user_file(folder, &file, folder)
         {
             source.add(file.as_str(), &text);
@@ -95,7 +96,7 @@ mod tests {
         let source = Source::new("lock.c", "int main(void) {\n  retrun 0;\n}\n");
         let printed = "lock.c:2:3: error: use of undeclared identifier 'retrun'\n  retrun 0;\n  ^\n\
                        lock.c:1:5: note: in this function\n1 error generated.\n";
-        let refused = refused(printed, "lock.c", &source);
+        let refused = refused(printed, "lock.c", &source, OtherFiles::Open);
         let [error] = refused.diagnostics.as_slice() else { panic!("{:?}", refused.diagnostics) };
         assert_eq!(error.message, "use of undeclared identifier 'retrun'");
         assert_eq!(refused.source.slice(error.span()), "retrun");
@@ -107,7 +108,7 @@ mod tests {
     fn other_complaints_are_shown_as_they_are() {
         let source = Source::new("lock.c", "");
         let check = |printed: &str, expected: &str| {
-            let refused = refused(printed, "lock.c", &source);
+            let refused = refused(printed, "lock.c", &source, OtherFiles::Open);
             assert_eq!(refused.diagnostics[0].message, expected);
             assert!(refused.diagnostics[0].span().is_none());
         };

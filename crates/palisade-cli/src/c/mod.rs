@@ -4,11 +4,13 @@ mod arguments;
 mod clang;
 mod complaints;
 mod overlay;
+mod sealed;
 mod user_files;
 
 pub use arguments::{Arguments, refuse_other_languages};
 pub use clang::Clang;
-pub use user_files::{user_file, user_files};
+pub use sealed::Sealed;
+pub use user_files::{OtherFiles, user_file, user_files};
 
 use crate::args::{CArgs, MachineArgs, ReadingArgs};
 use crate::files::{self, InputFile, Named, Reading};
@@ -192,7 +194,7 @@ fn compile(
         let given = (index == 0).then_some(text.as_str());
         modules.push(unit(file, llvm, given, clang.as_ref(), &arguments, &source)?);
     }
-    let files = user_files(&modules, &name, &["<stdin>", "-"], &mut source, &patched);
+    let files = user_files(&modules, &name, &["<stdin>", "-"], &mut source, &patched, OtherFiles::Open);
     let compiler = clang.map_or_else(String::new, |clang| clang.version);
     Ok(Compilation { source, files, language, modules, compiler, arguments: words.to_vec(), options })
 }
@@ -222,7 +224,7 @@ fn unit(
                 Ok(ir) => (format!("{name} (as LLVM IR)"), ir),
                 Err(NotCompiled::Problem(error)) => return Err(refuse(error)),
                 Err(NotCompiled::Rejected(printed)) => {
-                    return Err(complaints::refused(&printed, &name, source));
+                    return Err(complaints::refused(&printed, &name, source, OtherFiles::Open));
                 }
             }
         }

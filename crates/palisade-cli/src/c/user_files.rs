@@ -7,6 +7,15 @@ use palisade::llvm::Module;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+/// Whether files other than the main one are opened.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum OtherFiles {
+    /// The user's files are.
+    Open,
+    /// None is, whatever the program names.
+    Closed,
+}
+
 /// Collects the user's files in a source that holds the main file. The compiler may know the main file by other names.
 /// Some files may have another text than on disk.
 pub fn user_files(
@@ -15,6 +24,7 @@ pub fn user_files(
     other_names: &[&str],
     source: &mut Source,
     patched: &dyn Fn(&str) -> Option<String>,
+    others: OtherFiles,
 ) -> FileNames {
     let mut files = FileNames::default();
     let folder =
@@ -29,7 +39,12 @@ pub fn user_files(
     for module in modules {
         for (file, directory) in module.debug.files() {
             let directory = if directory.is_empty() { &folder } else { directory };
-            if !files.contains(directory, file)
+            // A compiler that sees no files works in a folder of its own.
+            if others == OtherFiles::Closed && other_names.contains(&file) {
+                files.add(directory, file, name);
+            }
+            if others == OtherFiles::Open
+                && !files.contains(directory, file)
                 && let Some((name, text)) = user_file(directory, file, &folder)
             {
                 files.add(directory, file, &name);

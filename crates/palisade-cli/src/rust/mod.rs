@@ -17,7 +17,7 @@ pub use package::{MANIFEST, is_package, wrapped};
 pub use rustc::Rustc;
 
 use crate::args::ReadingArgs;
-use crate::c::{options, recorded_options, user_files};
+use crate::c::{OtherFiles, options, recorded_options, user_files};
 use crate::files::{self, InputFile, Named, Reading};
 use arguments::Arguments;
 use model::Model;
@@ -76,7 +76,7 @@ fn compile(path: &Path, words: &[String], options: COptions) -> Result<Compilati
         true => package::compile(path, words, &options, &source)?,
         false => compile_file(path, words, &options, &source)?,
     };
-    let files = user_files(&modules, &name, &["<anon>", "-"], &mut source, &|_| None);
+    let files = user_files(&modules, &name, &["<anon>", "-"], &mut source, &|_| None, OtherFiles::Open);
     let (language, arguments) = (InputLanguage::Rust, words.to_vec());
     Ok(Compilation { source, files, language, modules, compiler, arguments, options })
 }

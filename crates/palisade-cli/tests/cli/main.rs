@@ -66,5 +66,6 @@ mod external {
     mod sarif_run;
     mod sarif_shape;
     mod schema;
+    mod serve_c;
     mod signals;
 }
