@@ -94,6 +94,8 @@ pub struct Source {
     row_starts: Vec<usize>,
     /// At least one. The first is the main file.
     files: Vec<File>,
+    /// Values of constants, given from outside.
+    constants: Vec<(String, i64)>,
 }
 
 /// One file of a source.
@@ -117,7 +119,28 @@ impl Source {
             text,
             row_starts,
             files: vec![File { name: name.into(), start: 0, rows_before: 0, lines_before: 0 }],
+            constants: Vec::new(),
         }
+    }
+
+    /// The same source, in which constants have these values instead of those in the text. The last value of a
+    /// name counts.
+    pub fn with_constants(mut self, constants: impl IntoIterator<Item = (String, i64)>) -> Source {
+        for (name, value) in constants {
+            self.constants.retain(|(known, _)| *known != name);
+            self.constants.push((name, value));
+        }
+        self
+    }
+
+    /// The values of constants that were given from outside.
+    pub fn constants(&self) -> &[(String, i64)] {
+        &self.constants
+    }
+
+    /// A source of one file with another text. The name of the main file and the given constants stay the same.
+    pub fn with_text(&self, text: impl Into<String>) -> Source {
+        Source { constants: self.constants.clone(), ..Source::new(self.name(), text) }
     }
 
     /// Adds a file after all others, and returns where it is in the text. A last line without an end gets

@@ -24,6 +24,7 @@ use palisade_memory::{Interlocked, Model};
 use palisade_program::Value;
 use palisade_trace::{BuildRecord, text_hash};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The version of the format. Load-buffer proofs have sets of values since version 3.
 pub const SCHEMA_VERSION: u32 = 3;
@@ -60,6 +61,8 @@ pub struct Certificate {
     pub threads: Threads,
     /// The range of integers without a declared domain, if one was given.
     pub int_range: Option<(Value, Value)>,
+    /// The constants that had other values than in the text.
+    pub constants: BTreeMap<String, Value>,
     /// The engine that found the proof.
     pub engine: String,
     /// Whether freedom from deadlocks was asked for, whatever the program says.
@@ -127,6 +130,8 @@ struct File {
     threads: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     int_range: Option<[Value; 2]>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    constants: BTreeMap<String, Value>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deadlock_free: bool,
     engine: String,
@@ -269,6 +274,7 @@ impl Certificate {
             interlocked: (self.interlocked == Interlocked::OwnAddress).then(|| OWN_ADDRESS.to_owned()),
             threads: self.threads_word(),
             int_range: self.int_range.map(|(lo, hi)| [lo, hi]),
+            constants: self.constants.clone(),
             deadlock_free: self.deadlocks,
             engine: self.engine.clone(),
             digest: String::new(),
@@ -345,6 +351,7 @@ impl Certificate {
             interlocked,
             threads,
             int_range,
+            constants: file.constants,
             engine: file.engine,
             deadlocks: file.deadlock_free,
             proof,

@@ -48,6 +48,7 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
         file: &certificate.file,
         language: &certificate.language,
         int_range: certificate.int_range,
+        constants: &certificate.constants,
         build: certificate.build.as_ref(),
     };
     let path =
@@ -161,6 +162,9 @@ fn question(certificate: &Certificate, program: &Program) -> String {
         Threads::Each(1) => " with 1 thread of each process".to_owned(),
         Threads::Each(count) => format!(" with {count} threads of each process"),
     });
+    for (name, value) in &certificate.constants {
+        question.push_str(&format!(", with {name} = {value}"));
+    }
     if let Some((lo, hi)) = certificate.int_range {
         question.push_str(&format!(", with integers in {lo}..{hi}"));
     }
@@ -248,6 +252,9 @@ fn record(
     });
     if let Some((lo, hi)) = certificate.int_range {
         record["int_range"] = json!([lo, hi]);
+    }
+    if !certificate.constants.is_empty() {
+        record["constants"] = json!(certificate.constants);
     }
     if certificate.hash != hash {
         record["sealed_program_hash"] = certificate.hash.clone().into();

@@ -25,7 +25,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Runs the command.
 pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     let args = &FencesArgs { reading: files::for_any_number(&args.reading, &args.machine), ..args.clone() };
-    let found = match files::find(std::slice::from_ref(&args.file), args.reading.input) {
+    let found = match files::find_for(std::slice::from_ref(&args.file), &args.reading) {
         Ok(found) => found,
         Err(problems) => return output.refuse_all(problems),
     };
@@ -232,7 +232,7 @@ fn file(
 
 /// Prints the answer.
 fn print(input: &Input, answer: &FencesAnswer, page: &mut Page<'_>, output: &Output) {
-    let limits = input.int_range.map(|range| format!("with integers in {range}"));
+    let limits = input.terms();
     let finding = answer.finding(input, limits.as_deref());
     page.add(|number| html::fences(subject(input), &finding, number));
     output.print(&output.rendered(&finding));

@@ -5,8 +5,10 @@ use crate::c;
 use crate::object;
 use crate::rust;
 use crate::waiting::Waiting;
+use palisade::syntax::{Language, names::declared_constants};
 use palisade::trace::BuildRecord;
 use palisade::{Diagnostic, Input, InputLanguage, IntRange, Refused, Source, Threads};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -79,6 +81,28 @@ pub fn find(
             });
         }
     }
+    if problems.is_empty() { Ok(found) } else { Err(problems) }
+}
+
+/// The same for a command that reads programs. A constant that no program in the folders has is an error.
+pub fn find_for(
+    paths: &[PathBuf],
+    reading: &ReadingArgs,
+) -> Result<Vec<InputFile>, Vec<(String, Diagnostic)>> {
+    let found = find(paths, reading.input)?;
+    if reading.constants.is_empty() || found.iter().any(|file| file.named == Named::ByUser) {
+        return Ok(found);
+    }
+    let texts = found.iter().filter_map(|file| text(&file.path).ok());
+    let declared: Vec<String> = texts.flat_map(|text| declared_constants(&text)).collect();
+    let problems: Vec<(String, Diagnostic)> = (reading.constants.iter())
+        .filter(|(name, _)| !declared.contains(name))
+        .map(|(name, value)| {
+            let message = format!("`-D {name}={value}`: no program here has a constant `{name}`");
+            let folders: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+            (folders.join(", "), Diagnostic::error("unknown-constant", message))
+        })
+        .collect();
     if problems.is_empty() { Ok(found) } else { Err(problems) }
 }
 
@@ -156,6 +180,17 @@ pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
             }),
         });
     };
+    if let (Named::ByUser, None, Some((constant, value))) =
+        (found.named, language.text(), reading.constants.first())
+    {
+        let error = Diagnostic::error("unknown-constant", "-D sets constants of `.pal` programs only");
+        return refuse(match language {
+            InputLanguage::C => {
+                error.help(format!("options for the compiler go after `--`: `-- -D{constant}={value}`"))
+            }
+            _ => error,
+        });
+    }
     let language = match language {
         InputLanguage::Text(language) => language,
         InputLanguage::C | InputLanguage::Llvm => return c::read(found, language, reading),
@@ -169,7 +204,14 @@ pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
         Ok(text) => text,
         Err(error) => return refuse(error),
     };
-    match palisade::read(Source::new(name.as_str(), text), language, reading.int_range) {
+    // Not every program in a folder has every constant.
+    let mut constants = reading.constants.clone();
+    if found.named == Named::InFolder {
+        let declared = if language == Language::Pal { declared_constants(&text) } else { Vec::new() };
+        constants.retain(|(name, _)| declared.contains(name));
+    }
+    let source = Source::new(name.as_str(), text).with_constants(constants);
+    match palisade::read(source, language, reading.int_range) {
         Ok(input) => Reading::Program(Box::new(input)),
         Err(_) if found.named == Named::InFolder && is_txt(&found.path) => Reading::Skipped,
         Err(refused) => Reading::Refused(refused),
@@ -291,6 +333,8 @@ pub struct Recorded<'a> {
     pub language: &'a str,
     /// The range of integers without a declared domain.
     pub int_range: Option<(i64, i64)>,
+    /// The constants with other values than in its text.
+    pub constants: &'a BTreeMap<String, i64>,
     /// How it was made from its text, if a compiler took part.
     pub build: Option<&'a BuildRecord>,
 }
@@ -359,7 +403,8 @@ impl Recorded<'_> {
             None => None,
         };
         let found = InputFile { path, key: String::new(), named: Named::ByUser };
-        let reading = ReadingArgs { input: Some(language), int_range, c: CArgs::default() };
+        let constants = self.constants.iter().map(|(name, value)| (name.clone(), *value)).collect();
+        let reading = ReadingArgs { input: Some(language), int_range, constants, c: CArgs::default() };
         Ok(match self.build {
             Some(build) if language == InputLanguage::Rust => rust::read_again(&found, build),
             Some(build) if language.is_machine_code() => object::read_again(&found, language, build),

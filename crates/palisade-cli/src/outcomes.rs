@@ -130,7 +130,7 @@ fn list(args: &OutcomesArgs, limits: &Limits) -> Result<List, NoList> {
             Some((number, run))
         }
     };
-    let limits = input.int_range.map(|range| format!("with integers in {range}"));
+    let limits = input.terms();
     Ok(List { input, list, run, limits })
 }
 

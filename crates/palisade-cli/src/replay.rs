@@ -206,6 +206,7 @@ pub fn recorded(witness: &WitnessFile) -> Result<Recorded<'_>, Diagnostic> {
         file: &witness.program.file,
         language: &witness.program.language,
         int_range: witness.int_range.map(|[lo, hi]| (lo, hi)),
+        constants: &witness.constants,
         build: witness.program.build.as_ref(),
     })
 }

@@ -20,7 +20,7 @@ use std::path::Path;
 
 /// Runs the command.
 pub fn run(args: &RobustArgs, common: &Common, output: &Output) -> Exit {
-    let found = match files::find(&args.paths, args.reading.input) {
+    let found = match files::find_for(&args.paths, &args.reading) {
         Ok(found) => found,
         Err(problems) => return output.refuse_all(problems),
     };
@@ -152,7 +152,7 @@ fn all_models(input: &Input, args: &RobustArgs, threads: Threads, limits: &Limit
             }
             Err(_) => return output.refuse_about(name, failed()),
         };
-        let range = input.int_range.map(|range| format!("with integers in {range}"));
+        let range = input.terms();
         let witness = answer.witness_file(&input);
         let finding = answer.finding(&input, range.as_deref(), witness.as_ref());
         worst = worst.worst(Exit::of(&answer.outcome.verdict));
@@ -196,7 +196,7 @@ fn print<Q: Ask>(
     output: &Output,
     page: &mut Page<'_>,
 ) -> Exit {
-    let limits = input.int_range.map(|range| format!("with integers in {range}"));
+    let limits = input.terms();
     let finding = answer.finding(input, limits.as_deref(), witness);
     page.add(|number| html::answer(subject(input), &finding, &[], number));
     let text = match (output.format, single) {

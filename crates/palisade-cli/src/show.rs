@@ -47,7 +47,12 @@ fn show(args: &ShowArgs, limits: &Limits, output: &Output) -> Result<String, Ref
     }
     let input = files::read_named(
         &args.file,
-        &ReadingArgs { input: args.input, int_range: None, c: args.c.clone() },
+        &ReadingArgs {
+            input: args.input,
+            int_range: None,
+            constants: args.constants.clone(),
+            c: args.c.clone(),
+        },
     )?;
     let text = match args.form {
         Form::Pal => print::print(&input.program),

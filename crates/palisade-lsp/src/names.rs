@@ -105,6 +105,7 @@ fn entry(document: &Document, named: &Symbol, children: Vec<DocumentSymbol>) -> 
         SymbolKind::Parameter => Kind::TYPE_PARAMETER,
         SymbolKind::Register => Kind::FIELD,
         SymbolKind::Label => Kind::KEY,
+        SymbolKind::Bound => Kind::VARIABLE,
     };
     // The place of the name has to be inside the whole.
     let ranges = (range(document, named.whole.to(named.declared)), range(document, named.declared));

@@ -9,6 +9,7 @@
 //! *Guarantee*: no input causes a panic, overflows the stack or takes more than linear time and memory.
 //! [`limits`] lists the limits of the parsers.
 
+mod bound;
 pub mod edit;
 mod format;
 mod generate;
@@ -25,6 +26,7 @@ mod suggest {
     pub(crate) use palisade_base::nearest;
 }
 
+pub use bound::Bound;
 pub use format::format as format_pal;
 pub use litmus::{Asks, LitmusQuestion, LitmusTest, Shown, litmus_test};
 
@@ -87,6 +89,8 @@ pub struct Parsed {
     pub program: Program,
     /// Warnings about it.
     pub warnings: Vec<Diagnostic>,
+    /// The variables of quantifiers. They are not in the program.
+    pub bound: Vec<Bound>,
 }
 
 /// Parses and validates a program.
@@ -94,14 +98,14 @@ pub struct Parsed {
 /// On failure the diagnostics contain at least one error. Errors and warnings are in the order of the text.
 /// At most [`limits::MAX_ERRORS`] errors are returned; the rest are only counted.
 pub fn parse(language: Language, source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
-    let Parsed { program, warnings } = read(language, source)?;
+    let Parsed { program, warnings, bound } = read(language, source)?;
     let mut diagnostics = warnings;
     diagnostics.extend(palisade_program::validate(&program));
     let diagnostics = report::arrange(diagnostics);
     if diagnostics.iter().any(Diagnostic::is_error) {
         Err(diagnostics)
     } else {
-        Ok(Parsed { program, warnings: diagnostics })
+        Ok(Parsed { program, warnings: diagnostics, bound })
     }
 }
 
@@ -111,6 +115,10 @@ pub fn read(language: Language, source: &Source) -> Result<Parsed, Vec<Diagnosti
     if source.text().len() >= limits::MAX_BYTES {
         let message = format!("the text is larger than {} MB", limits::MAX_BYTES / 1_000_000);
         return Err(vec![Diagnostic::error("too-large", message).at(Span::new(0..0), "")]);
+    }
+    if language != Language::Pal && !source.constants().is_empty() {
+        let message = format!("-D sets constants of `.pal` programs, and this is a program in `{language}`");
+        return Err(vec![Diagnostic::error("unknown-constant", message).at(Span::new(0..0), "")]);
     }
     let parsed = match language {
         Language::Pal => pal::parse(source),

@@ -64,6 +64,7 @@ impl WitnessFile {
             interlocked: interlocked_name(machine.interlocked).to_owned(),
             instantiation: Instances { any: origin.instantiation.any, every: origin.instantiation.every },
             int_range: origin.int_range.map(|(lo, hi)| [lo, hi]),
+            constants: origin.source.constants().iter().cloned().collect(),
             memory: cells.zip(run.memory.iter().copied()).collect(),
             steps: step_records(machine, origin.source, run, replay),
             violation: violation_record(machine, Some(origin.source), run, replay),

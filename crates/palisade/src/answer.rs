@@ -195,6 +195,7 @@ impl Answer<Safety> {
             interlocked: self.interlocked,
             threads: self.threads,
             int_range: input.int_range.map(|range| (range.lo, range.hi)),
+            constants: input.source.constants().iter().cloned().collect(),
             engine: engine.to_owned(),
             deadlocks: self.deadlocks == Deadlocks::Asked,
             proof,

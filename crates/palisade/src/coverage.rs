@@ -331,8 +331,8 @@ impl Answer<Safety> {
     /// Warnings about what no run reaches, if the program is safe: the parts that `safe` says nothing about.
     pub fn vacuity(&self, input: &Input) -> Vec<Diagnostic> {
         let (Some(reach), Verdict::Holds) = (&self.reach, &self.outcome.verdict) else { return Vec::new() };
-        let range = input.int_range.map(|range| format!(" with integers in {range}")).unwrap_or_default();
-        let run = format!("no run under {}{range}", self.model.name().to_uppercase());
+        let terms = input.terms().map(|terms| format!(" {terms}")).unwrap_or_default();
+        let run = format!("no run under {}{terms}", self.model.name().to_uppercase());
         if input.c.is_some() {
             return untested_assertions(input, &reach.unreached)
                 .iter()

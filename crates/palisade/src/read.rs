@@ -27,6 +27,17 @@ pub struct Input {
     pub c: Option<Box<CProgram>>,
 }
 
+impl Input {
+    /// What was given for the program on the command line and answers depend on, in words: values of constants,
+    /// and the range of integers.
+    pub fn terms(&self) -> Option<String> {
+        let constants = self.source.constants().iter().map(|(name, value)| format!("{name} = {value}"));
+        let range = self.int_range.map(|range| format!("integers in {range}"));
+        let terms: Vec<String> = constants.chain(range).collect();
+        (!terms.is_empty()).then(|| format!("with {}", terms.join(", ")))
+    }
+}
+
 /// A source that is not a valid program.
 #[derive(Clone, Debug)]
 pub struct Refused {

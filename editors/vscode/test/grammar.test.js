@@ -19,7 +19,7 @@ const WORDS = new Map(
     "support.type": ["bool", "int"],
     "storage.modifier": ["blocking"],
     "keyword.control": [
-      "if", "else", "while", "loop", "break", "continue", "goto", "choose", "or", "atomic", "return", "spawn", "skip",
+      "if", "else", "for", "while", "loop", "break", "continue", "goto", "choose", "or", "atomic", "return", "spawn", "skip",
       "assume", "await", "assert",
     ],
     "keyword.other.fence": ["fence", "sfence"],

@@ -50,6 +50,7 @@ fn from_file(proof: Proof) -> Proof {
         interlocked: Interlocked::default(),
         threads: Threads::Declared,
         int_range: None,
+        constants: Default::default(),
         engine: "pushdown".into(),
         deadlocks: false,
         ranking: None,

@@ -263,6 +263,7 @@ fn files_contain_the_proof() {
         interlocked: Interlocked::OwnAddress,
         threads: Threads::Declared,
         int_range: None,
+        constants: Default::default(),
         engine: "sb".into(),
         deadlocks: false,
         ranking: None,

@@ -188,6 +188,7 @@ fn they_can_be_written_to_files_and_read_back() {
         interlocked: Interlocked::default(),
         threads: Threads::Declared,
         int_range: None,
+        constants: Default::default(),
         engine: "explicit".into(),
         deadlocks: false,
         ranking: None,

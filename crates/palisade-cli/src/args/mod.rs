@@ -133,6 +133,9 @@ pub struct ReadingArgs {
     /// Range of integers that have no declared domain
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true)]
     pub int_range: Option<IntRange>,
+    /// Value of a constant of a `.pal` program, instead of the one in the file
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = constant)]
+    pub constants: Vec<(String, i64)>,
     /// Input language, regardless of the file's extension
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub input: Option<InputLanguage>,
@@ -314,6 +317,21 @@ fn languages() -> impl TypedValueParser<Value = InputLanguage> {
 const MAX_INSTANCES: u32 = 4096;
 /// No host has cores for more threads than this.
 const MAX_JOBS: u32 = 1024;
+
+/// `N=3`
+fn constant(text: &str) -> Result<(String, i64), String> {
+    let (name, value) = text.split_once('=').ok_or("write the name and the value, e.g. -D N=3")?;
+    let (name, value) = (name.trim(), value.trim());
+    if name.is_empty() {
+        return Err("the name of the constant is missing: write e.g. -D N=3".to_owned());
+    }
+    let value = match value {
+        "true" => 1,
+        "false" => 0,
+        _ => value.parse().map_err(|_| format!("`{value}` is not a 64-bit integer, `true` or `false`"))?,
+    };
+    Ok((name.to_owned(), value))
+}
 
 fn threads(text: &str) -> Result<Threads, String> {
     match text {

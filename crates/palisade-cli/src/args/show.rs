@@ -20,6 +20,9 @@ pub struct ShowArgs {
     /// The form to print
     #[arg(long = "as", value_name = "FORM")]
     pub form: Form,
+    /// Value of a constant of a `.pal` program, instead of the one in the file
+    #[arg(short = 'D', long = "define", value_name = "NAME=VALUE", value_parser = constant)]
+    pub constants: Vec<(String, i64)>,
     /// Input language, regardless of the file's extension
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub input: Option<InputLanguage>,

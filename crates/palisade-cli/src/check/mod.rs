@@ -30,7 +30,7 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
             None => return Exit::Error,
         },
     };
-    let found = match files::find(&args.paths, args.reading.input) {
+    let found = match files::find_for(&args.paths, &args.reading) {
         Ok(found) => found,
         Err(problems) => return output.refuse_all(problems),
     };

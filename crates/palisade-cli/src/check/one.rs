@@ -130,7 +130,7 @@ pub(super) fn answer(mut input: Input, request: &Request<'_>, limits: &Limits) -
     let vacuity = answer.vacuity(&input);
     input.warnings.extend(vacuity.iter().cloned());
     let witness = graced.within(|| answer.witness_file(&input)).unwrap_or(None);
-    let limits = input.int_range.map(|range| format!("with integers in {range}"));
+    let limits = input.terms();
     Checked::Answered(Box::new(Answered { input, answer, has_property, vacuity, witness, limits }))
 }
 

@@ -7,6 +7,7 @@ mod bench;
 mod book;
 mod certify;
 mod check;
+mod constants;
 mod coverage;
 mod diagnostics;
 mod fair;

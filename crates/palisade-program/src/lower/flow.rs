@@ -96,6 +96,8 @@ pub(super) struct Body<'p> {
     points: Vec<Point>,
     /// The statement being lowered.
     span: Span,
+    /// The innermost block around it that is in the text. Statements that are not get its place.
+    around: Span,
     /// The labels whose statements a `leaves` mentions.
     left: &'p [&'p str],
     /// These statements, as far as they have been lowered.
@@ -125,6 +127,7 @@ impl<'p> Body<'p> {
             label_passed: false,
             points: Vec::new(),
             span: Span::NONE,
+            around: Span::NONE,
             left: &[],
             stays: Vec::new(),
         };
@@ -300,9 +303,12 @@ impl<'p> Body<'p> {
                 self.here = after;
             }
             StmtKind::Block(block) => {
+                let around = self.around;
+                self.around = if stmt.span().is_none() { around } else { stmt.span() };
                 self.choice = choice;
                 self.block(block);
                 self.choice = None;
+                self.around = around;
             }
             StmtKind::Atomic(block) => {
                 self.emit(Instr::AtomicBegin, stmt.span());
@@ -335,7 +341,7 @@ impl<'p> Body<'p> {
 
     /// Moves the cursor to the statement's labels and frees the temporaries of the previous statement.
     fn begin(&mut self, stmt: &'p Stmt) {
-        self.span = stmt.span();
+        self.span = if stmt.span().is_none() { self.around } else { stmt.span() };
         self.temporaries_in_use = 0;
         if let Some(label) = stmt.labels.first() {
             let target = self.label(label).location;

@@ -111,7 +111,7 @@ fn insert(
         return Err(crate::report::arrange(errors));
     }
     let (edited, inserted) = edits.apply(text);
-    let source = Source::new(source.name(), edited);
+    let source = source.with_text(edited);
     let reparsed = crate::parse(language, &source);
     let is_same_program = reparsed.is_ok_and(|reparsed| match language {
         Language::Pal | Language::Rmm => verify::same_but_for(&program, reparsed.program, &inserted),

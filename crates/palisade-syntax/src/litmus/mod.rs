@@ -65,7 +65,9 @@ pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     let mut report = Report::default();
     let program = translate(source.text(), &mut report);
     match program {
-        Some(program) if !report.has_errors() => Ok(Parsed { program, warnings: report.into_diagnostics() }),
+        Some(program) if !report.has_errors() => {
+            Ok(Parsed { program, warnings: report.into_diagnostics(), bound: Vec::new() })
+        }
         _ => Err(report.into_diagnostics()),
     }
 }

@@ -11,6 +11,7 @@ mod text;
 mod walk;
 
 pub use rename::{RenameError, rename};
+pub use text::declared_constants;
 
 use crate::{Language, parse};
 use palisade_base::{Diagnostic, Source, Span};
@@ -62,6 +63,8 @@ pub enum SymbolKind {
     Register,
     /// `cs: …`
     Label,
+    /// `forall i in 0..2: …`
+    Bound,
 }
 
 impl SymbolKind {
@@ -76,6 +79,7 @@ impl SymbolKind {
             SymbolKind::Parameter => "parameter",
             SymbolKind::Register => "register",
             SymbolKind::Label => "label",
+            SymbolKind::Bound => "variable of a quantifier",
         }
     }
 }
@@ -101,6 +105,7 @@ impl Symbols {
 pub fn symbols(source: &Source) -> Result<Symbols, Vec<Diagnostic>> {
     let parsed = parse(Language::Pal, source)?;
     let mut found = walk::symbols(&parsed.program, source);
+    text::add_bound(&mut found, &parsed.bound, source);
     text::add_constants(&mut found, source.text());
     text::extend_to_blocks(&mut found, source.text());
     found.symbols.sort_by_key(|symbol| symbol.declared);

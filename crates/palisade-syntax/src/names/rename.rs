@@ -32,7 +32,7 @@ pub fn rename(source: &Source, byte: usize, name: &str) -> Result<(Vec<Span>, St
     let places = symbol.mentions();
     let mut text = source.text().to_owned();
     places.iter().rev().for_each(|place| text.replace_range(place.range(), &spelling));
-    let after = symbols(&Source::new(source.name(), text)).map_err(|_| RenameError::Taken)?;
+    let after = symbols(&source.with_text(text)).map_err(|_| RenameError::Taken)?;
     if meaning(&before) != meaning(&after) {
         return Err(RenameError::Taken);
     }

@@ -1,10 +1,12 @@
 //! What only the tokens of a program show: its constants, and where its blocks end.
 
 use super::{Symbol, SymbolKind, Symbols};
+use crate::bound::Bound;
 use crate::pal::{Lexer, Sign, TokenKind, Word};
 use crate::report::Report;
-use palisade_base::Span;
+use palisade_base::{Source, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 
 /// The tokens of a text.
 fn tokens(text: &str) -> Vec<(TokenKind, Span)> {
@@ -16,6 +18,33 @@ fn tokens(text: &str) -> Vec<(TokenKind, Span)> {
             return found;
         }
         found.push((token.kind, token.span));
+    }
+}
+
+/// The names that a `.pal` text declares with `const`. The text need not be a valid program.
+pub fn declared_constants(text: &str) -> Vec<String> {
+    let tokens = tokens(text);
+    let declared = tokens.windows(2).filter_map(|pair| match pair {
+        [(TokenKind::Word(Word::Const), _), (TokenKind::Name(_), span)] => Some(&text[span.range()]),
+        _ => None,
+    });
+    declared.map(|name| name.trim_matches('`').to_owned()).collect()
+}
+
+/// Adds the variables of quantifiers.
+pub(super) fn add_bound(found: &mut Symbols, bound: &[Bound], source: &Source) {
+    for variable in bound {
+        let until = source.slice(Span { end: variable.whole.end, ..variable.declared });
+        let range = until.split([',', ':']).next().unwrap_or(until);
+        found.symbols.push(Symbol {
+            kind: SymbolKind::Bound,
+            name: source.slice(variable.declared).trim_matches('`').to_owned(),
+            declared: variable.declared,
+            whole: variable.whole,
+            within: None,
+            detail: range.split_whitespace().collect::<Vec<_>>().join(" "),
+            uses: variable.uses.iter().copied().collect::<BTreeSet<_>>().into_iter().collect(),
+        });
     }
 }
 

@@ -120,12 +120,12 @@ impl<'a> Walk<'a> {
             let symbol = self.declare(SymbolKind::Parameter, &param.name, span, Some(within), detail);
             body.variables.insert(param.name.as_str().to_owned(), symbol);
         }
-        self.declare_block(block, within, &mut body);
+        self.declare_block(block, within, Span::NONE, &mut body);
         body
     }
 
     /// The parsers limit how deep blocks nest.
-    fn declare_block(&mut self, block: &Block, within: Span, body: &mut Body) {
+    fn declare_block(&mut self, block: &Block, within: Span, around: Span, body: &mut Body) {
         for stmt in block {
             limits::checkpoint();
             for label in &stmt.labels {
@@ -134,11 +134,16 @@ impl<'a> Walk<'a> {
                 body.labels.insert(label.as_str().to_owned(), symbol);
             }
             if let StmtKind::Let { name, ty, .. } = &stmt.kind {
-                let detail = format!("let {name}: {}", domain(*ty));
-                let symbol = self.declare(SymbolKind::Register, name, stmt.span(), Some(within), detail);
+                // A register that a `for` loop declares has no statement of its own.
+                let (detail, whole) = match stmt.span().is_none() {
+                    true => (self.heading(around), around),
+                    false => (format!("let {name}: {}", domain(*ty)), stmt.span()),
+                };
+                let symbol = self.declare(SymbolKind::Register, name, whole, Some(within), detail);
                 body.variables.insert(name.as_str().to_owned(), symbol);
             }
-            stmt.kind.blocks().into_iter().for_each(|inner| self.declare_block(inner, within, body));
+            let around = if stmt.span().is_none() { around } else { stmt.span() };
+            stmt.kind.blocks().into_iter().for_each(|inner| self.declare_block(inner, within, around, body));
         }
     }
 

@@ -17,10 +17,17 @@ pub(super) struct Constants {
     uses: Vec<Use>,
     /// The symbols of all constants, for suggestions.
     declared: Vec<Symbol>,
+    /// Where the variables of quantifiers are used.
+    bound_uses: Vec<(Symbol, Span)>,
+    /// The variables of quantifiers around the current place.
+    bound: Vec<Symbol>,
+    /// Values given from outside, and whether there is a constant for each.
+    given: Vec<(String, Value, bool)>,
 }
 
+/// What a name means.
 #[derive(Clone, Copy, Default)]
-enum Use {
+pub(super) enum Use {
     /// Not seen yet.
     #[default]
     Free,
@@ -39,8 +46,16 @@ impl Constants {
         &mut self.uses[index]
     }
 
+    /// Sets the values that constants have instead of those in the text.
+    pub fn give(&mut self, given: &[(String, Value)]) {
+        self.given = given.iter().map(|(name, value)| (name.clone(), *value, false)).collect();
+    }
+
     /// The value if the name is a constant. Otherwise the name can no longer become one.
     pub fn value(&mut self, symbol: Symbol, span: Span) -> Option<Value> {
+        if self.bound.contains(&symbol) {
+            self.bound_uses.push((symbol, span));
+        }
         let seen = self.of(symbol);
         match *seen {
             Use::Constant(value, _) => Some(value),
@@ -53,10 +68,49 @@ impl Constants {
     }
 }
 
+impl Constants {
+    /// Whether the name is a constant, or the variable of a quantifier around this place.
+    pub fn is_constant(&mut self, symbol: Symbol) -> bool {
+        matches!(self.of(symbol), Use::Constant(..))
+    }
+
+    /// Makes a name the variable of a quantifier. Returns what it means elsewhere.
+    pub fn bind(&mut self, symbol: Symbol, value: Value, span: Span) -> Use {
+        self.bound.push(symbol);
+        std::mem::replace(self.of(symbol), Use::Constant(value, span))
+    }
+
+    /// Gives the variable of a quantifier its next value.
+    pub fn set(&mut self, symbol: Symbol, value: Value) {
+        if let Use::Constant(current, _) = self.of(symbol) {
+            *current = value;
+        }
+    }
+
+    /// Ends the scope of the variable of a quantifier. Returns where it was used.
+    pub fn unbind(&mut self, symbol: Symbol, previous: Use) -> Vec<Span> {
+        self.bound.pop();
+        *self.of(symbol) = previous;
+        let (own, others) =
+            std::mem::take(&mut self.bound_uses).into_iter().partition(|(used, _)| *used == symbol);
+        self.bound_uses = others;
+        let own: Vec<(Symbol, Span)> = own;
+        let mut uses: Vec<Span> = own.into_iter().map(|(_, span)| span).collect();
+        uses.sort();
+        uses.dedup();
+        uses
+    }
+}
+
 impl Parser<'_> {
-    /// Declares a constant.
+    /// Declares a constant. A value that was given from outside replaces the one in the text.
     pub fn declare_constant(&mut self, symbol: Symbol, value: Value, span: Span) {
         let name = self.lexer.names.text(symbol);
+        let given = self.constants.given.iter_mut().find(|(given, ..)| given == name);
+        let value = given.map_or(value, |(_, value, used)| {
+            *used = true;
+            *value
+        });
         let diagnostic = match *self.constants.of(symbol) {
             Use::Free => {
                 *self.constants.of(symbol) = Use::Constant(value, span);
@@ -77,6 +131,27 @@ impl Parser<'_> {
             .help("declare constants before their first use, and do not use their names for anything else"),
         };
         self.report.push(diagnostic);
+    }
+
+    /// Reports values that were given for constants that the program does not have.
+    pub fn check_given_constants(&mut self) {
+        let names = &self.lexer.names;
+        let known = || self.constants.declared.iter().map(|&symbol| names.text(symbol));
+        let missing = self.constants.given.iter().filter(|(_, _, used)| !used);
+        let missing: Vec<Diagnostic> = missing
+            .map(|(name, value, _)| {
+                let message = format!("`-D {name}={value}`: the program has no constant `{name}`");
+                let help = match suggest::nearest(name, known()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None if known().next().is_none() => {
+                        format!("declare it with the value that it has without -D: `const {name} = {value};`")
+                    }
+                    None => format!("its constants are {}", known().collect::<Vec<_>>().join(", ")),
+                };
+                Diagnostic::error("unknown-constant", message).help(help)
+            })
+            .collect();
+        missing.into_iter().for_each(|diagnostic| self.report.push(diagnostic));
     }
 
     /// Declares a name that is not a constant.

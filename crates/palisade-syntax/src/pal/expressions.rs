@@ -15,7 +15,7 @@ use palisade_program::written::{
 };
 
 /// An expression and the height of its tree.
-type Tree = (Expr, u32);
+pub(super) type Tree = (Expr, u32);
 
 impl Parser<'_> {
     /// Parses an expression.
@@ -36,6 +36,11 @@ impl Parser<'_> {
 
     fn tree(&mut self) -> Parse<Tree> {
         self.nested(|parser| parser.binary(0))
+    }
+
+    /// Parses an expression, with its height.
+    pub fn expr_tree(&mut self) -> Parse<Tree> {
+        self.tree()
     }
 
     /// Parses operators that bind at least as strongly as `least`.
@@ -186,6 +191,7 @@ impl Parser<'_> {
                 // The parentheses belong to the span of the expression, but not to its tree.
                 return Ok((Expr { origin: Origin(self.since(start)), ..inner }, height));
             }
+            TokenKind::Name(_) if self.at_quantifier() => return self.quantifier(),
             TokenKind::Name(symbol) => return self.named(symbol),
             TokenKind::Word(word) => match rmw(word) {
                 Some(rmw) => return self.locked(rmw),
@@ -259,12 +265,21 @@ impl Parser<'_> {
                 let place = Place::new(PlaceKind::Element(name, Box::new(index)), span);
                 Ok((self.make(ExprKind::Read(place), span)?, height))
             }
-            TokenKind::Sign(Sign::At | Sign::Dot) => self.observation(name, Select::Only, start),
+            TokenKind::Sign(Sign::At | Sign::Dot) => {
+                let Some((_, template)) = self.instances.iter().find(|(known, _)| *known == symbol) else {
+                    return self.observation(name, Select::Only, start);
+                };
+                let template = template.clone();
+                let instance = self.constants.value(symbol, start).expect("it is bound to a number");
+                let instance = u32::try_from(instance).expect("instances are counted from 0, and few");
+                self.observation(template, Select::Index(instance), start)
+            }
             _ => {
                 if let Some(value) = self.constants.value(symbol, start) {
                     self.grow(2)?;
                     return Ok((literal(value, start), 2));
                 }
+                self.check_in_loop(symbol, start)?;
                 let place = Place::new(PlaceKind::Named(name), start);
                 Ok((self.make(ExprKind::Read(place), start)?, 1))
             }
@@ -284,6 +299,7 @@ impl Parser<'_> {
         let observation = if at_label {
             Observation::At { process, label: name }
         } else {
+            self.loops.observed.push((process.template.clone(), name.clone()));
             Observation::Register { process, register: name }
         };
         Ok((self.make(ExprKind::Observe(observation), self.since(span))?, 1))
@@ -361,13 +377,13 @@ impl Parser<'_> {
         Err(self.fail(Diagnostic::error("not-a-place", message).at(span, "")))
     }
 
-    fn make(&mut self, kind: ExprKind, span: Span) -> Parse<Expr> {
+    pub fn make(&mut self, kind: ExprKind, span: Span) -> Parse<Expr> {
         self.grow(1)?;
         Ok(Expr::new(kind, span))
     }
 
     /// The height of a tree whose highest subtree has the given height.
-    fn height(&mut self, below: u32, span: Span) -> Parse<u32> {
+    pub fn height(&mut self, below: u32, span: Span) -> Parse<u32> {
         if below < MAX_EXPR_DEPTH {
             return Ok(below + 1);
         }

@@ -3,6 +3,7 @@
 use super::parser::{Failed, Parse, Parser};
 use super::slips;
 use super::token::{Sign, Symbol, TokenKind, Word};
+use super::words;
 use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::written::{
     Count, Domain, Expr, ExprKind, Init, InitValue, Name, Observation, Outside, Param, Placement, Private,
@@ -192,7 +193,8 @@ impl Parser<'_> {
             self.skip_to_block()?;
         }
         let origin = Origin(self.since(start));
-        let body = self.block()?;
+        let mut body = self.block()?;
+        self.finish_loops(&mut body, None);
         let (params, result) = (params.unwrap_or_default(), result.unwrap_or_default());
         self.program.procedures.push(Procedure { name, params, result, body, origin });
         Ok(())
@@ -216,7 +218,8 @@ impl Parser<'_> {
             self.skip_to_block()?;
         }
         let origin = Origin(self.since(start));
-        let body = self.block()?;
+        let mut body = self.block()?;
+        self.finish_loops(&mut body, Some(&name));
         if let Ok((params, count, start)) = heading {
             self.program.templates.push(Template { name, params, count, start, body, origin });
         }
@@ -362,11 +365,16 @@ impl Parser<'_> {
             TokenKind::Name(symbol)
                 if !self.next_is(Sign::DotDot) && self.constants.value(symbol, start).is_none() =>
             {
+                if let Some(ty) = words::word_type(self.lexer.names.text(symbol)) {
+                    self.advance();
+                    return Ok(ty);
+                }
                 let help = match self.lexer.names.text(symbol) {
-                    "u8" => "write `0..255`",
-                    "i8" => "write `-128..127`",
+                    "u64" | "i64" | "usize" | "isize" => {
+                        "numbers have 64 bits and do not wrap around: write `int`; the operators `+%`, `-%` and `*%` wrap around"
+                    }
                     "boolean" | "Bool" => "write `bool`",
-                    _ => "a domain is `bool`, `int` or a range such as `0..3`",
+                    _ => "a domain is `bool`, `int`, a machine word such as `u8`, or a range such as `0..3`",
                 };
                 let diagnostic = self.unexpected("a domain").help(help);
                 return Err(self.fail(diagnostic));
@@ -384,7 +392,7 @@ impl Parser<'_> {
         Ok(Type { domain, outside })
     }
 
-    fn range(&mut self, start: Span) -> Parse<Domain> {
+    pub fn range(&mut self, start: Span) -> Parse<Domain> {
         let lo = self.constant()?;
         match self.current.kind {
             TokenKind::Sign(Sign::DotDot) => self.advance(),

@@ -59,6 +59,16 @@ impl<'s> Lexer<'s> {
         self.at = self.text.len();
     }
 
+    /// How far the text has been read.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Continues at a place that was reached before.
+    pub fn return_to(&mut self, position: usize) {
+        self.at = position;
+    }
+
     /// The text of a span.
     pub fn slice(&self, span: Span) -> &'s str {
         self.text.get(span.range()).unwrap_or("")

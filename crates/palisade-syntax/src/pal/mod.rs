@@ -10,12 +10,15 @@ mod constants;
 mod expressions;
 mod items;
 mod lexer;
+mod loops;
 mod parser;
+mod quantifiers;
 mod slips;
 mod statements;
 #[cfg(test)]
 mod tests;
 mod token;
+mod words;
 
 pub(crate) use lexer::Lexer;
 pub(crate) use token::{Sign, TokenKind, Word};
@@ -26,8 +29,14 @@ use palisade_base::{Diagnostic, Source};
 /// Parses a program.
 pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     let mut parser = parser::Parser::new(source.text());
+    parser.constants.give(source.constants());
     parser.items();
+    parser.check_given_constants();
+    parser.check_observed();
     let rejected = parser.report.has_errors();
     let diagnostics = parser.report.into_diagnostics();
-    if rejected { Err(diagnostics) } else { Ok(Parsed { program: parser.program, warnings: diagnostics }) }
+    if rejected {
+        return Err(diagnostics);
+    }
+    Ok(Parsed { program: parser.program, warnings: diagnostics, bound: parser.bound })
 }

@@ -6,7 +6,9 @@
 
 use super::constants::Constants;
 use super::lexer::{Lexer, shorten};
+use super::loops::Loops;
 use super::token::{Sign, Symbol, Token, TokenKind, Word};
+use crate::bound::Bound;
 use crate::limits::{MAX_NESTING, MAX_SIZE};
 use crate::report::Report;
 use palisade_base::{Diagnostic, Span};
@@ -31,6 +33,11 @@ pub(super) struct Parser<'s> {
     /// The size of the program so far; see [`MAX_SIZE`].
     size: usize,
     pub constants: Constants,
+    pub loops: Loops,
+    /// The variables of quantifiers around the current place that range over the instances of a template.
+    pub instances: Vec<(Symbol, Name)>,
+    /// The variables of quantifiers.
+    pub bound: Vec<Bound>,
     pub program: Program,
     /// Whether to suppress errors about a missing `}` in the current item.
     pub unclosed: bool,
@@ -51,6 +58,9 @@ impl<'s> Parser<'s> {
             nesting: 0,
             size: 0,
             constants: Constants::default(),
+            loops: Loops::default(),
+            instances: Vec::new(),
+            bound: Vec::new(),
             program: Program::default(),
             unclosed: false,
         }

@@ -19,7 +19,7 @@ pub(super) fn word_in_expression(word: Word, span: Span) -> Option<Diagnostic> {
 /// A keyword in place of a statement.
 pub(super) fn word_as_statement(word: Word, span: Span) -> Option<Diagnostic> {
     let (message, help) = match word {
-        Word::For => ("there is no `for` loop", "write `let i: 0..3 = 0; while i < 3 { …; i = i + 1; }`"),
+        Word::For => ("a `for` loop takes a range", "write `for i in 0..3 { … }`; both ends are included"),
         Word::Do => ("there is no `do` loop", "write `loop { …; if !condition { break; } }`"),
         Word::Switch => ("there is no `switch`", "write `if … {} else if … {} else {}`"),
         Word::FullFence => ("the full fence is called `fence`", "write `fence;`"),
@@ -116,8 +116,10 @@ pub(super) fn item_help(word: &str) -> String {
         "var" | "let" | "global" | "static" | "volatile" | "byte" | "bit" | "unsigned" | "long" | "char" => {
             "shared variables are declared with `shared x: 0..3 = 0;`"
         }
-        "exists" => "write `final !(…);` to ask whether a final state can occur",
-        "forall" => "write `final …;`",
+        "exists" => {
+            "write `forbid exists i in 0..2: …;`, or `final !(…);` to ask whether a final state can occur"
+        }
+        "forall" => "write `final forall i in 0..2: …;`",
         "include" | "import" | "use" | "mod" => "a program is one file",
         _ => match suggest::nearest(word, ITEMS.iter().map(|w| w.text())) {
             Some(near) => return did_you_mean(near),

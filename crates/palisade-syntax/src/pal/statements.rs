@@ -89,6 +89,7 @@ impl Parser<'_> {
             self.advance();
             self.advance();
         }
+        self.note_labels(&labels);
         let (kind, span) = match labels.last() {
             Some(label) if self.at(Sign::RightBrace) => (StmtKind::Skip, label.span()),
             _ => self.unlabelled()?,
@@ -120,7 +121,9 @@ impl Parser<'_> {
             Word::Assert => self.assertion()?,
             Word::Goto => {
                 self.advance();
-                StmtKind::Goto(self.name("a label")?.1)
+                let (_, label) = self.name("a label")?;
+                self.note_jump(&label);
+                StmtKind::Goto(label)
             }
             Word::Return => {
                 self.advance();
@@ -142,6 +145,7 @@ impl Parser<'_> {
                 let (condition, heading) = self.heading()?;
                 return Ok((StmtKind::While { condition, body: self.block()? }, heading));
             }
+            Word::For if self.at_for() => return self.for_loop(),
             Word::Loop => {
                 self.advance();
                 return Ok((StmtKind::Loop(self.block()?), start));
@@ -333,6 +337,7 @@ impl Parser<'_> {
         let kind = match self.current.kind {
             TokenKind::Sign(Sign::Equal) => {
                 let place = self.place_of(left, "cannot be assigned")?;
+                self.check_not_loop_variable(&place)?;
                 self.advance();
                 StmtKind::Assign { place, value: self.expr()? }
             }

@@ -74,13 +74,8 @@ fn mistakes_of_c_programmers() {
             "1:1 foreign-syntax: shared variables are declared with `shared` | write `shared b: bool = 0;`, or with a range: `shared b: 0..3 = 0;`",
         ],
     );
-    let no_for =
-        "2:1 foreign-syntax: there is no `for` loop | write `let i: 0..3 = 0; while i < 3 { …; i = i + 1; }`";
+    let no_for = "2:1 foreign-syntax: a `for` loop takes a range | write `for i in 0..3 { … }`; both ends are included";
     check_body("for (i = 0; i < 3; i++) { skip; }", &[no_for]);
-    check_body(
-        "for i in 0..3 { x = ; }",
-        &[no_for, "2:21 unexpected-token: expected an expression, found `;`"],
-    );
     check_body(
         "do { skip; } while (x);",
         &["2:1 foreign-syntax: there is no `do` loop | write `loop { …; if !condition { break; } }`"],
@@ -142,7 +137,12 @@ fn mistakes_of_c_programmers() {
 #[test]
 fn mistakes_of_rust_programmers() {
     check("shared x: 0..=3;", &["1:12 foreign-syntax: `..` already includes both ends | write `..`"]);
-    check("shared x: u8;", &["1:11 unexpected-token: expected a domain, found `u8` | write `0..255`"]);
+    check(
+        "shared x: u64;",
+        &[
+            "1:11 unexpected-token: expected a domain, found `u64` | numbers have 64 bits and do not wrap around: write `int`; the operators `+%`, `-%` and `*%` wrap around",
+        ],
+    );
     check_body(
         "a < b < c;",
         &[
@@ -305,4 +305,129 @@ fn origins_are_statements_without_labels_and_headings() {
     assert_eq!(spans, ["x = y + 1;", "while x > 0", "c"]);
     let StmtKind::Assign { place, value } = &template.body[0].kind else { panic!("an assignment") };
     assert_eq!((source.slice(place.span()), source.slice(value.span())), ("x", "y + 1"));
+}
+
+#[test]
+fn for_loops() {
+    check_body("for i in 0..3 { x = i; continue; break; }\nfor i in 5..4 { x = i; }", &[]);
+    check_body("for i in 0..3 { x = ; }", &["2:21 unexpected-token: expected an expression, found `;`"]);
+    check_body(
+        "for i in 0..3 { i = 2; }",
+        &[
+            "2:17 loop-variable: `i` is the variable of a loop and cannot be assigned | leave the loop with `break;`, or write a `while` loop with a register",
+        ],
+    );
+    check_body(
+        "for i in 0..3 {}\nx = i;",
+        &[
+            "3:5 loop-variable: `i` is the variable of a loop that is over | copy it to a register inside the loop",
+        ],
+    );
+    check_body(
+        "for i in 0..3 { for i in 0..1 { skip; } }",
+        &["2:21 duplicate-name: `i` is already the variable of a loop around this one"],
+    );
+    check_body(
+        "goto l; for i in 0..3 { l: goto l; }",
+        &[
+            "2:6 goto-into-loop: `goto l` jumps into a `for` loop | a `for` loop can be entered only at its start; write a `while` loop with a register",
+        ],
+    );
+    check_body(
+        "for i of 0..3 { x = ; }",
+        &[
+            "2:7 unexpected-token: expected `in`, found `of` | write `for i in 0..3`",
+            "2:21 unexpected-token: expected an expression, found `;`",
+        ],
+    );
+    check_body(
+        "for i in 3 { skip; }",
+        &[
+            "2:12 unexpected-token: expected `..`, found `{` | a domain is `bool`, `int` or a range such as `0..3`, both ends included",
+        ],
+    );
+    check_body(
+        "for i in 0..=3 { skip; }",
+        &["2:11 foreign-syntax: `..` already includes both ends | write `..`"],
+    );
+    check_body(
+        "for i in 0..x { skip; }",
+        &[
+            "2:13 not-constant: the value must be known before the program runs | use numbers and names declared with `const`",
+        ],
+    );
+    check_body(
+        "for i in -9223372036854775808..0 { skip; }",
+        &["2:10 bad-range: a loop cannot begin at -9223372036854775808"],
+    );
+    check(
+        "process P { for i in 0..1 { skip; } }\nfinal P.i == 1;",
+        &[
+            "2:9 loop-variable: `i` is the variable of a loop, which properties cannot refer to | copy it to a register inside the loop: `let r = i;`",
+        ],
+    );
+    check(
+        "const i = 1; process P { for i in 0..1 { skip; } }",
+        &["1:30 duplicate-name: `i` is already the name of a constant"],
+    );
+}
+
+#[test]
+fn quantifiers() {
+    let process = "process P(k: 0..1)[2] { let r = 0; cs: skip; } process Q[*] { cs: skip; }\n";
+    let check = |property: &str, expected: &[&str]| check(&format!("{process}{property}"), expected);
+    check("forbid exists p in P, q in P: p != q && p@cs && q@cs;", &[]);
+    check("final forall i in 0..2: x == i || (exists j in 0..i: a[j] == i) && true;", &[]);
+    check("shared forall, exists; final forall == exists;", &[]);
+    check(
+        "forbid exists q in Q: q@cs;",
+        &["2:20 no-instances: the instances of `Q` have no numbers | use `count`, as in `count(Q@cs) >= 2`"],
+    );
+    check(
+        "forbid exists r in R: r@cs;",
+        &[
+            "2:20 not-constant: the value must be known before the program runs | use numbers and names declared with `const`",
+        ],
+    );
+    check(
+        "forbid exists i in 0..1 a[i];",
+        &[
+            "2:25 unexpected-token: expected `:`, found `a` | write `forall i in 0..2: …`, and several variables as `forall i in 0..2, j in 0..2: …`",
+        ],
+    );
+    // An error in the body is reported once.
+    check(
+        "forbid exists i in 0..9: a[i] == ;",
+        &["2:34 unexpected-token: expected an expression, found `;`"],
+    );
+    check("forbid exists i in 0..2: 1 / (i - 1) == a[1 / (i - 1)];", &[]);
+    check("forbid exists i in 0..1000000: a[i];", &["2:20 too-large: `i` has more than 100000 values"]);
+    // What is read again counts, even if it is a comment.
+    let comment = " ".repeat(1_000_000);
+    check(
+        &format!("forbid exists i in 0..99999: /*{comment}*/ a[i];"),
+        &["2:1000039 too-large: the program is too large"],
+    );
+}
+
+#[test]
+fn constants_from_outside() {
+    let text = "const N = 2; const M = N + 1;\nshared a[M];";
+    let length = |constants: &[(&str, i64)]| {
+        let constants = constants.iter().map(|(name, value)| ((*name).to_owned(), *value));
+        let parsed = parse(&Source::new("t.pal", text).with_constants(constants));
+        parsed.map(|parsed| parsed.program.shared[0].len).map_err(|errors| {
+            errors
+                .into_iter()
+                .map(|error| (error.message, error.help.unwrap_or_default()))
+                .collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(length(&[]), Ok(Some(3)));
+    assert_eq!(length(&[("N", 7)]), Ok(Some(8)));
+    assert_eq!(length(&[("N", 7), ("N", 6)]), Ok(Some(7)));
+    assert_eq!(length(&[("N", 7), ("M", 4)]), Ok(Some(4)));
+    let errors = length(&[("N", 1), ("K", 4)]).expect_err("there is no such constant");
+    let message = "`-D K=4`: the program has no constant `K`".to_owned();
+    assert_eq!(errors, [(message, "its constants are N, M".to_owned())]);
 }

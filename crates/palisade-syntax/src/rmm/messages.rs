@@ -63,6 +63,10 @@ impl Messages {
     pub fn finish(self, program: Program) -> Result<Parsed, Vec<Diagnostic>> {
         let rejected = self.report.has_errors();
         let diagnostics = self.report.into_diagnostics();
-        if rejected { Err(diagnostics) } else { Ok(Parsed { program, warnings: diagnostics }) }
+        if rejected {
+            Err(diagnostics)
+        } else {
+            Ok(Parsed { program, warnings: diagnostics, bound: Vec::new() })
+        }
     }
 }

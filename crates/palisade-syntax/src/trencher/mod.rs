@@ -29,5 +29,5 @@ pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
         return Err(report.into_diagnostics());
     }
     let program = write::write(&file, &sections, memory);
-    Ok(Parsed { program, warnings: report.into_diagnostics() })
+    Ok(Parsed { program, warnings: report.into_diagnostics(), bound: Vec::new() })
 }

@@ -214,3 +214,11 @@ proptest! {
         formatted(&text);
     }
 }
+
+#[test]
+fn loops_and_quantifiers() {
+    let text = "process P {\n  for  i   in 0 .. 3{ // each\n skip;\n}\n}\nforbid   exists i in 0..1,j in P:i!=j&&j@end;\n";
+    let expected = "process P {\n    for i in 0..3 { // each\n        skip;\n    }\n}\nforbid exists i in 0..1, j in P: i != j && j@end;\n";
+    assert_eq!(format(text), expected);
+    assert_eq!(format(expected), expected);
+}

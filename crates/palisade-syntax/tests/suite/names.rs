@@ -152,3 +152,37 @@ fn names_that_would_change_the_program_are_refused() {
     assert_eq!(renamed(PROGRAM, "= 2", "y"), Err(RenameError::Nothing));
     assert!(matches!(renamed("process P { x = 1; }", "P", "Q"), Err(RenameError::Wrong(_))));
 }
+
+#[test]
+fn variables_of_loops_and_quantifiers() {
+    let text = "\
+shared a[3]: 0..3;
+process P[2] {
+    for i in 0..2 { a[i] = i; }
+    for i in 1..2 { a[i] = 0; }
+    await forall j in 0..2: a[j] == 0;
+}
+forbid exists p in P, q in P: p != q && p@end && q@end;
+";
+    let found = symbols(&Source::new("t.pal", text)).expect("it is valid");
+    let names = |kind: SymbolKind| {
+        let chosen = found.symbols.iter().filter(move |symbol| symbol.kind == kind);
+        chosen
+            .map(|symbol| (symbol.name.as_str(), symbol.detail.as_str(), symbol.uses.len()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(SymbolKind::Register), [("i", "for i in 0..2", 4)]);
+    assert_eq!(names(SymbolKind::Bound), [("j", "j in 0..2", 1), ("p", "p in P", 2), ("q", "q in P", 2)]);
+    let at = |part: &str| text.find(part).expect("a part of the text");
+    let renamed = |at: usize, name: &str| {
+        let (places, spelling) = rename(&Source::new("t.pal", text), at, name).expect("it can be renamed");
+        let mut text = text.to_owned();
+        places.iter().rev().for_each(|place| text.replace_range(place.range(), &spelling));
+        text
+    };
+    assert!(renamed(at("i in 0"), "k").contains("for k in 1..2 { a[k] = 0; }"));
+    assert!(renamed(at("p != q"), "one").contains("exists one in P, q in P: one != q && one@end"));
+    assert!(renamed(at("P[2]"), "Worker").contains("exists p in Worker, q in Worker:"));
+    assert_eq!(rename(&Source::new("t.pal", text), at("p != q"), "q"), Err(RenameError::Taken));
+    assert_eq!(rename(&Source::new("t.pal", text), at("j in"), "a"), Err(RenameError::Taken));
+}

@@ -24,6 +24,9 @@ pub struct WitnessFile {
     /// The range of integers without a declared domain, if one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub int_range: Option<[Value; 2]>,
+    /// The constants that had other values than in the text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub constants: BTreeMap<String, Value>,
     /// The initial value of each cell, by name.
     pub memory: BTreeMap<String, Value>,
     /// The steps in order.

@@ -9,7 +9,7 @@ use crate::c::{self, FilePatch};
 use crate::fences::oracle::Engines;
 use crate::language::InputLanguage;
 use crate::{AskError, Input, Refused, read};
-use palisade_base::{Diagnostic, Source};
+use palisade_base::Diagnostic;
 use palisade_engine::Verdict;
 use palisade_engine::{Limits, Reason};
 use palisade_fences::{BodyId, FencePlace, Fencing, Oracle, PlaceId, Places};
@@ -85,7 +85,7 @@ impl FencesAnswer {
         let patches = self.patches(input, set)?;
         let text =
             patches.first().map_or_else(|| input.source.text().to_owned(), |patch| patch.after.clone());
-        let source = Source::new(input.source.name(), text);
+        let source = input.source.with_text(text);
         let again = read(source, language, input.int_range).map_err(WriteError::NotReadable)?;
         self.confirm(&again, limits)?;
         Ok(again.source.text().to_owned())

@@ -13,4 +13,5 @@ mod races;
 mod ranking;
 mod reference;
 mod robustness_engines;
+mod sugar;
 mod words;

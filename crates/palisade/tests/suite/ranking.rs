@@ -216,6 +216,7 @@ fn rankings_are_kept_in_files() {
         interlocked: Interlocked::default(),
         threads: Threads::Declared,
         int_range: None,
+        constants: Default::default(),
         engine: "explicit".into(),
         deadlocks: true,
         proof: Proof::AllStates,

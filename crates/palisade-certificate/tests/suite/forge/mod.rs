@@ -185,6 +185,7 @@ fn sealed(task: &Task<'_>, proof: Proof) -> Proof {
         interlocked: task.interlocked,
         threads: task.threads,
         int_range: None,
+        constants: Default::default(),
         engine: "forger".into(),
         deadlocks: false,
         ranking: None,
