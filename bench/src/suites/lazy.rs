@@ -12,6 +12,7 @@
 //! to the row before: 2 means N². Rows that are too fast to measure are excluded from it.
 
 use crate::measure::{machine, median};
+use crate::plot::Chart;
 use crate::table::{Table, judged, thousands};
 use crate::verdict::SafetyVerdict;
 use crate::watch::{measuring, say, stop};
@@ -25,7 +26,6 @@ use palisade_memory::Model;
 use palisade_program::written::Program;
 use palisade_robust::Lazy;
 use palisade_syntax::{Language, parse};
-use std::fmt::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -167,36 +167,12 @@ fn task(program: &Program) -> Task<'_> {
 
 /// Milliseconds over N, as a drawing.
 fn curve(title: &str, points: &[(u32, f64)]) -> String {
-    let (width, height, margin) = (480.0, 280.0, 50.0);
-    let most = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::MIN_POSITIVE, f64::max);
-    let widest = most(&mut points.iter().map(|&(n, _)| f64::from(n)));
-    let highest = most(&mut points.iter().map(|&(_, seconds)| seconds * 1e3));
-    let x = |n: u32| margin + f64::from(n) / widest * (width - 2.0 * margin);
-    let y = |seconds: f64| height - margin - seconds * 1e3 / highest * (height - 2.0 * margin);
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"{margin}\" y=\"20\" font-size=\"13\">{title}</text>\n"
-    );
-    let (left, right, bottom, top) = (margin, width - margin, height - margin, margin);
-    write!(
-        text,
-        "<path d=\"M{left} {top}V{bottom}H{right}\" fill=\"none\" stroke=\"black\"/>\n\
-         <text x=\"{left}\" y=\"{}\">{highest:.1} ms</text>\n<text x=\"{right}\" y=\"{}\" text-anchor=\"end\">N = {widest}</text>\n",
-        top - 6.0,
-        bottom + 18.0,
-    )
-    .expect("writing to a string succeeds");
-    let line: Vec<String> =
-        points.iter().map(|&(n, seconds)| format!("{:.1},{:.1}", x(n), y(seconds))).collect();
-    writeln!(
-        text,
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"#0050b0\" stroke-width=\"2\"/>",
-        line.join(" ")
-    )
-    .expect("writing to a string succeeds");
-    for &(n, seconds) in points {
-        writeln!(text, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"#0050b0\"/>", x(n), y(seconds))
-            .expect("writing to a string succeeds");
+    let points = points.iter().map(|&(n, seconds)| (f64::from(n), (seconds * 1e4).round() / 10.0));
+    Chart {
+        title: title.to_owned(),
+        across: "N".to_owned(),
+        upwards: "milliseconds".to_owned(),
+        curves: vec![("lazy".to_owned(), points.collect())],
     }
-    text + "</svg>\n"
+    .svg()
 }
