@@ -6,6 +6,7 @@ use crate::inline::{Generator, Refused, definition_result};
 use crate::link::{FunctionRef, Target};
 use crate::memory::{Val, width};
 use crate::returns::may_lack_value;
+use crate::{Language, taken};
 use palisade_llvm::calls::{ArgumentValue, Call, Callee};
 use palisade_llvm::instructions::Instruction;
 use palisade_llvm::types::{Type, TypeId};
@@ -61,7 +62,7 @@ impl<'a> Generator<'a, '_> {
         };
         let may_lack = match target {
             Some(Target::Function(function)) => lacks(function),
-            _ => self.context.address_taken.iter().copied().any(&mut lacks),
+            _ => self.context.taken.called(None).any(&mut lacks),
         };
         let result = match target {
             // The verifier's own functions mean what they are for, whatever their body is.
@@ -74,7 +75,11 @@ impl<'a> Generator<'a, '_> {
             }
             _ => {
                 let pointer = self.scalar(callee)?;
-                self.call_pointer(pointer, arguments, call.ty)?
+                let slot = match self.context.language {
+                    Language::Rust => taken::slot(self.module(), self.body(), callee),
+                    Language::C | Language::Machine => None,
+                };
+                self.call_pointer(pointer, arguments, call.ty, slot)?
             }
         };
         if let Some(value) = instruction.result {
@@ -86,8 +91,15 @@ impl<'a> Generator<'a, '_> {
         Ok(())
     }
 
-    /// Calls through a pointer: one of the functions of fitting type whose address is used.
-    fn call_pointer(&mut self, pointer: Expr, arguments: Vec<Val>, ty: TypeId) -> Result<Val, Refused> {
+    /// Calls through a pointer: one of the functions of fitting type whose address is used, perhaps in a slot of a
+    /// virtual table.
+    fn call_pointer(
+        &mut self,
+        pointer: Expr,
+        arguments: Vec<Val>,
+        ty: TypeId,
+        slot: Option<u64>,
+    ) -> Result<Val, Refused> {
         let pointer = match pointer {
             pointer if pointer.size() > 1 => {
                 let register = self.temporary(64);
@@ -110,9 +122,8 @@ impl<'a> Generator<'a, '_> {
         let linked = self.context.memory.linked;
         let fitting: Vec<FunctionRef> = self
             .context
-            .address_taken
-            .iter()
-            .copied()
+            .taken
+            .called(slot)
             .filter(|function| {
                 let module = &linked.modules[function.module];
                 let definition = &module.functions[function.function];
@@ -144,7 +155,10 @@ impl<'a> Generator<'a, '_> {
             }
             self.go_on(no);
         }
-        for name in self.context.library_taken.clone() {
+        let fits =
+            |(_, parameters): &(Box<str>, Option<usize>)| parameters.is_none_or(|known| known == count);
+        let library: Vec<_> = self.context.taken.library.iter().filter(|it| fits(it)).cloned().collect();
+        for (name, _) in library {
             let address = self.context.memory.function_address(Target::Library(name.clone()));
             let equal = self.binary(BinaryOp::Eq, pointer.clone(), Expr::Int(address));
             let (yes, no) = (self.new_block(), self.new_block());

@@ -12,6 +12,7 @@ use crate::library;
 use crate::link::FunctionRef;
 use crate::memory::{Leaf, Memory, MemoryObject, Refusal, ThreadNumber, Val, alignment, leaves, width};
 use crate::objects::ObjectKind;
+use crate::taken::Taken;
 use crate::unsupported::Unsupported;
 use crate::{Language, Places, scopes, undefined};
 use palisade_base::{Id, Span};
@@ -45,11 +46,9 @@ pub(crate) struct Context<'a> {
     /// What cannot be translated, by the index in [`StepKind::Unsupported`].
     pub(crate) unsupported: Vec<Unsupported>,
     /// Functions whose address is used other than to call them, of all modules.
-    pub(crate) address_taken: Vec<FunctionRef>,
+    pub(crate) taken: Taken,
     /// The tokens of threads that park.
     pub(crate) tokens: Vec<(ThreadNumber, ObjectId)>,
-    /// The same, of functions that no module defines.
-    pub(crate) library_taken: Vec<Box<str>>,
     /// What the answer rests on.
     pub(crate) notes: std::collections::BTreeSet<crate::Note>,
     /// What every answer, positive or not, assumes.

@@ -52,6 +52,7 @@ mod scopes;
 mod shapes;
 mod statement_of_end;
 mod statements;
+mod taken;
 mod threads;
 mod tidy;
 mod undefined;
@@ -65,12 +66,10 @@ pub use waits::{ThreadCell, Wait, WaitTable};
 use expr::Expr;
 use inline::Context;
 use layout::Layout;
-use link::{FunctionRef, Linked, Target};
+use link::Linked;
 use memory::Memory;
 use palisade_base::{Diagnostic, Origin, Span};
 use palisade_llvm::Module;
-use palisade_llvm::calls::Callee;
-use palisade_llvm::values::{ConstantId, ConstantKind, Expression, Operand};
 use palisade_program::written::{Count, Init, InitValue, Name, Placement, Program, Shared, Template};
 use statement_of_end::{WakeUps, stays_possible, wakes_alone};
 use std::collections::BTreeSet;
@@ -305,16 +304,15 @@ pub fn translate(
         None => modules,
     };
     let linked = Linked::new(modules)?;
-    let (address_taken, library_taken) = address_taken(&linked);
     let language = Language::of(modules);
+    let taken = taken::taken(&linked, language);
     let mut context = Context {
         language,
         memory: Memory::new(&linked, language),
         places,
         options,
         unsupported: Vec::new(),
-        address_taken,
-        library_taken,
+        taken,
         notes: BTreeSet::new(),
         circumstances: BTreeSet::new(),
         features: features::features(&linked),
@@ -471,68 +469,4 @@ fn shared(cell: &layout::Cell, layout: &Layout, memory: &Memory<'_>) -> Shared {
         at: Some(Placement { address: key, step: 1 }),
         origin: Origin(object.span),
     }
-}
-
-/// Functions whose address is used other than to call them: those that are defined, and the others.
-fn address_taken(linked: &Linked<'_>) -> (Vec<FunctionRef>, Vec<Box<str>>) {
-    let (mut found, mut library) = (BTreeSet::new(), BTreeSet::new());
-    for (index, module) in linked.modules.iter().enumerate() {
-        let mut constants: BTreeSet<ConstantId> = BTreeSet::new();
-        for function in &module.functions {
-            for block in function.body.iter().flat_map(|body| &body.blocks) {
-                for instruction in &block.instructions {
-                    let callee = instruction.op.call().and_then(|call| match call.callee {
-                        Callee::Value(operand) => Some(operand),
-                        Callee::Assembly(_) => None,
-                    });
-                    let mut skipped = callee.is_none();
-                    instruction.op.for_each_operand(|operand| {
-                        // The callee is an operand like any other, once.
-                        if !skipped && Some(operand) == callee {
-                            skipped = true;
-                        } else if let Operand::Constant(constant) = operand {
-                            constants.insert(constant);
-                        }
-                    });
-                }
-            }
-        }
-        constants.extend(module.globals.iter().filter_map(|global| global.initializer));
-        // Constants inside constants.
-        let mut open: Vec<ConstantId> = constants.iter().copied().collect();
-        while let Some(constant) = open.pop() {
-            let mut visit = |inner: ConstantId| {
-                if constants.insert(inner) {
-                    open.push(inner);
-                }
-            };
-            match &module.constants[constant].kind {
-                ConstantKind::Aggregate(parts) => parts.iter().copied().for_each(visit),
-                ConstantKind::Splat(part) => visit(*part),
-                ConstantKind::Expression(expression) => match expression {
-                    Expression::Cast { value, .. } => visit(*value),
-                    Expression::GetElementPtr { base, indices, .. } => {
-                        visit(*base);
-                        indices.iter().copied().for_each(visit);
-                    }
-                    Expression::Binary { left, right, .. } | Expression::Compare { left, right, .. } => {
-                        visit(*left);
-                        visit(*right);
-                    }
-                    Expression::Select { condition, yes, no } => {
-                        visit(*condition);
-                        visit(*yes);
-                        visit(*no);
-                    }
-                },
-                ConstantKind::Symbol(symbol) => match linked.resolve(index, *symbol) {
-                    Some(Target::Function(function)) => _ = found.insert(function),
-                    Some(Target::Library(name)) => _ = library.insert(name),
-                    _ => {}
-                },
-                _ => {}
-            }
-        }
-    }
-    (found.into_iter().collect(), library.into_iter().collect())
 }

@@ -307,11 +307,11 @@ impl Threads<'_, '_> {
                 }
                 _ => {
                     let linked = self.context.memory.linked;
-                    let fits = |function: &&FunctionRef| {
+                    let fits = |function: &FunctionRef| {
                         let module = &linked.modules[function.module];
                         module.functions[function.function].parameters.len() <= 1
                     };
-                    self.context.address_taken.iter().filter(fits).copied().collect()
+                    self.context.taken.entries().filter(fits).collect()
                 }
             };
             for thread in range {

@@ -154,10 +154,36 @@ fn again() {
     scratch.run(&["replay", "hostile.json"]).exits(2).complains(complaint);
 }
 
+const TRAIT_OBJECT: &str = "use std::sync::Arc; use std::thread; trait Shape: Send + Sync { fn area(&self) -> u32; }
+struct Square; struct Line(Box<u32>); impl Shape for Square { fn area(&self) -> u32 { 4 } }
+impl Shape for Line { fn area(&self) -> u32 { *self.0 } }
+fn area(index: u32) -> Arc<dyn Shape> { if index == 0 { Arc::new(Square) } else { Arc::new(Line(Box::new(3))) } }
+fn main() { let (a, b) = (area(1), area(0)); let (c, d) = (a.clone(), b.clone());
+let t = thread::spawn(move || (c.area(), d.area())); assert_eq!(t.join().unwrap(), (3, 4)); assert!(a.area() < b.area()); }";
+
+const BOXED_CLOSURE: &str =
+    "use std::sync::atomic::*; use std::thread; static X: AtomicU32 = AtomicU32::new(0);
+fn main() { let mut n = 0; let f: Box<dyn FnMut() -> u32 + Send> = Box::new(move || { n += 1; n });
+let g: Box<dyn FnOnce() + Send> = Box::new(|| X.store(1, Ordering::Relaxed));
+let t = thread::spawn(move || { let mut f = f; g(); f() + f() }); assert_eq!(t.join().unwrap(), 3);
+assert_eq!(X.load(Ordering::Relaxed), 1); }";
+
+const LAZY_LOCK: &str =
+    "use std::sync::*; use std::thread; static L: LazyLock<Mutex<u32>> = LazyLock::new(|| Mutex::new(3));
+fn main() { let t = thread::spawn(|| *L.lock().unwrap() += 1); *L.lock().unwrap() += 1;
+t.join().unwrap(); assert_eq!(*L.lock().unwrap(), 5); }";
+
 /// Programs with all kinds of things from the library, each right or wrong.
 #[test]
 fn the_library() {
-    let programs: [(&str, &str, &str); 20] = [
+    let programs: [(&str, &str, &str); 26] = [
+        // Functions in virtual tables.
+        ("trait_object", "safe", TRAIT_OBJECT),
+        ("trait_object_wrong", "unsafe", &TRAIT_OBJECT.replace("3, 4", "4, 4")),
+        ("boxed_closure", "safe", BOXED_CLOSURE),
+        ("boxed_closure_wrong", "unsafe", &BOXED_CLOSURE.replace("n += 1", "n += 2")),
+        ("lazy_lock", "safe", LAZY_LOCK),
+        ("lazy_lock_wrong", "unsafe", &LAZY_LOCK.replace("t.join().unwrap(); assert", "assert")),
         // A writer that waits keeps readers out.
         ("read_twice", "unsafe", "use std::sync::RwLock; use std::thread; static L: RwLock<u32> = RwLock::new(0);
 fn main() { let t = thread::spawn(|| *L.write().unwrap() += 1); let a = L.read().unwrap(); let b = L.read().unwrap();
