@@ -106,6 +106,8 @@ fn entry(document: &Document, named: &Symbol, children: Vec<DocumentSymbol>) -> 
         SymbolKind::Register => Kind::FIELD,
         SymbolKind::Label => Kind::KEY,
         SymbolKind::Bound => Kind::VARIABLE,
+        SymbolKind::Enum => Kind::ENUM,
+        SymbolKind::EnumValue => Kind::ENUM_MEMBER,
     };
     // The place of the name has to be inside the whole.
     let ranges = (range(document, named.whole.to(named.declared)), range(document, named.declared));

@@ -199,13 +199,22 @@ impl Explainer<'_> {
             C::Const(_) => {}
             C::Cell(cell) => {
                 let name = &self.evidence.machine.system.cells[*cell].name;
-                self.add(Fact::Other(format!("{name} = {}", self.state.memory[*cell])));
+                let value = self.state.memory[*cell];
+                let words = self
+                    .evidence
+                    .machine
+                    .system
+                    .value_name(self.evidence.machine.system.cells[*cell].ty.domain, value);
+                let words = words.map_or_else(|| value.to_string(), str::to_owned);
+                self.add(Fact::Other(format!("{name} = {words}")));
             }
             C::Register(thread, register) => {
                 let code = self.evidence.machine.system.role_code(self.state.threads[*thread].role);
                 let value = self.state.threads[*thread].frames[0].registers[register.index()];
-                let (process, name) = (self.evidence.name(*thread), &code.registers[*register].name);
-                self.add(Fact::Other(format!("{process}.{name} = {value}")));
+                let declared = &code.registers[*register];
+                let (process, value) =
+                    (self.evidence.name(*thread), self.evidence.register_value(declared, value));
+                self.add(Fact::Other(format!("{process}.{} = {value}", declared.name)));
             }
             C::At(..) => self.explain(condition, self.is_true(condition)),
             C::Count(_) => self.counted(condition),

@@ -181,7 +181,10 @@ impl<'a> Story<'a> {
             let declared = &self.evidence.machine.system.codes[after.top().code].registers[register];
             let value = after.top().registers[register.index()];
             // Temporaries introduced by the lowering mean nothing to a reader.
-            if declared.is_temporary() { String::new() } else { format!("{} = {value}", declared.name) }
+            if declared.is_temporary() {
+                return String::new();
+            }
+            format!("{} = {}", declared.name, self.evidence.register_value(declared, value))
         };
         match &edge.instr {
             Instr::Assign(to, _) => register(*to),

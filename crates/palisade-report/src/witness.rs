@@ -332,6 +332,7 @@ final P.r == 1 || Q.r == 1;
         };
         let either = Condition::Binary(BinaryOp::Or, Box::new(read_one(0)), Box::new(read_one(1)));
         System {
+            enums: Vec::new(),
             addresses: palisade_program::running::Addresses::new(&cells),
             cells,
             codes: vec![code("P", 0, 1, ["x = 1", "r = y"], 13), code("Q", 1, 0, ["y = 1", "r = x"], 40)]

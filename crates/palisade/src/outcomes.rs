@@ -207,8 +207,19 @@ impl Listing {
         !self.marks.is_empty()
     }
 
-    /// A value of a column, in words. Addresses are names of variables.
+    /// A value of a column, in words. Addresses are names of variables, and enumerations have names for their values.
     pub fn value(&self, column: usize, value: Value) -> String {
+        let domain = match self.columns[column].condition {
+            Condition::Cell(cell) => Some(self.system.cells[cell].ty.domain),
+            Condition::Register(thread, register) => {
+                let code = self.system.role_code(self.system.instances[thread].role);
+                Some(code.registers[register].ty.domain)
+            }
+            _ => None,
+        };
+        if let Some(name) = domain.and_then(|domain| self.system.value_name(domain, value)) {
+            return name.to_owned();
+        }
         let cell = self.system.cell_at(value).filter(|_| self.columns[column].can_point);
         cell.map_or_else(|| value.to_string(), |cell| self.system.cells[cell].name.clone())
     }

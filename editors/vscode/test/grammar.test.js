@@ -14,7 +14,7 @@ const GRAMMAR = path.join(__dirname, "..", "syntaxes", "pal.tmLanguage.json");
 /** Keywords, and the beginning of the scope that each has. */
 const WORDS = new Map(
   Object.entries({
-    "storage.type": ["const", "shared", "private", "process", "proc", "let"],
+    "storage.type": ["const", "enum", "shared", "private", "process", "proc", "let"],
     "keyword.other.property": ["forbid", "final"],
     "support.type": ["bool", "int"],
     "storage.modifier": ["blocking"],

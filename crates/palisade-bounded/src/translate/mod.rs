@@ -244,6 +244,7 @@ impl<'p> Translator<'p> {
         let properties = program.properties.iter().map(|property| self.property(property)).collect();
         let delay = self.r_tso.is_some().then(|| program.privates.len() + usize::from(self.r_sc.is_some()));
         let program = Program {
+            enums: program.enums.clone(),
             shared: self.shared(),
             privates: self.privates(),
             procedures,

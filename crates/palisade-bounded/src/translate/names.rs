@@ -19,7 +19,9 @@ impl Names {
         let privates = program.privates.iter().map(|private| &private.name);
         let procedures = program.procedures.iter().map(|procedure| &procedure.name);
         let templates = program.templates.iter().map(|template| &template.name);
-        for name in shared.chain(privates).chain(procedures).chain(templates) {
+        let values = program.enums.iter().flat_map(|declared| &declared.values);
+        let enums = program.enums.iter().map(|declared| &declared.name).chain(values);
+        for name in shared.chain(privates).chain(procedures).chain(templates).chain(enums) {
             names.taken.insert(name.to_string());
         }
         for procedure in &program.procedures {

@@ -89,3 +89,34 @@ forbid exists p in P, q in P: p != q && p@cs && q@cs;
     assert_eq!(fenced.matches("fence;").count(), 1, "{fenced}");
     assert!(scratch.run(&["check", "fenced.pal"]).stdout.starts_with("safe"));
 }
+
+#[test]
+fn values_of_enumerations_are_shown_by_their_names() {
+    let text = "\
+enum Light { Red, Green }
+shared a, b: Light;
+process P(of: Light) {
+    let seen: Light = a;
+    if of == Green { a = Green; }
+    b = seen;
+}
+final b == Red;
+";
+    let scratch = Scratch::new("enumerations").file("lights.pal", text);
+    let ran = scratch.run(&["check", "lights.pal", "--html", "page.html", "-v"]);
+    let first = ran.stdout.lines().next().expect("a verdict");
+    assert_eq!(first, "unsafe  lights.pal: at the end, b = Green (line 8: final b == Red)");
+    for part in ["P(Green)", "store a = Green", "read a = Green", "b=Green"] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    let page = std::fs::read_to_string(scratch.path("page.html")).expect("a page");
+    assert!(page.contains("\"Green\""), "the page shows names in memory");
+    let ran = scratch.run(&["outcomes", "lights.pal"]);
+    assert!(ran.stdout.contains("Green") && ran.stdout.contains("Red"), "{}", ran.stdout);
+    let ran = scratch.run(&["show", "--as", "pal", "lights.pal"]);
+    assert!(ran.stdout.starts_with("enum Light { Red, Green }\n\nshared a, b: Light;\n"), "{}", ran.stdout);
+    // The names of generated variables differ from those of values.
+    let ran = scratch.run(&["translate", "lights.pal", "--rounds", "1", "--to", "pal"]);
+    let scratch = scratch.file("translated.pal", ran.stdout);
+    assert_eq!(scratch.run(&["check", "translated.pal", "--model", "sc"]).code, Some(1));
+}

@@ -41,13 +41,16 @@ fn combination(params: &[Param], args: &[Value]) -> usize {
     })
 }
 
-/// `P(0, 1)`, or `P` without parameters.
-pub(super) fn role_name(template: &Name, args: &[Value]) -> String {
+/// `P(0, 1)`, or `P` without parameters. Values of enumerations are shown by their names.
+pub(super) fn role_name(template: &Template, args: &[Value], system: &System) -> String {
     if args.is_empty() {
-        return template.to_string();
+        return template.name.to_string();
     }
-    let args: Vec<String> = args.iter().map(Value::to_string).collect();
-    format!("{template}({})", args.join(", "))
+    let name = |(param, &value): (&Param, &Value)| {
+        system.value_name(param.ty.domain, value).map_or_else(|| value.to_string(), str::to_owned)
+    };
+    let args: Vec<String> = template.params.iter().zip(args).map(name).collect();
+    format!("{}({})", template.name, args.join(", "))
 }
 
 /// The threads that belong to each template.

@@ -31,7 +31,7 @@ pub use instances::mentions_more_than;
 pub use outline::{Outline, Point, PointKind, outlines};
 
 use crate::running::{Role, System, TemplateInfo};
-use crate::written::Program;
+use crate::written::{Enum, Program};
 use globals::Globals;
 use palisade_base::{Id, IdVec, limits};
 
@@ -88,7 +88,9 @@ pub fn lower_retrying(program: &Program, instantiation: Instantiation) -> System
 pub fn lower_with(program: &Program, instantiation: Instantiation, waits: Waits) -> System {
     let globals = Globals::new(program);
     let (cells, addresses) = globals.memory();
+    let names = |declared: &Enum| declared.values.iter().map(ToString::to_string).collect();
     let mut system = System {
+        enums: program.enums.iter().map(names).collect(),
         cells,
         addresses,
         codes: IdVec::new(),
@@ -106,7 +108,7 @@ pub fn lower_with(program: &Program, instantiation: Instantiation, waits: Waits)
         for args in instances::combinations(&template.params) {
             limits::checkpoint();
             let code = system.codes.push(flow::process_code(&globals, waits, template, &args, &left).0);
-            let name = instances::role_name(&template.name, &args);
+            let name = instances::role_name(template, &args, &system);
             let role = system.roles.push(Role { template: id, args, code, name });
             system.templates[id].roles.push(role);
         }

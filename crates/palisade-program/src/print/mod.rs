@@ -22,7 +22,8 @@ use std::fmt::{self, Write};
 
 /// The program as text.
 pub fn print(program: &Program) -> String {
-    let mut printer = Printer { out: String::new(), level: 0 };
+    let enums = program.enums.iter().map(|declared| Quoted(&declared.name).to_string()).collect();
+    let mut printer = Printer { out: String::new(), level: 0, enums };
     printer.program(program).expect("writing to a string does not fail");
     printer.out
 }
@@ -34,10 +35,19 @@ struct Printer {
     out: String,
     /// The indentation level of the current line.
     level: usize,
+    /// The names of the enumerations.
+    enums: Vec<String>,
 }
 
 impl Printer {
     fn program(&mut self, program: &Program) -> fmt::Result {
+        for declared in &program.enums {
+            let values: Vec<String> = declared.values.iter().map(|value| Quoted(value).to_string()).collect();
+            writeln!(self.out, "enum {} {{ {} }}", Quoted(&declared.name), values.join(", "))?;
+        }
+        if !program.enums.is_empty() && !program.shared.is_empty() {
+            self.blank_line();
+        }
         let mut rest = &program.shared[..];
         while let Some(first) = rest.first() {
             let together = rest.iter().take_while(|shared| declared_alike(first, shared)).count();
@@ -101,7 +111,7 @@ impl Printer {
             }
             printed += 1;
         }
-        write!(self.out, "{}", Annotation(*ty))?;
+        write!(self.out, "{}", Annotation(*ty, &self.enums))?;
         match init {
             Init::Every(InitValue::Const(Expr { kind: ExprKind::Int(0), .. })) => {}
             Init::Every(value) => write!(self.out, " = {}", Initial(value))?,
@@ -133,14 +143,14 @@ impl Printer {
             write!(self.out, ", {}", Quoted(&variable.name))?;
             printed += 1;
         }
-        writeln!(self.out, "{};", Annotation(variables[0].ty))?;
+        writeln!(self.out, "{};", Annotation(variables[0].ty, &self.enums))?;
         Ok(&variables[printed..])
     }
 
     fn procedure(&mut self, procedure: &Procedure) -> fmt::Result {
-        write!(self.out, "proc {}({})", Quoted(&procedure.name), Params(&procedure.params))?;
+        write!(self.out, "proc {}({})", Quoted(&procedure.name), Params(&procedure.params, &self.enums))?;
         if let Some(result) = procedure.result {
-            write!(self.out, " -> {}", Written(result))?;
+            write!(self.out, " -> {}", Written(result, &self.enums))?;
         }
         self.out.push(' ');
         self.block(&procedure.body)?;
@@ -151,7 +161,7 @@ impl Printer {
     fn template(&mut self, template: &Template) -> fmt::Result {
         write!(self.out, "process {}", Quoted(&template.name))?;
         if !template.params.is_empty() {
-            write!(self.out, "({})", Params(&template.params))?;
+            write!(self.out, "({})", Params(&template.params, &self.enums))?;
         }
         match template.count {
             Count::Fixed(1) => {}
@@ -245,34 +255,36 @@ impl fmt::Display for Initial<'_> {
     }
 }
 
-struct Params<'p>(&'p [Param]);
+struct Params<'p>(&'p [Param], &'p [String]);
 
 impl fmt::Display for Params<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, param) in self.0.iter().enumerate() {
-            write!(f, "{}{}{}", if i > 0 { ", " } else { "" }, Quoted(&param.name), Annotation(param.ty))?;
+            let comma = if i > 0 { ", " } else { "" };
+            write!(f, "{comma}{}{}", Quoted(&param.name), Annotation(param.ty, self.1))?;
         }
         Ok(())
     }
 }
 
-/// `: T` after a name; nothing for `int`.
-struct Annotation(Type);
+/// `: T` after a name; nothing for `int`. The names of the enumerations are given.
+struct Annotation<'p>(Type, &'p [String]);
 
-impl fmt::Display for Annotation {
+impl fmt::Display for Annotation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == Type::INT { Ok(()) } else { write!(f, ": {}", Written(self.0)) }
+        if self.0 == Type::INT { Ok(()) } else { write!(f, ": {}", Written(self.0, self.1)) }
     }
 }
 
 /// A type as text.
-struct Written(Type);
+struct Written<'p>(Type, &'p [String]);
 
-impl fmt::Display for Written {
+impl fmt::Display for Written<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.domain {
             Domain::Bool => f.write_str("bool")?,
             Domain::Range { lo, hi } => write!(f, "{lo}..{hi}")?,
+            Domain::Enum { which, .. } => f.write_str(&self.1[which as usize])?,
             Domain::Int => f.write_str("int")?,
         }
         match self.0.outside {

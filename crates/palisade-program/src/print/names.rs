@@ -14,6 +14,7 @@ pub const RESERVED: &[&str] = &[
     "proc",
     "forbid",
     "final",
+    "enum",
     "bool",
     "int",
     "blocking",

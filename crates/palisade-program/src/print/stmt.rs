@@ -56,7 +56,7 @@ impl Printer {
         match kind {
             StmtKind::Skip => self.out.push_str("skip;"),
             StmtKind::Let { name, ty, init } => {
-                write!(self.out, "let {}{}", Quoted(name), Annotation(*ty))?;
+                write!(self.out, "let {}{}", Quoted(name), Annotation(*ty, &self.enums))?;
                 match init {
                     Some(Expr { kind: ExprKind::Any { lo, hi }, .. })
                         if ty.domain.bounds() == Some((*lo, *hi)) =>

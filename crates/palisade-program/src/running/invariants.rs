@@ -163,6 +163,7 @@ mod tests {
         });
         let code = Code::new("p".to_owned(), Location(0), Location(2), 3, edges.collect());
         System {
+            enums: Vec::new(),
             cells: IdVec::new(),
             addresses: Addresses::new(&IdVec::new()),
             codes: vec![code].into(),

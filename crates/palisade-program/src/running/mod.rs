@@ -66,6 +66,8 @@ define_id!(
 /// A program ready to run.
 #[derive(Clone, Debug)]
 pub struct System {
+    /// The names of the values of each enumeration: see [`System::value_name`].
+    pub enums: Vec<Vec<String>>,
     /// The memory cells.
     pub cells: IdVec<CellId, Cell>,
     /// Which cell is at which address.
@@ -144,6 +146,13 @@ impl System {
     /// The code a role runs.
     pub fn role_code(&self, role: RoleId) -> &Code {
         &self.codes[self.roles[role].code]
+    }
+
+    /// The name of a value of a domain, if the domain is an enumeration.
+    pub fn value_name(&self, domain: Domain, value: Value) -> Option<&str> {
+        let Domain::Enum { which, .. } = domain else { return None };
+        let values = self.enums.get(which as usize)?;
+        values.get(usize::try_from(value).ok()?).map(String::as_str)
     }
 
     /// The cell at an address, if there is one.

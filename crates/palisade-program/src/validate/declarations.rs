@@ -277,6 +277,7 @@ pub(super) fn domain_help(domain: Domain) -> String {
     match domain {
         Domain::Bool => "the domain is `bool`: 0 and 1".to_owned(),
         Domain::Range { lo, hi } => format!("the domain is {lo}..{hi}, both ends included"),
+        Domain::Enum { last, .. } => format!("the domain is an enumeration, with the numbers 0..{last}"),
         Domain::Int => "the domain is `int`".to_owned(),
     }
 }

@@ -60,6 +60,8 @@ impl std::fmt::Display for Name {
 /// A whole program. Constants are already replaced by their values.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
+    /// Enumerations. [`Domain::Enum`] refers to them by their index.
+    pub enums: Vec<Enum>,
     /// Shared variables and arrays. Their cells are laid out in this order. The first cell has address 1, so
     /// that 0 is never the address of a cell and can serve as the null pointer.
     pub shared: Vec<Shared>,
@@ -73,6 +75,17 @@ pub struct Program {
     pub properties: Vec<Property>,
     /// What must stay possible.
     pub progress: Vec<Progress>,
+}
+
+/// An enumeration: names for the numbers from 0.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Enum {
+    /// Its name, which is a domain.
+    pub name: Name,
+    /// The names of 0, 1, …. There is at least one.
+    pub values: Vec<Name>,
+    /// The whole declaration.
+    pub origin: Origin,
 }
 
 /// A shared variable or array.
@@ -178,6 +191,13 @@ pub enum Domain {
         /// Greatest value.
         hi: Value,
     },
+    /// `State`: the values of an enumeration.
+    Enum {
+        /// Its index in [`Program::enums`].
+        which: u32,
+        /// The number of its last value.
+        last: Value,
+    },
     /// `int`, or no domain written: whatever values occur.
     Int,
 }
@@ -188,6 +208,7 @@ impl Domain {
         match self {
             Domain::Bool => Some((0, 1)),
             Domain::Range { lo, hi } => Some((lo, hi)),
+            Domain::Enum { last, .. } => Some((0, last)),
             Domain::Int => None,
         }
     }

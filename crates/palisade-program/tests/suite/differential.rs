@@ -352,6 +352,7 @@ impl Generator {
             origin: Origin::NONE,
         };
         Program {
+            enums: Vec::new(),
             shared: vec![shared("x", None), shared("a", Some(3)), shared("y", None)],
             privates: Vec::new(),
             procedures: vec![procedure],

@@ -76,7 +76,7 @@ impl Data<'_> {
     /// A value of a cell: a number, or words that say more.
     fn value(&self, cell: CellId, value: i64) -> Value {
         match self.evidence.addresses {
-            None => value.into(),
+            None => self.evidence.words(cell, value).map_or_else(|| value.into(), Value::from),
             Some(_) => self.evidence.value(cell, value).into(),
         }
     }

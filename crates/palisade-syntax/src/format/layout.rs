@@ -53,6 +53,8 @@ struct Layout<'s> {
     has_tokens: bool,
     /// The open blocks.
     open: Vec<Shape>,
+    /// Whether this is an enumeration. The lines between its braces are values, not parts of one statement.
+    enumeration: bool,
     place: Place,
     /// The token before the next one in the same statement, with its use, and whatever piece came last.
     token: Option<(usize, Use)>,
@@ -69,6 +71,7 @@ impl<'s> Layout<'s> {
             line: Line::default(),
             has_tokens: false,
             open: Vec::new(),
+            enumeration: false,
             place: Place::Start,
             token: None,
             last: None,
@@ -121,6 +124,11 @@ impl<'s> Layout<'s> {
     fn advance(&mut self, index: usize, used: Use) {
         let piece = &self.pieces[index];
         self.token = Some((index, used));
+        match piece.text {
+            "enum" => self.enumeration = true,
+            "}" => self.enumeration = false,
+            _ => {}
+        }
         self.place = match piece.text {
             ";" => Place::Start,
             "{" => {
@@ -190,7 +198,8 @@ impl<'s> Layout<'s> {
                 let next = if piece.is_token() { Some(piece) } else { self.next_token(index) };
                 let outer = ["{", ")", "]", "else", "or"];
                 let is_outer = next.is_some_and(|next| outer.iter().any(|text| next.is(text)));
-                if is_outer { level } else { level + 1 }
+                let is_value = self.enumeration && !self.open.is_empty();
+                if is_outer || is_value { level } else { level + 1 }
             }
         };
         self.line.code.extend(std::iter::repeat_n(' ', level * LEVEL));

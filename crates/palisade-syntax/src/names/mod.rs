@@ -65,6 +65,10 @@ pub enum SymbolKind {
     Label,
     /// `forall i in 0..2: …`
     Bound,
+    /// `enum State { … }`
+    Enum,
+    /// A value of an enumeration.
+    EnumValue,
 }
 
 impl SymbolKind {
@@ -80,6 +84,8 @@ impl SymbolKind {
             SymbolKind::Register => "register",
             SymbolKind::Label => "label",
             SymbolKind::Bound => "variable of a quantifier",
+            SymbolKind::Enum => "enumeration",
+            SymbolKind::EnumValue => "value of an enumeration",
         }
     }
 }

@@ -48,13 +48,22 @@ pub(super) fn add_bound(found: &mut Symbols, bound: &[Bound], source: &Source) {
     }
 }
 
-/// Adds the constants. A name that is mentioned otherwise is not one.
+/// Adds the constants, and the uses of enumerations. A name that is mentioned otherwise is not one.
 pub(super) fn add_constants(found: &mut Symbols, text: &str) {
     let tokens = tokens(text);
     let taken: FxHashSet<Span> = found.symbols.iter().flat_map(Symbol::mentions).collect();
     let mut constants: FxHashMap<u32, usize> = FxHashMap::default();
+    // Enumerations and their values are declared by the program, but their uses are not in it either.
+    let enums: FxHashMap<Span, usize> = (found.symbols.iter().enumerate())
+        .filter(|(_, symbol)| matches!(symbol.kind, SymbolKind::Enum | SymbolKind::EnumValue))
+        .map(|(index, symbol)| (symbol.declared, index))
+        .collect();
     for (index, &(kind, span)) in tokens.iter().enumerate() {
         let TokenKind::Name(symbol) = kind else { continue };
+        if let Some(&declared) = enums.get(&span) {
+            constants.insert(symbol.0, declared);
+            continue;
+        }
         let declares = index > 0 && tokens[index - 1].0 == TokenKind::Word(Word::Const);
         if declares {
             let start = tokens[index - 1].1;

@@ -81,14 +81,23 @@ impl<'a> Walk<'a> {
 
     /// The declarations. A valid program declares no name twice in a scope.
     fn declare_all(&mut self, program: &Program) {
+        for declared in &program.enums {
+            let whole = declared.origin.0;
+            self.declare(SymbolKind::Enum, &declared.name, whole, None, self.heading(whole));
+            for (number, value) in declared.values.iter().enumerate() {
+                let within = Some(declared.name.span());
+                let detail = format!("{}, which is {number}", declared.name);
+                self.declare(SymbolKind::EnumValue, value, value.span(), within, detail);
+            }
+        }
         for shared in &program.shared {
             let len = shared.len.map_or_else(String::new, |len| format!("[{len}]"));
-            let detail = format!("shared {}{len}: {}", shared.name, domain(shared.ty));
+            let detail = format!("shared {}{len}: {}", shared.name, domain(shared.ty, program));
             let symbol = self.declare(SymbolKind::Shared, &shared.name, shared.origin.0, None, detail);
             self.variables.insert(shared.name.as_str().to_owned(), symbol);
         }
         for private in &program.privates {
-            let detail = format!("private {}: {}", private.name, domain(private.ty));
+            let detail = format!("private {}: {}", private.name, domain(private.ty, program));
             let symbol = self.declare(SymbolKind::Private, &private.name, private.origin.0, None, detail);
             self.variables.insert(private.name.as_str().to_owned(), symbol);
         }
@@ -96,14 +105,14 @@ impl<'a> Walk<'a> {
             let (name, heading) = (&procedure.name, procedure.origin.0);
             let symbol = self.declare(SymbolKind::Procedure, name, heading, None, self.heading(heading));
             self.procedures.insert(name.as_str().to_owned(), symbol);
-            let body = self.declare_body(&procedure.params, &procedure.body, name.span());
+            let body = self.declare_body(program, &procedure.params, &procedure.body, name.span());
             self.procedure_bodies.insert(name.as_str().to_owned(), body);
         }
         for template in &program.templates {
             let (name, heading) = (&template.name, template.origin.0);
             let symbol = self.declare(SymbolKind::Process, name, heading, None, self.heading(heading));
             self.templates.insert(name.as_str().to_owned(), symbol);
-            let body = self.declare_body(&template.params, &template.body, name.span());
+            let body = self.declare_body(program, &template.params, &template.body, name.span());
             self.template_bodies.insert(name.as_str().to_owned(), body);
         }
     }
@@ -112,20 +121,26 @@ impl<'a> Walk<'a> {
         self.source.slice(span).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    fn declare_body(&mut self, params: &[Param], block: &Block, within: Span) -> Body {
+    fn declare_body(&mut self, program: &Program, params: &[Param], block: &Block, within: Span) -> Body {
         let mut body = Body::default();
         for param in params {
-            let detail = format!("{}: {}", param.name, domain(param.ty));
+            let detail = format!("{}: {}", param.name, domain(param.ty, program));
             let span = param.name.span();
             let symbol = self.declare(SymbolKind::Parameter, &param.name, span, Some(within), detail);
             body.variables.insert(param.name.as_str().to_owned(), symbol);
         }
-        self.declare_block(block, within, Span::NONE, &mut body);
+        self.declare_block(program, block, (within, Span::NONE), &mut body);
         body
     }
 
     /// The parsers limit how deep blocks nest.
-    fn declare_block(&mut self, block: &Block, within: Span, around: Span, body: &mut Body) {
+    fn declare_block(
+        &mut self,
+        program: &Program,
+        block: &Block,
+        (within, around): (Span, Span),
+        body: &mut Body,
+    ) {
         for stmt in block {
             limits::checkpoint();
             for label in &stmt.labels {
@@ -137,13 +152,16 @@ impl<'a> Walk<'a> {
                 // A register that a `for` loop declares has no statement of its own.
                 let (detail, whole) = match stmt.span().is_none() {
                     true => (self.heading(around), around),
-                    false => (format!("let {name}: {}", domain(*ty)), stmt.span()),
+                    false => (format!("let {name}: {}", domain(*ty, program)), stmt.span()),
                 };
                 let symbol = self.declare(SymbolKind::Register, name, whole, Some(within), detail);
                 body.variables.insert(name.as_str().to_owned(), symbol);
             }
             let around = if stmt.span().is_none() { around } else { stmt.span() };
-            stmt.kind.blocks().into_iter().for_each(|inner| self.declare_block(inner, within, around, body));
+            stmt.kind
+                .blocks()
+                .into_iter()
+                .for_each(|inner| self.declare_block(program, inner, (within, around), body));
         }
     }
 
@@ -299,10 +317,11 @@ impl Uses<'_, '_> {
 }
 
 /// A domain as it is written.
-fn domain(ty: Type) -> String {
+fn domain(ty: Type, program: &Program) -> String {
     let values = match ty.domain {
         Domain::Bool => "bool".to_owned(),
         Domain::Range { lo, hi } => format!("{lo}..{hi}"),
+        Domain::Enum { which, .. } => program.enums[which as usize].name.to_string(),
         Domain::Int => "int".to_owned(),
     };
     let outside = match ty.outside {

@@ -8,7 +8,7 @@ use crate::suggest;
 use palisade_base::{Diagnostic, Span};
 use palisade_program::Value;
 use palisade_program::running::{Fault, binary, unary};
-use palisade_program::written::{BinaryOp, Expr, ExprKind, PlaceKind, UnaryOp};
+use palisade_program::written::{BinaryOp, Domain, Expr, ExprKind, PlaceKind, UnaryOp};
 
 /// What names mean, as far as the parser needs to know.
 #[derive(Default)]
@@ -35,9 +35,28 @@ pub(super) enum Use {
     Other(Span),
     /// A constant, declared here.
     Constant(Value, Span),
+    /// An enumeration, declared here.
+    Enumeration(Domain, Span),
+}
+
+impl Use {
+    fn describe(self) -> &'static str {
+        match self {
+            Use::Enumeration(..) => "the enumeration",
+            Use::Free | Use::Other(_) | Use::Constant(..) => "the constant",
+        }
+    }
 }
 
 impl Constants {
+    /// The domain if the name is that of an enumeration.
+    pub fn enumeration(&mut self, symbol: Symbol) -> Option<Domain> {
+        match *self.of(symbol) {
+            Use::Enumeration(domain, _) => Some(domain),
+            Use::Free | Use::Other(_) | Use::Constant(..) => None,
+        }
+    }
+
     fn of(&mut self, symbol: Symbol) -> &mut Use {
         let index = symbol.0 as usize;
         if index >= self.uses.len() {
@@ -59,7 +78,7 @@ impl Constants {
         let seen = self.of(symbol);
         match *seen {
             Use::Constant(value, _) => Some(value),
-            Use::Other(_) => None,
+            Use::Other(_) | Use::Enumeration(..) => None,
             Use::Free => {
                 *seen = Use::Other(span);
                 None
@@ -111,26 +130,34 @@ impl Parser<'_> {
             *used = true;
             *value
         });
+        if self.declare_value(symbol, Use::Constant(value, span), span) {
+            self.constants.declared.push(symbol);
+        }
+    }
+
+    /// Declares a constant, an enumeration or one of its values. Whether that is possible.
+    pub fn declare_value(&mut self, symbol: Symbol, meaning: Use, span: Span) -> bool {
+        let name = self.lexer.names.text(symbol);
         let diagnostic = match *self.constants.of(symbol) {
             Use::Free => {
-                *self.constants.of(symbol) = Use::Constant(value, span);
-                self.constants.declared.push(symbol);
-                return;
+                *self.constants.of(symbol) = meaning;
+                return true;
             }
-            Use::Constant(_, first) => {
+            Use::Constant(_, first) | Use::Enumeration(_, first) => {
                 Diagnostic::error("duplicate-name", format!("`{name}` is declared twice"))
                     .at(span, "")
                     .at(first, "first declared here")
             }
             Use::Other(first) => Diagnostic::error(
                 "late-constant",
-                format!("the constant `{name}` is used before it is declared"),
+                format!("{} `{name}` is used before it is declared", meaning.describe()),
             )
             .at(span, "declared here")
             .at(first, "used here")
             .help("declare constants before their first use, and do not use their names for anything else"),
         };
         self.report.push(diagnostic);
+        false
     }
 
     /// Reports values that were given for constants that the program does not have.
@@ -160,13 +187,15 @@ impl Parser<'_> {
         match *seen {
             Use::Free => *seen = Use::Other(span),
             Use::Other(_) => {}
-            Use::Constant(_, first) => {
-                let message =
-                    format!("`{}` is already the name of a constant", self.lexer.names.text(symbol));
+            Use::Constant(_, first) | Use::Enumeration(_, first) => {
+                let what = seen.describe().trim_start_matches("the ");
+                let article = if what.starts_with('e') { "an" } else { "a" };
+                let name = self.lexer.names.text(symbol);
+                let message = format!("`{name}` is already the name of {article} {what}");
                 self.report.push(
                     Diagnostic::error("duplicate-name", message)
                         .at(span, "")
-                        .at(first, "the constant is declared here"),
+                        .at(first, format!("the {what} is declared here")),
                 );
             }
         }

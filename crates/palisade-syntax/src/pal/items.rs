@@ -35,6 +35,7 @@ impl Parser<'_> {
     pub fn item(&mut self) {
         let parsed = match self.current.kind {
             TokenKind::Word(Word::Const) => self.constant_item(),
+            TokenKind::Word(Word::Enum) => self.enum_item(),
             TokenKind::Word(Word::Shared) => self.shared_item(),
             TokenKind::Word(Word::Private) => self.private_item(),
             TokenKind::Word(Word::Proc) => self.procedure_item(),
@@ -354,6 +355,10 @@ impl Parser<'_> {
     pub fn ty(&mut self) -> Parse<Type> {
         let start = self.current.span;
         let domain = match self.current.kind {
+            TokenKind::Name(symbol) if self.constants.enumeration(symbol).is_some() => {
+                self.advance();
+                self.constants.enumeration(symbol).expect("it is one")
+            }
             TokenKind::Word(Word::Bool) => {
                 self.advance();
                 Domain::Bool

@@ -120,7 +120,17 @@ impl Parser<'_> {
         }
         self.advance();
         let start = self.current.span;
-        let domain = self.range(start)?;
+        let enumeration = match self.current.kind {
+            TokenKind::Name(symbol) => self.constants.enumeration(symbol),
+            _ => None,
+        };
+        let domain = match enumeration {
+            Some(domain) => {
+                self.advance();
+                domain
+            }
+            None => self.range(start)?,
+        };
         let (lo, hi) = domain.bounds().expect("a range has bounds");
         Ok((lo, hi, self.since(start)))
     }

@@ -7,6 +7,7 @@
 //! error is reported, at most [`crate::limits::MAX_ERRORS`] of them individually.
 
 mod constants;
+mod enums;
 mod expressions;
 mod items;
 mod lexer;

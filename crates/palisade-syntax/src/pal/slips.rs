@@ -135,8 +135,16 @@ fn did_you_mean(near: &str) -> String {
     format!("did you mean `{near}`?")
 }
 
-const ITEMS: &[Word] =
-    &[Word::Const, Word::Shared, Word::Private, Word::Process, Word::Proc, Word::Forbid, Word::Final];
+const ITEMS: &[Word] = &[
+    Word::Const,
+    Word::Enum,
+    Word::Shared,
+    Word::Private,
+    Word::Process,
+    Word::Proc,
+    Word::Forbid,
+    Word::Final,
+];
 
 const STATEMENTS: &[Word] = &[
     Word::Let,

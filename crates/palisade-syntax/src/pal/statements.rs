@@ -4,7 +4,7 @@ use super::parser::{Failed, Parse, Parser};
 use super::slips;
 use super::token::{Sign, TokenKind, Word};
 use palisade_base::{Diagnostic, Origin, Span, limits};
-use palisade_program::written::{BinaryOp, Block, Check, Domain, Expr, ExprKind, Name, Stmt, StmtKind, Type};
+use palisade_program::written::{BinaryOp, Block, Check, Expr, ExprKind, Name, Stmt, StmtKind, Type};
 
 impl Parser<'_> {
     /// Parses `{ … }`. Errors inside are reported and skipped. It fails only if there is no block.
@@ -34,7 +34,7 @@ impl Parser<'_> {
                     self.advance();
                     return Ok(block);
                 }
-                TokenKind::Word(Word::Shared | Word::Private | Word::Const) => {
+                TokenKind::Word(Word::Shared | Word::Private | Word::Const | Word::Enum) => {
                     let diagnostic = Diagnostic::error(
                         "misplaced-declaration",
                         format!(
@@ -393,10 +393,9 @@ impl Parser<'_> {
     pub fn finite_domain(&mut self) -> Parse<(i64, i64)> {
         let start = self.current.span;
         let ty = self.ty()?;
-        match ty.domain {
-            Domain::Bool => Ok((0, 1)),
-            Domain::Range { lo, hi } => Ok((lo, hi)),
-            Domain::Int => {
+        match ty.domain.bounds() {
+            Some(bounds) => Ok(bounds),
+            None => {
                 let diagnostic = Diagnostic::error("any-without-domain", "`any` needs a finite domain");
                 Err(self.fail(diagnostic.at(start, "").help("write `any(0..3)`")))
             }

@@ -431,3 +431,27 @@ fn constants_from_outside() {
     let message = "`-D K=4`: the program has no constant `K`".to_owned();
     assert_eq!(errors, [(message, "its constants are N, M".to_owned())]);
 }
+
+#[test]
+fn enumerations() {
+    check("enum E { A, B, } shared x: E = B; process P(e: E) { for s in E { x = s; } x = any(E); }", &[]);
+    check("enum E { A, A }", &["1:13 duplicate-name: `A` is declared twice"]);
+    check(
+        "enum E {}",
+        &["1:6 empty-domain: the enumeration `E` has no values | write `enum E { First, Second }`"],
+    );
+    check(
+        "enum E { A = 3 }",
+        &[
+            "1:12 unexpected-token: expected `,`, found `=` | the values are 0, 1, 2, … in this order; use `const` for other numbers",
+        ],
+    );
+    check("enum E { A } shared E;", &["1:21 duplicate-name: `E` is already the name of an enumeration"]);
+    check("enum E { A } shared A;", &["1:21 duplicate-name: `A` is already the name of a constant"]);
+    check(
+        "shared x: 0..1; process P { x = B; } enum E { A, B }",
+        &[
+            "1:50 late-constant: the constant `B` is used before it is declared | declare constants before their first use, and do not use their names for anything else",
+        ],
+    );
+}

@@ -59,6 +59,7 @@ texts! {
         Proc "proc",
         Forbid "forbid",
         Final "final",
+        Enum "enum",
         Bool "bool",
         Int "int",
         Blocking "blocking",
@@ -104,8 +105,8 @@ texts! {
 impl Word {
     /// Whether an item of the program starts with it.
     pub fn starts_item(self) -> bool {
-        use Word::{Const, Final, Forbid, Private, Proc, Process, Shared};
-        matches!(self, Const | Shared | Private | Process | Proc | Forbid | Final)
+        use Word::{Const, Enum, Final, Forbid, Private, Proc, Process, Shared};
+        matches!(self, Const | Enum | Shared | Private | Process | Proc | Forbid | Final)
     }
 }
 

@@ -222,3 +222,12 @@ fn loops_and_quantifiers() {
     assert_eq!(format(text), expected);
     assert_eq!(format(expected), expected);
 }
+
+#[test]
+fn enumerations() {
+    let text = "enum  State{Idle ,Busy}\nenum E { // values\nA,\n  B, // last\n}\nshared s:State=Idle;\n";
+    let expected =
+        "enum State { Idle, Busy }\nenum E { // values\n    A,\n    B, // last\n}\nshared s: State = Idle;\n";
+    assert_eq!(format(text), expected);
+    assert_eq!(format(expected), expected);
+}

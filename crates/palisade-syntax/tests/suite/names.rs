@@ -186,3 +186,26 @@ forbid exists p in P, q in P: p != q && p@end && q@end;
     assert_eq!(rename(&Source::new("t.pal", text), at("p != q"), "q"), Err(RenameError::Taken));
     assert_eq!(rename(&Source::new("t.pal", text), at("j in"), "a"), Err(RenameError::Taken));
 }
+
+#[test]
+fn enumerations() {
+    let text = "enum State { Idle, Busy }\nshared s: State = Idle;\nprocess P { s = Busy; let r: State = s; }\nfinal s == Busy;\n";
+    let found = symbols(&Source::new("t.pal", text)).expect("it is valid");
+    let all: Vec<_> = found
+        .symbols
+        .iter()
+        .map(|symbol| (symbol.kind, symbol.name.as_str(), symbol.uses.len(), symbol.detail.as_str()))
+        .collect();
+    assert_eq!(
+        all[..3],
+        [
+            (SymbolKind::Enum, "State", 2, "enum State { Idle, Busy }"),
+            (SymbolKind::EnumValue, "Idle", 1, "State, which is 0"),
+            (SymbolKind::EnumValue, "Busy", 2, "State, which is 1"),
+        ]
+    );
+    assert_eq!(all[3], (SymbolKind::Shared, "s", 3, "shared s: State"));
+    let (places, _) =
+        rename(&Source::new("t.pal", text), text.find("Busy").expect("there"), "Done").expect("free");
+    assert_eq!(places.len(), 3);
+}

@@ -47,6 +47,16 @@ const PAIRS: &[(&str, &str)] = &[
          process R { await a[0] && a[1]; assert(x == 2); }",
     ),
     (
+        "enum S { Idle, Want, Busy } shared s[2]: S;
+         process P(i: 0..1) { s[i] = Want; if s[1 - i] == Idle { s[i] = Busy; cs: skip; } s[i] = any(S); }
+         process Q(e: S) { if s[0] == e { assert(exists v in S: v == e); } }
+         forbid P(0)@cs && P(1)@cs;",
+        "shared s[2]: 0..2;
+         process P(i: 0..1) { s[i] = 1; if s[1 - i] == 0 { s[i] = 2; cs: skip; } s[i] = any(0..2); }
+         process Q(e: 0..2) { if s[0] == e { assert(0 == e || 1 == e || 2 == e); } }
+         forbid P(0)@cs && P(1)@cs;",
+    ),
+    (
         "shared t: u8 = 254; process P[3] { fetch_add(t, 1); } final t == 2;",
         "shared t: 0..255 wrap = 254; process P[3] { fetch_add(t, 1); } final t == 2;",
     ),

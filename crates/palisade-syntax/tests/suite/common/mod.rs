@@ -18,6 +18,7 @@ pub fn program() -> BoxedStrategy<Program> {
         vec(progress(), 0..3),
     )
         .prop_map(|(shared, privates, procedures, templates, properties, progress)| Program {
+            enums: Vec::new(),
             shared,
             privates,
             procedures,
