@@ -26,6 +26,7 @@ mod arguments;
 mod arithmetic;
 mod assembly;
 mod bits;
+mod cache_lines;
 mod calls;
 mod cells;
 mod definite;
@@ -326,6 +327,9 @@ pub fn translate(
     let threads::Generated { threads, finish, cells, outlives, counters, started } =
         threads::generate(&mut context)?;
     let layout = Layout::new(&threads, &context.memory);
+    if language == Language::Machine {
+        cache_lines::check(&layout, &threads, &context.memory)?;
+    }
     let mut program = Program::default();
     for cell in &layout.cells {
         program.shared.push(shared(cell, &layout, &context.memory));

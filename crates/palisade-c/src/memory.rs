@@ -531,6 +531,10 @@ const USUAL_ALIGNMENT: i64 = 16;
 /// wants.
 pub(crate) fn alignment(module: &Module, ty: TypeId, given: Option<u64>) -> i64 {
     let number = |bytes: Option<u64>| bytes.and_then(|bytes| i64::try_from(bytes).ok());
+    // Machine code says how things are aligned, and has no types.
+    if module.triple.as_deref() == Some(palisade_llvm::MACHINE_CODE) {
+        return number(given).unwrap_or(1).max(1);
+    }
     let of_type = number(module.layouts.align(ty)).unwrap_or(1);
     of_type.max(number(given).filter(|given| *given > USUAL_ALIGNMENT).unwrap_or(1)).max(1)
 }

@@ -130,7 +130,12 @@ fn list(args: &OutcomesArgs, limits: &Limits) -> Result<List, NoList> {
             Some((number, run))
         }
     };
-    let limits = input.terms();
+    let mut limits: Vec<String> = input.terms().into_iter().collect();
+    // Not all of the outcomes need be those of the machine, so it is said why.
+    if input.language.is_machine_code() {
+        limits.extend(input.circumstances().iter().map(|note| format!("where {note}")));
+    }
+    let limits = (!limits.is_empty()).then(|| limits.join(", "));
     Ok(List { input, list, run, limits })
 }
 

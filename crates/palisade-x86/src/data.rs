@@ -1,6 +1,6 @@
 //! The variables of an object file as LLVM IR: bytes, and addresses among them.
 
-use crate::image::{Kind, Target};
+use crate::image::{COMMON, How, Kind, Target};
 use crate::names::{Names, Variable, quoted};
 use crate::program::{Callee, Program};
 use std::collections::BTreeSet;
@@ -34,6 +34,7 @@ fn variable_text(
     let start = variable.place.offset;
     let end = start + variable.size;
     let linkage = match variable {
+        _ if section.name == COMMON => "common ",
         Variable { weak: true, .. } => "weak ",
         Variable { global: true, .. } => "",
         _ => "internal ",
@@ -59,27 +60,28 @@ fn variable_text(
     };
     let mut at = start;
     for (&place, relocation) in section.relocations.range(start..end) {
-        if place < at {
-            continue;
-        }
-        // The entry of a table of jumps: its own place stands for it.
+        // Nothing reads variables that hold anything else, so what they hold does not matter.
         let (size, value) = match relocation.how {
-            1 => {
+            How::Absolute64 => {
                 (8, address(program, names, unit, &relocation.target, relocation.addend, external, declared))
             }
-            _ => (4, Some(format!("i32 {place}"))),
+            // The entry of a table of jumps: its own place stands for it.
+            _ => (4, format!("i32 {place}")),
         };
-        if place + size > end {
-            break;
+        if place < at || place + size > end {
+            continue;
         }
-        let Some(value) = value else { continue };
         bytes(at, place, &mut types, &mut values);
         types.push(if size == 8 { "i64" } else { "i32" }.to_owned());
         values.push(value);
         at = place + size;
     }
     bytes(at, end, &mut types, &mut values);
-    let align = section.align.min(4096);
+    // It is as aligned as its place in the section is.
+    let align = match start {
+        0 => section.align.min(4096),
+        start => section.align.min(4096).min(1 << start.trailing_zeros().min(12)),
+    };
     writeln!(
         out,
         "{} = {linkage}{thread_local}{kind} <{{ {} }}> <{{ {} }}>, align {align}",
@@ -103,12 +105,8 @@ fn address(
     by: i64,
     external: &mut BTreeSet<String>,
     declared: &mut std::collections::BTreeMap<String, String>,
-) -> Option<String> {
-    let whole = match target {
-        Target::Place(place) => Target::Place(*place + by),
-        external => external.clone(),
-    };
-    let (name, by) = match (program.resolve(unit, &whole), target) {
+) -> String {
+    let (name, by) = match (program.resolve(unit, &target.moved(by)), target) {
         (Some(Callee::Function(function)), _) => (names.function(function).to_owned(), 0),
         (Some(Callee::Library(name)), _) => {
             declared.insert(name.clone(), crate::emit::library_type(&name));
@@ -120,15 +118,15 @@ fn address(
             }
             (name.clone(), by)
         }
-        // A place in the code, as in a table of jumps, is only used as an index.
-        (_, Target::Place(place)) => match names.variable(unit, *place + by) {
-            Some(found) => found,
-            None => return Some("i64 0".to_owned()),
+        (_, Target::Place(_) | Target::Symbol(_)) => match names.target(unit, target, by) {
+            Some((variable, by)) => (variable.name.clone(), by),
+            // A place in the code, as in a table of jumps, which nothing reads.
+            None => return "i64 0".to_owned(),
         },
     };
     let name = quoted(&name);
-    Some(match by {
+    match by {
         0 => format!("i64 ptrtoint (ptr {name} to i64)"),
         by => format!("i64 add (i64 ptrtoint (ptr {name} to i64), i64 {by})"),
-    })
+    }
 }

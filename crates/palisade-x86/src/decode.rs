@@ -3,7 +3,8 @@
 //! Control flow is followed from the entry of each function. Parts of a function that the compiler has moved elsewhere
 //! (`main.cold`) belong to it. A jump to another function is a call after which the function returns.
 
-use crate::image::{Image, Kind, Place, Relocation, Target};
+use crate::image::{How, Image, Kind, Place, Relocation, Target};
+use crate::library;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +18,20 @@ pub(crate) enum Reference {
     Address(Target, i64),
     /// The place in the global offset table that holds this address.
     TableEntry(Target),
+    /// The position of a thread-local variable among those of its thread, and so many bytes further on.
+    ThreadPosition(Target, i64),
+    /// The place in the global offset table that holds this position.
+    ThreadTableEntry(Target),
+}
+
+impl Reference {
+    /// What it refers to, and how many bytes further on.
+    pub(crate) fn target(&self) -> (&Target, i64) {
+        match self {
+            Reference::Address(target, by) | Reference::ThreadPosition(target, by) => (target, *by),
+            Reference::TableEntry(target) | Reference::ThreadTableEntry(target) => (target, 0),
+        }
+    }
 }
 
 /// An instruction.
@@ -122,9 +137,9 @@ const NO_RETURN: [&str; 14] = [
     "__cxa_throw",
 ];
 
-/// Whether a function of the C library does not return.
+/// Whether a function of a library returns.
 pub(crate) fn returns(name: &str) -> bool {
-    !NO_RETURN.contains(&name)
+    !NO_RETURN.contains(&name) && !library::panics(name)
 }
 
 /// All functions of an object file.
@@ -281,12 +296,12 @@ impl<'a> Walk<'a> {
     fn table(&self, code: &Code) -> Option<Jumps> {
         let instruction = &code.instruction;
         if instruction.op0_kind() == OpKind::Memory {
-            let Some(Reference::Address(Target::Place(table), by)) = &code.displacement else { return None };
+            let Some(Reference::Address(target, by)) = &code.displacement else { return None };
             let scaled = instruction.memory_index_scale() == 8 && instruction.memory_base() == Register::None;
             if !scaled || instruction.memory_index() == Register::None {
                 return None;
             }
-            let table = *table + *by;
+            let table = target.place(*by)?;
             let form = TableForm::Absolute(instruction.memory_index());
             return self.entries(table, 8).map(|entries| Jumps { table, entries, form });
         }
@@ -295,11 +310,8 @@ impl<'a> Walk<'a> {
         let before: Vec<&Code> =
             self.code.range(self.entry..code.place).map(|(_, code)| code).rev().take(40).collect();
         let table = before.iter().find_map(|code| match &code.displacement {
-            Some(Reference::Address(Target::Place(table), by))
-                if code.instruction.mnemonic() == Mnemonic::Lea
-                    && self.image.section(*table).kind == Kind::ReadOnly =>
-            {
-                Some(*table + *by)
+            Some(Reference::Address(target, by)) if code.instruction.mnemonic() == Mnemonic::Lea => {
+                target.place(*by).filter(|table| self.image.section(*table).kind == Kind::ReadOnly)
             }
             _ => None,
         })?;
@@ -316,16 +328,14 @@ impl<'a> Walk<'a> {
         let mut entries = Vec::new();
         loop {
             let at = table.offset + size * i64::try_from(entries.len()).ok()?;
-            let Some(Relocation { how, target: Target::Place(to), addend }) = section.relocations.get(&at)
-            else {
-                break;
-            };
+            let Some(Relocation { how, target, addend }) = section.relocations.get(&at) else { break };
             let to = match (*how, size) {
-                (R_64, 8) => *to + *addend,
+                (How::Absolute64, 8) => target.place(*addend),
                 // Relative to the table, not to the entry.
-                (R_PC32, 4) => *to + (*addend - (at - table.offset)),
+                (How::Relative32, 4) => target.place(*addend - (at - table.offset)),
                 _ => break,
             };
+            let Some(to) = to else { break };
             if !self.is_own(to) {
                 break;
             }
@@ -363,50 +373,120 @@ impl<'a> Walk<'a> {
             let target = Place { offset: instruction.ip_rel_memory_address() as i64, ..place };
             code.displacement = Some(Reference::Address(Target::Place(target), 0));
         }
+        if has_short_addresses(&bytes[..instruction.len()]) && reads_addresses(&instruction) {
+            code.refused = Some("addresses of 32 bits".to_owned());
+        }
         for (&at, relocation) in section.relocations.range(place.offset..end) {
             let field = usize::try_from(at - place.offset).ok()?;
-            let Relocation { how, target, addend } = relocation;
-            let relative = addend.wrapping_add(end - at);
-            let reference = match *how {
-                R_PC32 | R_PLT32 => Some(Reference::Address(target.clone(), relative)),
-                R_64 | R_32 | R_32S | R_TPOFF32 => Some(Reference::Address(target.clone(), *addend)),
-                R_GOTPCREL | R_GOTPCRELX | R_REX_GOTPCRELX | R_GOTTPOFF if relative == 0 => {
-                    Some(Reference::TableEntry(target.clone()))
-                }
-                _ => None,
-            };
-            let Some(reference) = reference else {
-                code.refused = Some(format!("a relocation of kind {how}"));
-                continue;
-            };
-            if is_branch {
-                code.branch = match reference {
-                    Reference::Address(Target::Place(place), by) => Some(Target::Place(place + by)),
-                    Reference::Address(target, 0) => Some(target),
-                    _ => {
-                        code.refused = Some("a jump to a place inside another file".to_owned());
-                        None
-                    }
-                };
+            let operand = if is_branch {
+                Operand::Branch
             } else if offsets.has_displacement() && offsets.displacement_offset() == field {
-                code.displacement = Some(reference);
+                Operand::Displacement(offsets.displacement_size())
             } else if offsets.has_immediate() && offsets.immediate_offset() == field {
-                code.immediate = Some(reference);
+                Operand::Immediate(offsets.immediate_size())
             } else {
                 code.refused = Some("a relocation inside an instruction".to_owned());
+                continue;
+            };
+            match self.reference(&instruction, operand, relocation, end - at) {
+                Some(Reference::Address(target, by)) if operand == Operand::Branch => {
+                    code.branch = Some(target.moved(by));
+                    if by != 0 && matches!(target, Target::External(_)) {
+                        code.refused = Some("a jump to a place inside another file".to_owned());
+                    }
+                }
+                Some(reference) => match operand {
+                    Operand::Displacement(_) => code.displacement = Some(reference),
+                    _ => code.immediate = Some(reference),
+                },
+                None => {
+                    let how = relocation.how;
+                    code.refused = Some(format!("a relocation of the form {how} in such an instruction"));
+                }
             }
         }
         Some(code)
     }
+
+    /// What an operand stands for, if a relocation of this form is followed there. It is that many bytes before the end
+    /// of the instruction.
+    fn reference(
+        &self,
+        instruction: &Instruction,
+        operand: Operand,
+        relocation: &Relocation,
+        before_end: i64,
+    ) -> Option<Reference> {
+        let Relocation { how, target, addend } = relocation;
+        let thread_local =
+            target.place(0).is_some_and(|place| self.image.section(place).kind == Kind::ThreadLocal);
+        let is_external = matches!(target, Target::External(_));
+        if !is_external && thread_local != how.is_of_thread() {
+            return None;
+        }
+        let relative = addend.wrapping_add(before_end);
+        let after_ip = instruction.is_ip_rel_memory_operand();
+        let wide = |kind| matches!(kind, OpKind::Immediate32to64);
+        let kinds: Vec<OpKind> = instruction.op_kinds().collect();
+        Some(match (*how, operand) {
+            (How::Relative32, Operand::Branch) => Reference::Address(target.clone(), relative),
+            (How::Relative32, Operand::Displacement(4)) if after_ip => {
+                Reference::Address(target.clone(), relative)
+            }
+            (How::Absolute32Signed, Operand::Displacement(4)) if !after_ip => {
+                Reference::Address(target.clone(), *addend)
+            }
+            (How::Absolute32Signed, Operand::Immediate(4)) if kinds.iter().copied().any(wide) => {
+                Reference::Address(target.clone(), *addend)
+            }
+            (How::Absolute64, Operand::Immediate(8)) => Reference::Address(target.clone(), *addend),
+            // The address of something in the lowest 4 GiB, with zeros above it.
+            (How::Absolute32, Operand::Immediate(4)) if is_short_move(instruction) => {
+                Reference::Address(target.clone(), *addend)
+            }
+            (How::TableEntry, Operand::Displacement(4)) if after_ip && relative == 0 => {
+                Reference::TableEntry(target.clone())
+            }
+            (How::ThreadTableEntry, Operand::Displacement(4)) if after_ip && relative == 0 => {
+                Reference::ThreadTableEntry(target.clone())
+            }
+            (How::ThreadPosition32, Operand::Displacement(4)) if !after_ip => {
+                Reference::ThreadPosition(target.clone(), *addend)
+            }
+            _ => return None,
+        })
+    }
 }
 
-const R_64: u32 = 1;
-const R_PC32: u32 = 2;
-const R_PLT32: u32 = 4;
-const R_GOTPCREL: u32 = 9;
-const R_32: u32 = 10;
-const R_32S: u32 = 11;
-const R_GOTTPOFF: u32 = 22;
-const R_TPOFF32: u32 = 23;
-const R_GOTPCRELX: u32 = 41;
-const R_REX_GOTPCRELX: u32 = 42;
+/// Which part of an instruction a relocation is about, with its size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Operand {
+    Branch,
+    Displacement(usize),
+    Immediate(usize),
+}
+
+/// Whether an instruction moves a constant of 32 bits to a register, the rest of which becomes zero.
+pub(crate) fn is_short_move(instruction: &Instruction) -> bool {
+    instruction.mnemonic() == Mnemonic::Mov
+        && instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register().is_gpr32()
+        && instruction.op1_kind() == OpKind::Immediate32
+}
+
+/// Whether the prefix for addresses of 32 bits is there.
+fn has_short_addresses(bytes: &[u8]) -> bool {
+    let is_prefix = |byte: &&u8| {
+        matches!(**byte, 0x66 | 0x67 | 0xf2 | 0xf3 | 0xf0 | 0x2e | 0x36 | 0x3e | 0x26 | 0x64 | 0x65)
+    };
+    bytes.iter().take_while(is_prefix).any(|byte| *byte == 0x67)
+}
+
+/// Whether an instruction has an operand in memory, or depends on how wide addresses are in another way.
+fn reads_addresses(instruction: &Instruction) -> bool {
+    !matches!(instruction.mnemonic(), Mnemonic::Nop)
+        && !matches!(
+            instruction.flow_control(),
+            FlowControl::Call | FlowControl::UnconditionalBranch | FlowControl::Return
+        )
+}

@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 /// Larger objects than this are not read.
 const MAX_SECTION: u64 = 1 << 26;
 
+/// The name of the section of tentative definitions of C.
+pub(crate) const COMMON: &str = "COMMON";
+
 /// A place in a section, by the index of the section.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Place {
@@ -44,18 +47,96 @@ pub(crate) struct Section {
 /// What is to be put at a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Relocation {
-    /// How, by its number in the ABI.
-    pub(crate) how: u32,
+    pub(crate) how: How,
     pub(crate) target: Target,
     pub(crate) addend: i64,
+}
+
+/// How the linker computes what it puts at a place, as far as this is followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum How {
+    /// The address: 64 bits.
+    Absolute64,
+    /// The address: 32 bits, which the processor extends with zeros.
+    Absolute32,
+    /// The address: 32 bits, which the processor extends with the sign.
+    Absolute32Signed,
+    /// The address relative to the place: 32 bits.
+    Relative32,
+    /// The place of the address in the global offset table, relative to the place.
+    TableEntry,
+    /// The place in the global offset table of the position of a thread-local variable, relative to the place.
+    ThreadTableEntry,
+    /// The position of a thread-local variable: 32 bits.
+    ThreadPosition32,
+    /// Anything else, by its number in the ABI.
+    Other(u32),
+}
+
+impl How {
+    fn of(number: u32) -> How {
+        match number {
+            1 => How::Absolute64,
+            // A function may be reached through a table of jumps, which makes no difference.
+            2 | 4 => How::Relative32,
+            9 | 41 | 42 => How::TableEntry,
+            10 => How::Absolute32,
+            11 => How::Absolute32Signed,
+            22 => How::ThreadTableEntry,
+            23 => How::ThreadPosition32,
+            other => How::Other(other),
+        }
+    }
+
+    /// Whether it is about thread-local variables.
+    pub(crate) fn is_of_thread(self) -> bool {
+        matches!(self, How::ThreadTableEntry | How::ThreadPosition32)
+    }
+}
+
+impl std::fmt::Display for How {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            How::Absolute64 => "R_X86_64_64",
+            How::Absolute32 => "R_X86_64_32",
+            How::Absolute32Signed => "R_X86_64_32S",
+            How::Relative32 => "R_X86_64_PC32",
+            How::TableEntry => "R_X86_64_GOTPCREL",
+            How::ThreadTableEntry => "R_X86_64_GOTTPOFF",
+            How::ThreadPosition32 => "R_X86_64_TPOFF32",
+            How::Other(19 | 20 | 21) => {
+                "R_X86_64_TLSGD, TLSLD or DTPOFF32 (of a thread's variables in shared libraries)"
+            }
+            How::Other(number) => return write!(f, "number {number}"),
+        })
+    }
 }
 
 /// What a relocation refers to.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Target {
+    /// A place of the same file: the beginning of a section.
     Place(Place),
+    /// A place of the same file that a symbol names. What is so many bytes further on belongs to this symbol, even if
+    /// another one begins there.
+    Symbol(Place),
     /// A symbol that another file defines.
     External(String),
+}
+
+impl Target {
+    /// The place in the same file that is so many bytes further on.
+    pub(crate) fn place(&self, by: i64) -> Option<Place> {
+        match self {
+            Target::Place(place) | Target::Symbol(place) => Some(*place + by),
+            Target::External(_) => None,
+        }
+    }
+
+    /// What is so many bytes further on, if it is in the same file. A function has no names inside.
+    pub(crate) fn moved(&self, by: i64) -> Target {
+        self.place(by).map_or_else(|| self.clone(), Target::Place)
+    }
 }
 
 /// A name of a place.
@@ -151,7 +232,7 @@ impl Image {
         // Tentative definitions of C have a section of their own.
         let common = image.sections.len();
         let mut common_size = 0i64;
-        let mut places = BTreeMap::new();
+        let mut places: BTreeMap<usize, (Place, Option<String>)> = BTreeMap::new();
         for symbol in file.symbols() {
             let symbol_name = symbol.name().map_err(broken)?.to_owned();
             let size = i64::try_from(symbol.size()).map_err(|_| "a symbol is too large".to_owned())?;
@@ -163,8 +244,10 @@ impl Image {
                     Place { section, offset }
                 }
                 SymbolSection::Common => {
-                    let align = i64::try_from(symbol.address()).unwrap_or(16).clamp(1, 4096);
-                    let offset = (common_size + align - 1) / align * align;
+                    let align = i64::try_from(symbol.address()).unwrap_or(1).clamp(1, 4096);
+                    // No more aligned than the symbol asks for.
+                    let align = 1 << align.ilog2();
+                    let offset = (common_size + align - 1) / (2 * align) * (2 * align) + align;
                     common_size = offset.saturating_add(size);
                     if common_size > MAX_SECTION as i64 {
                         return Err("the common variables are too large".to_owned());
@@ -173,7 +256,9 @@ impl Image {
                 }
                 _ => continue,
             };
-            places.insert(symbol.index().0, place);
+            // Another file may define a function of this name too, which then replaces a weak one.
+            let replaceable = symbol.is_weak().then(|| symbol_name.clone());
+            places.insert(symbol.index().0, (place, replaceable));
             let function = symbol.kind() == SymbolKind::Text;
             let (global, weak) = (symbol.is_global(), symbol.is_weak());
             let named = matches!(
@@ -190,28 +275,49 @@ impl Image {
         }
         if common_size > 0 {
             let bytes = vec![0; usize::try_from(common_size).unwrap_or(0)];
-            let (name, kind, align) = ("COMMON".to_owned(), Kind::Data, 64);
+            let (name, kind, align) = (COMMON.to_owned(), Kind::Data, 4096);
             image.sections.push(Section { name, kind, bytes, align, relocations: BTreeMap::new() });
         }
         image.symbols.retain(|symbol| symbol.place.section < image.sections.len());
         for section in file.sections() {
             let Some(&number) = numbers.get(&section.index().0) else { continue };
             for (offset, relocation) in section.relocations() {
+                // What is not loaded is debug information.
+                let loaded = image.sections[number].kind != Kind::Other;
+                let wrong = |what: &str| {
+                    format!("a relocation in the section `{}` {what}", image.sections[number].name)
+                };
                 let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
                 let target = match relocation.target() {
-                    RelocationTarget::Symbol(index) => match places.get(&index.0) {
-                        Some(place) => Target::Place(*place),
-                        None => {
-                            let symbol = file.symbol_by_index(index).map_err(broken)?;
-                            Target::External(symbol.name().map_err(broken)?.to_owned())
+                    RelocationTarget::Symbol(index) => {
+                        let symbol = file.symbol_by_index(index).map_err(broken)?;
+                        match places.get(&index.0) {
+                            Some((place, None)) if symbol.kind() == SymbolKind::Section => {
+                                Target::Place(*place)
+                            }
+                            Some((place, None)) => Target::Symbol(*place),
+                            Some((_, Some(name))) => Target::External(name.clone()),
+                            None if symbol.is_undefined() => {
+                                Target::External(symbol.name().map_err(broken)?.to_owned())
+                            }
+                            None if loaded => return Err(wrong("refers to a symbol without a place")),
+                            None => continue,
                         }
-                    },
+                    }
+                    _ if loaded => return Err(wrong("refers to no symbol")),
                     _ => continue,
                 };
+                if loaded && relocation.has_implicit_addend() {
+                    return Err(wrong("is of a form that x86-64 does not have"));
+                }
                 let offset =
                     i64::try_from(offset).map_err(|_| "a relocation is outside its section".to_owned())?;
-                let (how, addend) = (r_type.0, relocation.addend());
-                image.sections[number].relocations.insert(offset, Relocation { how, target, addend });
+                let (how, addend) = (How::of(r_type.0), relocation.addend());
+                let relocations = &mut image.sections[number].relocations;
+                if relocations.insert(offset, Relocation { how, target, addend }).is_some() && loaded {
+                    let name = &image.sections[number].name;
+                    return Err(format!("two relocations at the same place of the section `{name}`"));
+                }
             }
         }
         if !image.symbols.iter().any(|symbol| symbol.function) {

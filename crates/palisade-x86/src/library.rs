@@ -66,8 +66,39 @@ const TABLE: &[(&str, &str)] = &[
     ("i l", "fflush"),
 ];
 
+/// Parts of the names of functions of Rust's library that panic, as both ways of mangling write them: everything in
+/// `core::panicking`, and what `unwrap` and `expect` call.
+const PANICS: [&str; 4] = [
+    "4core9panicking",
+    "4core6option13unwrap_failed",
+    "4core6option13expect_failed",
+    "4core6result13unwrap_failed",
+];
+
+/// Whether a function is one of Rust's library that panics.
+pub(crate) fn panics(name: &str) -> bool {
+    (name.starts_with("_R") || name.starts_with("_ZN")) && PANICS.iter().any(|part| name.contains(part))
+}
+
+/// The allocator of Rust, by the ends of its mangled names, with arguments and results as in [`TABLE`].
+const ALLOCATOR: [(&str, &str); 5] = [
+    ("l ll", "12___rust_alloc"),
+    ("l ll", "19___rust_alloc_zeroed"),
+    ("v lll", "14___rust_dealloc"),
+    ("l llll", "14___rust_realloc"),
+    ("v ", "35___rust_no_alloc_shim_is_unstable_v2"),
+];
+
 /// What a function takes and returns.
 pub(crate) fn signature(name: &str) -> Option<Signature> {
+    if panics(name) {
+        return Some(Signature { arguments: "", result: 'v', variadic: false });
+    }
+    if let Some((types, _)) = ALLOCATOR.iter().find(|(_, end)| name.starts_with("_R") && name.ends_with(end))
+    {
+        let (result, arguments) = types.split_once(' ')?;
+        return Some(Signature { arguments, result: result.chars().next()?, variadic: false });
+    }
     let (types, _) = TABLE.iter().find(|(_, names)| names.split(' ').any(|known| known == name))?;
     let (result, arguments) = types.split_once(' ')?;
     Some(Signature {

@@ -1,6 +1,6 @@
 //! Lines of the source program, from the debug information of an object file.
 
-use crate::image::{Image, Place, Target};
+use crate::image::{How, Image, Place};
 use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LittleEndian};
 use std::collections::BTreeMap;
 
@@ -81,11 +81,11 @@ fn relocated(image: &Image, name: &str) -> Option<Vec<u8>> {
     let section = image.sections.iter().find(|section| section.name == name)?;
     let mut bytes = section.bytes.clone();
     for (&at, relocation) in &section.relocations {
-        let Target::Place(place) = relocation.target else { continue };
+        let Some(place) = relocation.target.place(0) else { continue };
         let in_code = image.section(place).kind == crate::image::Kind::Code;
         let base = if in_code { APART.wrapping_mul(place.section as u64) } else { 0 };
         let value = base.wrapping_add(place.offset as u64).wrapping_add(relocation.addend as u64);
-        let size = if relocation.how == 1 { 8 } else { 4 };
+        let size = if relocation.how == How::Absolute64 { 8 } else { 4 };
         let Ok(at) = usize::try_from(at) else { continue };
         if let Some(field) = bytes.get_mut(at..at + size) {
             field.copy_from_slice(&value.to_le_bytes()[..size]);

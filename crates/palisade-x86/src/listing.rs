@@ -68,13 +68,9 @@ impl Listing {
 
 /// The name of what an instruction refers to.
 fn refers(unit: &Unit, code: &crate::decode::Code) -> Option<String> {
-    use crate::decode::Reference;
     use crate::image::Target;
     let (target, by) = match (&code.displacement, &code.immediate, &code.branch) {
-        (Some(Reference::Address(target, by)), ..) | (None, Some(Reference::Address(target, by)), _) => {
-            (target, *by)
-        }
-        (Some(Reference::TableEntry(target)), ..) => (target, 0),
+        (Some(reference), ..) | (None, Some(reference), _) => reference.target(),
         (None, _, Some(target @ Target::External(_))) => (target, 0),
         (None, _, Some(target @ Target::Place(place)))
             if unit.functions.iter().any(|f| f.entry == *place) =>
@@ -85,7 +81,7 @@ fn refers(unit: &Unit, code: &crate::decode::Code) -> Option<String> {
     };
     let (name, by) = match target {
         Target::External(name) => (name.clone(), by),
-        Target::Place(place) => {
+        Target::Place(place) | Target::Symbol(place) => {
             let place = *place + by;
             let containing = unit.image.symbols.iter().find(|symbol| {
                 symbol.place.section == place.section

@@ -8,7 +8,7 @@ use crate::image::Place;
 use crate::library;
 use crate::program::{Callee, FunctionId, Program};
 use crate::registers::{ARGUMENTS, FLAGS, Gpr, RAX, RDX, RSP, SAVED, Set};
-use iced_x86::{InstructionInfoFactory, OpAccess, RflagsBits};
+use iced_x86::{InstructionInfoFactory, Mnemonic, OpAccess, OpKind, RflagsBits};
 use std::collections::BTreeMap;
 
 /// What is known about a function from outside.
@@ -144,7 +144,10 @@ impl Liveness {
             let own = Self::effect(code, factory).reads.without(Set::of(&[RSP]));
             return live.without(effect.kills).with(effect.reads).with(own);
         }
-        let Effect { reads, kills } = Self::effect(code, factory);
+        let Effect { mut reads, kills } = Self::effect(code, factory);
+        for (register, parts) in needed(code, live) {
+            reads = reads.without(Set::of(&[register])).with(parts);
+        }
         let written = Self::written(code, factory).without(Set::of(&SAVED)).without(Set::of(&[RSP]));
         summary.changes = summary.changes.with(written);
         live.without(kills).with(reads)
@@ -188,5 +191,38 @@ impl Liveness {
             }
         }
         written
+    }
+}
+
+/// What an instruction needs of the registers that it reads, where that need not be all of them.
+///
+/// - `and` and `test` with a constant need the bits of the constant.
+/// - Of a result of which only the lowest bits are used, only the lowest bits of the operands matter.
+fn needed(code: &Code, live: Set) -> Vec<(Gpr, Set)> {
+    let instruction = &code.instruction;
+    let to = instruction.op0_register();
+    let is_register = |operand: u32| instruction.op_kind(operand) == OpKind::Register;
+    if instruction.op_count() != 2 || !is_register(0) || to.size() < 4 {
+        return Vec::new();
+    }
+    let second = if is_register(1) { Gpr::of(instruction.op1_register()) } else { None };
+    let Some(first) = Gpr::of(to).filter(|first| second != Some(*first)) else { return Vec::new() };
+    let constant = !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory);
+    let used = |register: Gpr| (register, live.part_of(first).moved(first, register).up_to(register));
+    match instruction.mnemonic() {
+        Mnemonic::And | Mnemonic::Test if constant && code.immediate.is_none() => {
+            match instruction.immediate(1) {
+                0..=0xff => vec![(first, Set::lowest(first, 1))],
+                0x100..=0xffff => vec![(first, Set::lowest(first, 2))],
+                _ => Vec::new(),
+            }
+        }
+        Mnemonic::Add | Mnemonic::Sub | Mnemonic::And | Mnemonic::Or | Mnemonic::Xor
+            if !live.has_flags() && (constant || second.is_some()) =>
+        {
+            std::iter::once(first).chain(second).map(used).collect()
+        }
+        Mnemonic::Mov => second.into_iter().map(used).collect(),
+        _ => Vec::new(),
     }
 }

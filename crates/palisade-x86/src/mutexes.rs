@@ -29,7 +29,7 @@ fn uses_mutexes(unit: &Unit) -> bool {
     let mut relocations = unit.image.sections.iter().flat_map(|section| section.relocations.values());
     relocations.any(|relocation| match &relocation.target {
         Target::External(name) => name.starts_with("pthread_mutex_"),
-        Target::Place(_) => false,
+        Target::Place(_) | Target::Symbol(_) => false,
     })
 }
 

@@ -1,6 +1,6 @@
 //! What functions and variables are called in LLVM IR, and which variables there are.
 
-use crate::image::{Image, Kind, Place};
+use crate::image::{How, Image, Kind, Place, Section, Target};
 use crate::program::{FunctionId, Program};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +14,25 @@ pub(crate) struct Variable {
     pub(crate) weak: bool,
     /// Other names of it that other files see.
     pub(crate) aliases: Vec<String>,
+    /// Why what it holds is not followed.
+    pub(crate) unreadable: Option<Unreadable>,
+}
+
+/// Why what a variable holds is not followed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Unreadable {
+    /// It holds places in the code, as a table of jumps does.
+    Jumps,
+    /// It holds something of this form.
+    Relocation(How),
+}
+
+impl Variable {
+    /// Whether a place is in it.
+    pub(crate) fn contains(&self, place: Place) -> bool {
+        place.section == self.place.section
+            && (self.place.offset..self.place.offset + self.size).contains(&place.offset)
+    }
 }
 
 /// The names of a program.
@@ -53,6 +72,7 @@ impl Names {
             }
             names.variables.push(variables);
         }
+        names.find_unreadable(program);
         names
     }
 
@@ -69,11 +89,93 @@ impl Names {
         &self.variables[unit]
     }
 
-    /// The variable at a place, and the offset in it. The end of a variable belongs to it if no other one begins there.
-    pub(crate) fn variable(&self, unit: usize, place: Place) -> Option<(String, i64)> {
-        let first = Place { offset: i64::MIN, ..place };
-        let (_, variable) = self.variables[unit].range(first..=place).next_back()?;
-        Some((variable.name.clone(), place.offset - variable.place.offset))
+    /// The variable that so many bytes after a target belong to, and the offset in it. The end of a variable belongs to it
+    /// if no other one begins there, or if its own symbol is used.
+    pub(crate) fn target(&self, unit: usize, target: &Target, by: i64) -> Option<(&Variable, i64)> {
+        let variables = &self.variables[unit];
+        let at = |place: Place| {
+            let first = Place { offset: i64::MIN, ..place };
+            variables.range(first..=place).next_back().map(|(_, variable)| variable)
+        };
+        let place = target.place(by)?;
+        let variable = match target {
+            Target::Symbol(symbol) => at(*symbol)?,
+            _ => at(place)?,
+        };
+        Some((variable, place.offset.wrapping_sub(variable.place.offset)))
+    }
+
+    /// A variable that all files see, or `None` if it is no variable.
+    pub(crate) fn global(&self, name: &str) -> Option<&Variable> {
+        let all = self.variables.iter().flat_map(BTreeMap::values).filter(|variable| variable.global);
+        all.into_iter()
+            .find(|variable| variable.name == name || variable.aliases.iter().any(|alias| alias == name))
+    }
+
+    /// Finds the variables that hold something that is not followed, and those that hold addresses of such variables.
+    fn find_unreadable(&mut self, program: &Program) {
+        loop {
+            let mut found = Vec::new();
+            for (unit, variables) in self.variables.iter().enumerate() {
+                for variable in variables.values().filter(|variable| variable.unreadable.is_none()) {
+                    let why = self.unreadable(program, unit, variable);
+                    found.extend(why.map(|why| (unit, variable.place, why)));
+                }
+            }
+            if found.is_empty() {
+                return;
+            }
+            for (unit, place, why) in found {
+                let variable = self.variables[unit].get_mut(&place).expect("it was found there");
+                variable.unreadable = Some(why);
+            }
+        }
+    }
+
+    fn unreadable(&self, program: &Program, unit: usize, variable: &Variable) -> Option<Unreadable> {
+        let section = program.units[unit].image.section(variable.place);
+        let (start, end) = (variable.place.offset, variable.place.offset + variable.size);
+        let mut jumps = None;
+        let mut free = start;
+        // One that begins before the variable reaches into it.
+        for (&at, relocation) in section.relocations.range(start - 7..end) {
+            let How::Absolute64 = relocation.how else {
+                let is_code = |place: Place| program.units[unit].image.section(place).kind == Kind::Code;
+                let is_jump = relocation.how == How::Relative32
+                    && relocation.target.place(relocation.addend).is_some_and(is_code)
+                    && section.kind == Kind::ReadOnly
+                    && start <= at
+                    && at + 4 <= end;
+                if !is_jump && at + 4 > start {
+                    return Some(Unreadable::Relocation(relocation.how));
+                }
+                if is_jump {
+                    jumps = Some(Unreadable::Jumps);
+                }
+                continue;
+            };
+            if at + 8 <= start {
+                continue;
+            }
+            if at < free || at + 8 > end {
+                return Some(Unreadable::Relocation(relocation.how));
+            }
+            free = at + 8;
+            let (target, by) = (&relocation.target, relocation.addend);
+            if program.resolve(unit, &target.moved(by)).is_some() {
+                continue;
+            }
+            let held = match target {
+                Target::External(name) => self.global(name),
+                _ => self.target(unit, target, by).map(|(variable, _)| variable),
+            };
+            match held {
+                Some(Variable { unreadable: Some(why), .. }) => return Some(why.clone()),
+                None if !matches!(target, Target::External(_)) => jumps = Some(Unreadable::Jumps),
+                _ => {}
+            }
+        }
+        jumps
     }
 
     /// The number of the metadata of a function.
@@ -144,19 +246,55 @@ fn variables(image: &Image) -> BTreeMap<Place, Variable> {
                     global: symbol.global,
                     weak: symbol.weak,
                     aliases: Vec::new(),
+                    unreadable: None,
                 },
             );
             at = start + symbol.size;
         }
         gaps.push((at, length));
-        for (start, end) in gaps.into_iter().filter(|(start, end)| start < end) {
+        let gaps = gaps.into_iter().flat_map(|(start, end)| without_tables(image, data, start, end));
+        for (start, end) in gaps.filter(|(start, end)| start < end) {
             let place = Place { section, offset: start };
             let name = format!("{}+{start:#x}", data.name);
             let (global, weak, aliases) = (false, false, Vec::new());
-            found.insert(place, Variable { name, place, size: end - start, global, weak, aliases });
+            found.insert(
+                place,
+                Variable { name, place, size: end - start, global, weak, aliases, unreadable: None },
+            );
         }
     }
     found
+}
+
+/// Cuts tables of jumps out of a part of a section that has no name, where constants may be too.
+fn without_tables(image: &Image, section: &Section, start: i64, end: i64) -> Vec<(i64, i64)> {
+    let is_code = |place: Place, how: How| {
+        // What is relative to an entry counts from the table, so it need not be where it leads.
+        let is_function = || image.symbols.iter().any(|symbol| symbol.function && symbol.place == place);
+        image.section(place).kind == Kind::Code && (how == How::Relative32 || !is_function())
+    };
+    let mut parts = Vec::new();
+    let (mut from, mut table) = (start, start..start);
+    for (&at, relocation) in section.relocations.range(start..end) {
+        let to = relocation.target.place(relocation.addend);
+        let is_entry = to.is_some_and(|place| is_code(place, relocation.how));
+        let size = match relocation.how {
+            How::Relative32 => 4,
+            How::Absolute64 => 8,
+            _ => continue,
+        };
+        if section.kind != Kind::ReadOnly || !is_entry || at + size > end || at < table.end {
+            continue;
+        }
+        if at == table.end && !table.is_empty() {
+            table.end = at + size;
+            continue;
+        }
+        parts.extend([(from, table.start), (table.start, table.end)]);
+        (from, table) = (table.end, at..at + size);
+    }
+    parts.extend([(from, table.start), (table.start, table.end), (table.end, end)]);
+    parts
 }
 
 /// A name in LLVM IR.

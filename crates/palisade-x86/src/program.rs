@@ -36,13 +36,17 @@ pub(crate) struct Program {
     pub(crate) units: Vec<Unit>,
     /// The functions whose address is used other than to call them.
     pub(crate) address_taken: Vec<FunctionId>,
+    /// Those of the C library.
+    pub(crate) library_taken: Vec<String>,
 }
 
 impl Program {
     pub(crate) fn new(images: Vec<Image>) -> Program {
         let units = images.into_iter().map(|image| Unit { functions: functions(&image), image }).collect();
-        let mut program = Program { units, address_taken: Vec::new() };
-        program.address_taken = program.find_address_taken().into_iter().collect();
+        let mut program = Program { units, address_taken: Vec::new(), library_taken: Vec::new() };
+        let (taken, library) = program.find_address_taken();
+        program.address_taken = taken.into_iter().collect();
+        program.library_taken = library.into_iter().collect();
         program
     }
 
@@ -64,17 +68,22 @@ impl Program {
 
     /// The function with a name that all files see.
     pub(crate) fn named(&self, name: &str) -> Option<FunctionId> {
-        self.ids().find(|id| {
+        let is_named = |id: &FunctionId, weak: bool| {
             let function = self.function(*id);
-            (function.global && function.name == name)
-                || function.aliases.iter().any(|(alias, global, _)| *global && alias == name)
-        })
+            (function.global && function.name == name && function.weak == weak)
+                || function
+                    .aliases
+                    .iter()
+                    .any(|(alias, global, is_weak)| *global && alias == name && *is_weak == weak)
+        };
+        // One that is not weak replaces those that are.
+        self.ids().find(|id| is_named(id, false)).or_else(|| self.ids().find(|id| is_named(id, true)))
     }
 
     /// What a reference to a target in a unit stands for, if that is a function.
     pub(crate) fn resolve(&self, unit: usize, target: &Target) -> Option<Callee> {
         match target {
-            Target::Place(place) => self.at(unit, *place).map(Callee::Function),
+            Target::Place(place) | Target::Symbol(place) => self.at(unit, *place).map(Callee::Function),
             Target::External(name) => match self.named(name) {
                 Some(function) => Some(Callee::Function(function)),
                 None => library::signature(name).map(|_| Callee::Library(name.clone())),
@@ -89,7 +98,9 @@ impl Program {
                 Some(function) => Callee::Function(function),
                 None => Callee::Library(name.clone()),
             },
-            Target::Place(place) => self.at(unit, *place).map_or(Callee::Pointer, Callee::Function),
+            Target::Place(place) | Target::Symbol(place) => {
+                self.at(unit, *place).map_or(Callee::Pointer, Callee::Function)
+            }
         };
         match code.instruction.flow_control() {
             FlowControl::Call | FlowControl::UnconditionalBranch => code.branch.as_ref().map(any),
@@ -103,17 +114,14 @@ impl Program {
         }
     }
 
-    fn find_address_taken(&self) -> BTreeSet<FunctionId> {
-        let mut found = BTreeSet::new();
+    /// The functions of the program and of the C library whose address is used other than to call them.
+    fn find_address_taken(&self) -> (BTreeSet<FunctionId>, BTreeSet<String>) {
+        let (mut found, mut library) = (BTreeSet::new(), BTreeSet::new());
         for (index, unit) in self.units.iter().enumerate() {
-            let mut note = |target: &Target, by: i64| {
-                let target = match target {
-                    Target::Place(place) => Target::Place(*place + by),
-                    external => external.clone(),
-                };
-                if let Some(Callee::Function(function)) = self.resolve(index, &target) {
-                    found.insert(function);
-                }
+            let mut note = |target: &Target, by: i64| match self.resolve(index, &target.moved(by)) {
+                Some(Callee::Function(function)) => _ = found.insert(function),
+                Some(Callee::Library(name)) => _ = library.insert(name),
+                Some(Callee::Pointer) | None => {}
             };
             for section in unit.image.sections.iter().filter(|section| {
                 section.kind != crate::image::Kind::Code && section.kind != crate::image::Kind::Other
@@ -132,13 +140,11 @@ impl Program {
                 for reference in
                     [&code.displacement, &code.immediate].into_iter().flatten().filter(|_| !called)
                 {
-                    match reference {
-                        Reference::Address(target, by) => note(target, *by),
-                        Reference::TableEntry(target) => note(target, 0),
-                    }
+                    let (target, by) = reference.target();
+                    note(target, by);
                 }
             }
         }
-        found
+        (found, library)
     }
 }

@@ -75,6 +75,32 @@ impl Set {
         self.0 & 7 << (3 * register.0) != 0
     }
 
+    /// The lowest bytes of a register: one, or two.
+    pub(crate) fn lowest(register: Gpr, bytes: u32) -> Set {
+        Set(((1 << bytes) - 1) << (3 * register.0))
+    }
+
+    /// The parts of a register that are in the set.
+    pub(crate) fn part_of(self, register: Gpr) -> Set {
+        Set(self.0 & 7 << (3 * register.0))
+    }
+
+    /// The same parts of another register.
+    pub(crate) fn moved(self, from: Gpr, to: Gpr) -> Set {
+        Set((self.0 >> (3 * from.0) & 7) << (3 * to.0))
+    }
+
+    /// Everything of a register up to the highest part that is in the set.
+    pub(crate) fn up_to(self, register: Gpr) -> Set {
+        let all = match self.0 >> (3 * register.0) & 7 {
+            0 => 0,
+            1 => 1,
+            2 | 3 => 3,
+            _ => 7,
+        };
+        Set(all << (3 * register.0))
+    }
+
     pub(crate) fn has_flags(self) -> bool {
         self.0 & FLAGS.0 != 0
     }

@@ -13,6 +13,10 @@ pub(crate) enum Known {
     Entry(Gpr),
     /// An address in the frame, relative to that of the return address.
     Frame(i64),
+    /// The address of the thread's own memory, from which positions of thread-local variables count.
+    Thread,
+    /// What a push left that only makes room, unless a pointer has led there since. Only in slots of the frame.
+    Room,
     /// A value of which so many of the lowest bits are defined.
     Defined(u32),
 }
@@ -24,7 +28,7 @@ impl Known {
     fn merge(self, other: Known) -> Known {
         match (self, other) {
             (a, b) if a == b => a,
-            (Known::Entry(_), _) | (_, Known::Entry(_)) => UNDEFINED,
+            (Known::Entry(_) | Known::Thread, _) | (_, Known::Entry(_) | Known::Thread) => UNDEFINED,
             (a, b) => Known::Defined(a.bits().min(b.bits())),
         }
     }
@@ -32,8 +36,8 @@ impl Known {
     /// How many of the lowest bits are defined.
     pub(crate) fn bits(self) -> u32 {
         match self {
-            Known::Entry(_) => 0,
-            Known::Frame(_) => 64,
+            Known::Entry(_) | Known::Thread => 0,
+            Known::Frame(_) | Known::Room => 64,
             Known::Defined(bits) => bits,
         }
     }
@@ -100,7 +104,18 @@ impl State {
 
     /// What is stored in the frame: what a register held at first, or something else.
     pub(crate) fn store(&mut self, at: i64, size: i64, known: Known) {
-        let overlapping: Vec<i64> = self.slots.range(at - 7..at + size).map(|(at, _)| *at).collect();
+        // Room of which a part is used is still given back as a whole.
+        let part = |slot: i64| slot < at || at + size < slot + 8;
+        for (slot, kept) in self.slots.range_mut(at - 7..at + size) {
+            if *kept == UNDEFINED && part(*slot) {
+                *kept = Known::Room;
+            }
+        }
+        let overlapping = self.slots.range(at - 7..at + size);
+        let overlapping: Vec<i64> = overlapping
+            .filter(|(slot, known)| **known != Known::Room || !part(**slot))
+            .map(|(at, _)| *at)
+            .collect();
         overlapping.iter().for_each(|at| _ = self.slots.remove(at));
         if size == 8 && known != DEFINED {
             self.slots.insert(at, known);
@@ -110,9 +125,15 @@ impl State {
     /// What a load from the frame finds. Whether a variable was written is found out when the program runs.
     pub(crate) fn load(&self, at: i64, size: i64) -> Known {
         match (self.slots.get(&at), size) {
+            (Some(Known::Room), _) => DEFINED,
             (Some(known), 8) => *known,
-            _ if self.slots.range(at - 7..at + size).next().is_some() => UNDEFINED,
+            _ if self.slots.range(at - 7..at + size).any(|(_, known)| *known != Known::Room) => UNDEFINED,
             _ => DEFINED,
         }
+    }
+
+    /// Whether a push has only made room here.
+    pub(crate) fn is_room(&self, at: i64) -> bool {
+        self.slots.get(&at) == Some(&Known::Room)
     }
 }

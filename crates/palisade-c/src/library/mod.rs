@@ -70,6 +70,12 @@ const NOTHING: &[&str] = &[
 /// Functions whose name begins like this stand for what cannot be followed in machine code: the rest of the name.
 const REFUSED: &str = "palisade.refuse ";
 
+/// Functions whose name begins like this stand for what is taken for granted of machine code: the rest of the name.
+const ASSUMED: &str = "palisade.assume ";
+
+/// A function that stands for a place of machine code that is not followed, if a run really gets there.
+const NOT_FOLLOWED: &str = "palisade.not_followed";
+
 impl<'a> Generator<'a, '_> {
     /// A call of a function that is not defined.
     pub(crate) fn library(
@@ -105,6 +111,16 @@ impl<'a> Generator<'a, '_> {
         if let Some(what) = name.strip_prefix(REFUSED).filter(|_| self.context.language == Language::Machine)
         {
             return Err(self.refuse(what));
+        }
+        if let Some(what) = name.strip_prefix(ASSUMED).filter(|_| self.context.language == Language::Machine)
+        {
+            self.context.notes.insert(crate::Note(what.to_owned()));
+            return Ok(None);
+        }
+        if name == NOT_FOLLOWED && self.context.language == Language::Machine {
+            self.step(StepKind::Assert(Expr::Int(0), Check::Value));
+            self.end(End::Stop);
+            return Err(Refused);
         }
         match name {
             "__assert_fail" | "__assert" | "__assert_rtn" | "__VERIFIER_error" | "reach_error" => {
@@ -160,7 +176,7 @@ impl<'a> Generator<'a, '_> {
                 Ok(None)
             }
             _ => {
-                if self.context.language == Language::Rust
+                if self.context.language != Language::C
                     && let Some(value) = self.rust_function(instruction, name, operands)?
                 {
                     return Ok(value);

@@ -55,6 +55,7 @@ mod external {
     mod html_run;
     mod lsp_c;
     mod object;
+    mod object_forms;
     mod packages;
     mod programs;
     mod run;

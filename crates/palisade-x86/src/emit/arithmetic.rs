@@ -302,7 +302,7 @@ impl Emitter<'_, '_> {
             false => constant(width, 0),
         };
         let fits = self.value(1, format!("icmp eq i{width} {}, {}", upper.text, expected.text));
-        self.refuse_unless(&fits, "a division of a number that is as wide as two registers");
+        self.give_up_unless(&fits);
         let (quotient, rest) = if signed { ("sdiv", "srem") } else { ("udiv", "urem") };
         let (quotient, rest) = (self.bits(quotient, &a, &divisor), self.bits(rest, &a, &divisor));
         self.write_register(low, &quotient, DEFINED);
@@ -321,7 +321,7 @@ impl Emitter<'_, '_> {
         let narrow = self.truncate(&quotient, 8);
         let again = if signed { self.sign_extend(&narrow, 16) } else { self.zero_extend(&narrow, 16) };
         let fits = self.value(1, format!("icmp eq i16 {}, {}", quotient.text, again.text));
-        self.refuse_unless(&fits, "a division whose result does not fit");
+        self.give_up_unless(&fits);
         let rest = self.truncate(&rest, 8);
         self.write_register(Register::AL, &narrow, DEFINED);
         self.write_register(Register::AH, &rest, DEFINED);

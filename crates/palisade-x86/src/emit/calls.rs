@@ -5,13 +5,13 @@
 use super::flags::Flags;
 use super::operands::{Address, constant};
 use super::{Emitter, Value, library_type};
-use crate::decode::Code;
+use crate::decode::{self, Code};
 use crate::library::{self, Signature};
 use crate::names::quoted;
 use crate::program::{Callee, FunctionId};
 use crate::registers::{ARGUMENTS, Gpr, RAX, RDX, Set};
 use crate::state::{DEFINED, Known, UNDEFINED};
-use iced_x86::{OpKind, Register};
+use iced_x86::OpKind;
 
 impl Emitter<'_, '_> {
     /// A call after which the function goes on.
@@ -160,39 +160,62 @@ impl Emitter<'_, '_> {
             _ => return self.refuse("a jump to code that belongs to no function"),
         };
         let after = self.label();
+        let before = self.state.clone();
+        let mut defined = 64;
         for function in self.shared.program.address_taken.clone() {
             let name = quoted(self.shared.names.function(function));
-            let (yes, no) = (self.label(), self.label());
-            let text = format!("icmp eq i64 {}, ptrtoint (ptr {name} to i64)", pointer.text);
-            let equal = self.value(1, text);
-            self.line(format!("br i1 {}, label %{yes}, label %{no}", equal.text));
-            self.begin(&yes);
-            let state = self.state.clone();
-            let arguments = self.arguments(function, stack).join(", ");
-            let ty = self.result_type(function);
-            let result = self.value(64, format!("call {ty} {name}({arguments})"));
-            let result = match ty {
-                "i64" => result,
-                _ => self.value(64, format!("extractvalue {{ i64, i64 }} {}, 0", result.text)),
+            let no = self.if_equal(&pointer, &name);
+            // A function that takes more than there is is not called here, unless the program is wrong.
+            let passed = |register: &Gpr| before.get(*register).bits() >= 32;
+            let summary = self.shared.liveness.summary(function);
+            if ARGUMENTS[..summary.parameters].iter().all(passed) {
+                self.call_of(code, &Callee::Function(function), stack);
+                defined = defined.min(self.state.get(RAX).bits());
+                self.line(format!("br label %{after}"));
+            } else {
+                self.give_up();
+            }
+            self.state = before.clone();
+            self.begin(&no);
+        }
+        for name in self.shared.program.library_taken.clone() {
+            self.declare(&name, &library_type(&name));
+            let no = self.if_equal(&pointer, &quoted(&name));
+            let widths = library::signature(&name).map_or("", |signature| signature.arguments);
+            let passed = |(letter, register): (char, &Gpr)| {
+                before.get(*register).bits() >= if letter == 'i' { 32 } else { 64 }
             };
-            self.store_register(RAX, &result);
-            self.state = state;
-            self.line(format!("br label %{after}"));
+            if widths.chars().zip(&ARGUMENTS).all(passed) {
+                self.call_library(&name);
+                if decode::returns(&name) {
+                    defined = defined.min(self.state.get(RAX).bits());
+                    self.line(format!("br label %{after}"));
+                } else {
+                    self.line("unreachable");
+                }
+            } else {
+                self.give_up();
+            }
+            self.state = before.clone();
             self.begin(&no);
         }
         // Not the address of a function: a read there fails with the address.
         let wrong = self.value(64, format!("inttoptr i64 {} to ptr", pointer.text));
         self.value(8, format!("load i8, ptr {}, align 1", wrong.text));
-        self.refuse("a call through a pointer to a function that is not known");
-        self.line("unreachable");
+        self.give_up();
         self.begin(&after);
         self.after_call(Set::volatile());
-        let taken = &self.shared.program.address_taken;
-        let defined =
-            taken.iter().filter_map(|function| self.shared.found.get(function)).map(|found| found.result);
-        let defined = defined.filter(|bits| *bits > 0).min().unwrap_or(64);
         self.state.set(RAX, Known::Defined(defined));
-        let _ = Register::RAX;
+    }
+
+    /// Branches on whether a pointer is the address of a function, and begins what happens if it is. Returns the label
+    /// of what happens otherwise.
+    fn if_equal(&mut self, pointer: &Value, name: &str) -> String {
+        let (yes, no) = (self.label(), self.label());
+        let equal = self.value(1, format!("icmp eq i64 {}, ptrtoint (ptr {name} to i64)", pointer.text));
+        self.line(format!("br i1 {}, label %{yes}, label %{no}", equal.text));
+        self.begin(&yes);
+        no
     }
 }
 

@@ -4,11 +4,11 @@
 
 use super::arithmetic::accumulators;
 use super::flags::Flags;
-use super::operands::constant;
+use super::operands::{constant, is_high};
 use super::{Emitter, Value};
-use crate::decode::Code;
+use crate::decode::{Code, Reference, is_short_move};
 use crate::registers::{Gpr, RBP, RSP};
-use crate::state::{DEFINED, Known};
+use crate::state::{DEFINED, Known, UNDEFINED};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
 /// Whether an instruction is `setcc` or `cmovcc`.
@@ -58,13 +58,86 @@ fn is_conditional(instruction: &Instruction) -> bool {
     sets || moves
 }
 
+/// Whether an instruction may have an address as its immediate operand. Every one of them asks for it with `copy`.
+fn takes_address(instruction: &Instruction) -> bool {
+    let plain = !instruction.has_lock_prefix() && !instruction.has_rep_prefix();
+    let known = matches!(
+        instruction.mnemonic(),
+        Mnemonic::Mov | Mnemonic::Cmp | Mnemonic::Push | Mnemonic::Add | Mnemonic::Sub
+    );
+    plain && known
+}
+
+/// Whether an operand is the thread's own address.
+fn is_thread_address(code: &Code, operand: u32) -> bool {
+    let instruction = &code.instruction;
+    instruction.op_count() > operand
+        && instruction.op_kind(operand) == OpKind::Memory
+        && instruction.segment_prefix() == Register::FS
+        && (instruction.memory_base(), instruction.memory_index()) == (Register::None, Register::None)
+        && code.displacement.is_none()
+        && instruction.memory_displacement64() == 0
+}
+
 impl Emitter<'_, '_> {
+    /// Whether an instruction moves the stack pointer as its form for 64 bits does.
+    fn is_usual_stack(&self, code: &Code) -> bool {
+        let instruction = &code.instruction;
+        match instruction.mnemonic() {
+            Mnemonic::Push => instruction.stack_pointer_increment() == -8,
+            Mnemonic::Pop => instruction.stack_pointer_increment() == 8,
+            Mnemonic::Call => instruction.stack_pointer_increment() == -8,
+            Mnemonic::Ret => instruction.code() == iced_x86::Code::Retnq,
+            Mnemonic::Leave => instruction.code() == iced_x86::Code::Leaveq,
+            _ => false,
+        }
+    }
+
+    /// The address of a thread-local variable from the thread's own address and the position of the variable.
+    fn thread_address(&mut self, code: &Code) -> bool {
+        let instruction = &code.instruction;
+        let to = instruction.op0_register();
+        if instruction.op0_kind() != OpKind::Register || !to.is_gpr64() || to == Register::RSP {
+            return false;
+        }
+        match instruction.mnemonic() {
+            Mnemonic::Mov if is_thread_address(code, 1) => {
+                self.write_register(to, &constant(64, 0), Known::Thread);
+            }
+            // What is added to is the position: the address of this thread's copy.
+            Mnemonic::Add if is_thread_address(code, 1) => {
+                let position = self.read_register(to);
+                self.write_register(to, &position, DEFINED);
+                self.flags = Flags::Undefined;
+            }
+            Mnemonic::Add if self.state.get(Gpr::of(to).expect("a general register")) == Known::Thread => {
+                let Some(Reference::ThreadTableEntry(target)) = code.displacement.clone() else {
+                    return false;
+                };
+                let address = self.address_of(&target, 0);
+                self.write_register(to, &address, DEFINED);
+                self.flags = Flags::Undefined;
+            }
+            _ => return false,
+        }
+        true
+    }
+
     /// An instruction other than a jump.
     pub(super) fn instruction(&mut self, code: &Code) {
         let instruction = &code.instruction;
         if let Some(why) = &code.refused {
             let why = why.clone();
             return self.refuse(why);
+        }
+        if code.immediate.is_some() && !takes_address(instruction) {
+            return self.unknown(code);
+        }
+        if instruction.is_stack_instruction() && !self.is_usual_stack(code) {
+            return self.unknown(code);
+        }
+        if self.thread_address(code) {
+            return;
         }
         if instruction.is_call_near() || instruction.is_call_near_indirect() {
             return self.call(code);
@@ -110,6 +183,7 @@ impl Emitter<'_, '_> {
                 self.write_register(Register::RBP, &value, known);
             }
             Mnemonic::Add | Mnemonic::Sub if self.moves_frame(code) => {}
+            _ if self.keeps_low_bits(code) => {}
             Mnemonic::And if self.aligns_stack(code) => {}
             Mnemonic::Xor | Mnemonic::Sub if self.is_same(code) => {
                 let zero = constant(self.width(code, 0), 0);
@@ -236,6 +310,53 @@ impl Emitter<'_, '_> {
         }
     }
 
+    /// An operation of which each bit of the result depends on the same and lower bits of the operands, with an operand
+    /// of which only the lowest bits are defined: so are those of the result, and no flags.
+    fn keeps_low_bits(&mut self, code: &Code) -> bool {
+        let instruction = &code.instruction;
+        let op = match instruction.mnemonic() {
+            Mnemonic::And => "and",
+            Mnemonic::Or => "or",
+            Mnemonic::Xor => "xor",
+            Mnemonic::Add => "add",
+            Mnemonic::Sub => "sub",
+            Mnemonic::Not => "xor",
+            _ => return false,
+        };
+        let width = self.width(code, 0);
+        let unary = instruction.mnemonic() == Mnemonic::Not;
+        let second = if unary { OpKind::Immediate8 } else { instruction.op1_kind() };
+        if instruction.op0_kind() != OpKind::Register || second == OpKind::Memory || self.is_same(code) {
+            return false;
+        }
+        // Only some of the bits matter, and these may be all that are defined.
+        if op == "and" && second != OpKind::Register {
+            return false;
+        }
+        let known = |emitter: &Self, operand: u32| match instruction.op_kind(operand) {
+            OpKind::Register if is_high(instruction.op_register(operand)) => UNDEFINED,
+            OpKind::Register => Gpr::of(instruction.op_register(operand))
+                .map_or(UNDEFINED, |register| emitter.state.get(register)),
+            _ => DEFINED,
+        };
+        let operands = if unary { [known(self, 0), DEFINED] } else { [known(self, 0), known(self, 1)] };
+        if operands.iter().any(|known| !matches!(known, Known::Defined(1..))) {
+            return false;
+        }
+        let defined = operands.iter().map(|known| known.bits()).min().unwrap_or(0);
+        if defined >= width {
+            return false;
+        }
+        let (a, _) = self.copy(code, 0, width);
+        let b = if unary { constant(width, -1) } else { self.copy(code, 1, width).0 };
+        let result = self.bits(op, &a, &b);
+        self.write(code, 0, None, &result, Known::Defined(defined));
+        if !unary {
+            self.flags = Flags::Undefined;
+        }
+        true
+    }
+
     fn mov(&mut self, code: &Code) {
         let width = self.width(code, 0);
         let segment = |operand| {
@@ -244,6 +365,16 @@ impl Emitter<'_, '_> {
         };
         if segment(0) || segment(1) {
             return self.unknown(code);
+        }
+        if let (Some(reference), true) = (&code.immediate, is_short_move(&code.instruction)) {
+            // Such code is only linked to programs that are in the lowest 4 GiB: the address is not cut.
+            let (target, by) = reference.target();
+            let address = self.address_of(&target.clone(), by);
+            let whole = code.instruction.op0_register().full_register();
+            if whole == Register::RSP {
+                self.refuse("a stack pointer that is not known");
+            }
+            return self.write_register(whole, &address, DEFINED);
         }
         let (value, known) = self.copy(code, 1, width);
         if code.instruction.op0_register() == Register::RSP && !matches!(known, Known::Frame(_)) {
@@ -285,7 +416,12 @@ impl Emitter<'_, '_> {
             return (constant(64, 0), DEFINED);
         };
         self.state.set(RSP, Known::Frame(at + 8));
-        // What was pushed to make room need not have been written.
+        // What was pushed to make room is popped to give it back: the register then holds nothing of the program's.
+        if self.state.is_room(at) {
+            self.uses.direct.insert((at, 8));
+            return (constant(64, 0), UNDEFINED);
+        }
+        // It need not have been written.
         self.load(&super::operands::Address::Frame(at), 64)
     }
 
@@ -350,12 +486,13 @@ impl Emitter<'_, '_> {
                 _ => Register::RAX,
             });
             let zero = self.value(1, format!("icmp eq i{} {}, 0", whole.width, whole.text));
-            self.refuse_unless(&zero, "`rep stos` with a value that is not 0");
+            self.give_up_unless(&zero);
         }
         let (to, count) = (self.read_register(Register::RDI), self.read_register(Register::RCX));
         let bytes = self.value(64, format!("mul i64 {}, {size}", count.text));
         let byte = self.zero_extend(&value, 32);
         let byte = if size > 1 { constant(32, 0) } else { byte };
+        self.assume("the stores of a `rep stos` are made in the order of their addresses");
         self.declare("memset", &super::library_type("memset"));
         let (to_text, byte, length) = (to.text.clone(), byte.text, bytes.text.clone());
         self.value(64, format!("call i64 @memset(i64 {to_text}, i32 {byte}, i64 {length})"));

@@ -9,7 +9,8 @@
 //! - A function takes the registers that it reads, and then words of its caller's frame. It returns `rax`, or `rax` and
 //!   `rdx`.
 //! - What cannot be followed becomes a call of a function that is named [`REFUSE`] and the reason. It is reported only if
-//!   control can reach it.
+//!   control can reach it. Where that depends on values, it is a call of [`NOT_FOLLOWED`], which makes the answer unknown
+//!   if some run gets there.
 
 mod arithmetic;
 mod calls;
@@ -35,6 +36,12 @@ use std::fmt::Write;
 
 /// The beginning of the name of a function that stands for what cannot be followed.
 pub(crate) const REFUSE: &str = "palisade.refuse ";
+
+/// The beginning of the name of a function that says what is taken for granted.
+const ASSUME: &str = "palisade.assume ";
+
+/// The name of a function that stands for what is not followed if a run really gets there.
+const NOT_FOLLOWED: &str = "palisade.not_followed";
 
 /// An integer value: a constant, or the name of a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,6 +90,8 @@ pub(crate) struct Emitter<'s, 'a> {
     /// What is known at the beginnings of blocks.
     at: BTreeMap<Place, State>,
     location: Option<usize>,
+    /// Registers that hold a number that is known, since the last label.
+    constants: BTreeMap<Gpr, i64>,
     /// The least that is defined of what it returns.
     result: u32,
 }
@@ -103,6 +112,7 @@ impl<'s, 'a> Emitter<'s, 'a> {
             regions: None,
             at: BTreeMap::new(),
             location: None,
+            constants: BTreeMap::new(),
             result: 64,
         }
     }
@@ -131,6 +141,7 @@ impl<'s, 'a> Emitter<'s, 'a> {
     }
 
     fn begin(&mut self, label: &str) {
+        self.constants.clear();
         writeln!(self.out, "{label}:").expect("writing to a string");
     }
 
@@ -141,13 +152,26 @@ impl<'s, 'a> Emitter<'s, 'a> {
         self.line(format!("call void {}()", quoted(&name)));
     }
 
-    /// Refuses the program if control gets here and a condition does not hold.
-    fn refuse_unless(&mut self, condition: &Value, why: &str) {
+    /// Says what is taken for granted.
+    fn assume(&mut self, what: &str) {
+        let name = format!("{ASSUME}{what}");
+        self.declare(&name, "void ()");
+        self.line(format!("call void {}()", quoted(&name)));
+    }
+
+    /// Ends a run that gets here: what follows is not known, and neither is the answer then.
+    fn give_up(&mut self) {
+        self.declare(NOT_FOLLOWED, "void ()");
+        self.line(format!("call void @{NOT_FOLLOWED}()"));
+        self.line("unreachable");
+    }
+
+    /// Gives up in runs in which a condition does not hold.
+    fn give_up_unless(&mut self, condition: &Value) {
         let (yes, no) = (self.label(), self.label());
         self.line(format!("br i1 {}, label %{yes}, label %{no}", condition.text));
         self.begin(&no);
-        self.refuse(why);
-        self.line("unreachable");
+        self.give_up();
         self.begin(&yes);
     }
 
@@ -198,6 +222,9 @@ impl<'s, 'a> Emitter<'s, 'a> {
             return;
         };
         self.place(last);
+        if let (Some(why), false) = (&last.refused, matches!(block.exit, Exit::Nowhere)) {
+            self.refuse(why);
+        }
         match &block.exit {
             Exit::Next(_) => unreachable!("handled before"),
             Exit::Jump(to) => {
@@ -220,6 +247,10 @@ impl<'s, 'a> Emitter<'s, 'a> {
             Exit::TailCall => {
                 let callee = self.shared.program.callee(self.id.unit, last).unwrap_or(Callee::Pointer);
                 self.tail_call(last, &callee);
+            }
+            Exit::Return if last.instruction.code() != iced_x86::Code::Retnq => {
+                self.unknown(last);
+                self.line("unreachable");
             }
             Exit::Return => self.return_(),
             Exit::Nowhere => {
@@ -294,8 +325,7 @@ impl<'s, 'a> Emitter<'s, 'a> {
         }
         self.line(text + " ]");
         self.begin(&default);
-        self.refuse("a jump outside its table");
-        self.line("unreachable");
+        self.give_up();
     }
 
     /// Returns to the caller. Everything that it wants back must be as it was.
@@ -409,7 +439,10 @@ impl Emitter<'_, '_> {
         }
         let regions = self.regions.clone().unwrap_or_default();
         for (index, region) in regions.all.iter().enumerate() {
-            self.line(format!("%frame{index} = alloca [{} x i8], align 16", region.end - region.start));
+            // The return address, from which places count, is 8 bytes above a multiple of 16.
+            let align = 1 << (region.start + 8).trailing_zeros().min(4);
+            let size = region.end - region.start;
+            self.line(format!("%frame{index} = alloca [{size} x i8], align {align}"));
         }
         for index in 0..stack_arguments {
             let at = 8 + 8 * index as i64;

@@ -1,9 +1,9 @@
 //! Operands of instructions: registers, memory and constants.
 
 use super::{Emitter, Value};
-use crate::decode::{Code, Reference};
+use crate::decode::{Block, Code, Exit, Reference};
 use crate::image::Target;
-use crate::names::quoted;
+use crate::names::{Unreadable, Variable, quoted};
 use crate::program::Callee;
 use crate::registers::Gpr;
 use crate::state::{DEFINED, Known, UNDEFINED};
@@ -19,6 +19,9 @@ pub(super) enum Address {
     /// In the global offset table: the value is this address.
     Constant(Value),
 }
+
+/// Where the number is that guards the stack, relative to the thread's own address.
+const STACK_GUARD: i64 = 0x28;
 
 pub(super) fn constant(width: u32, value: i64) -> Value {
     let text = match width {
@@ -36,11 +39,18 @@ impl Emitter<'_, '_> {
     pub(super) fn load_register(&mut self, register: Gpr) -> Value {
         match self.state.get(register) {
             Known::Frame(at) => self.frame_address(at),
-            _ => self.value(64, format!("load i64, ptr %{}", register.name())),
+            _ => match self.constants.get(&register) {
+                Some(value) => constant(64, *value),
+                None => self.value(64, format!("load i64, ptr %{}", register.name())),
+            },
         }
     }
 
     pub(super) fn store_register(&mut self, register: Gpr, value: &Value) {
+        match value.text.parse() {
+            Ok(number) => _ = self.constants.insert(register, number),
+            Err(_) => _ = self.constants.remove(&register),
+        }
         self.line(format!("store i64 {}, ptr %{}", value.text, register.name()));
     }
 
@@ -114,12 +124,18 @@ impl Emitter<'_, '_> {
         if value.width <= width {
             return value.clone();
         }
+        if let (Ok(number), true) = (value.text.parse(), width > 1) {
+            return constant(width, number);
+        }
         self.value(width, format!("trunc i{} {} to i{width}", value.width, value.text))
     }
 
     pub(super) fn zero_extend(&mut self, value: &Value, width: u32) -> Value {
         if value.width >= width {
             return value.clone();
+        }
+        if let Ok(number) = value.text.parse::<i64>() {
+            return constant(width, number & ((1 << value.width) - 1));
         }
         self.value(width, format!("zext i{} {} to i{width}", value.width, value.text))
     }
@@ -153,11 +169,7 @@ impl Emitter<'_, '_> {
 
     /// The address that a target stands for.
     pub(super) fn address_of(&mut self, target: &Target, by: i64) -> Value {
-        let whole = match target {
-            Target::Place(place) => Target::Place(*place + by),
-            external => external.clone(),
-        };
-        let (base, by) = match (self.shared.program.resolve(self.id.unit, &whole), target) {
+        let (base, by) = match (self.shared.program.resolve(self.id.unit, &target.moved(by)), target) {
             (Some(Callee::Function(function)), _) => (quoted(self.shared.names.function(function)), 0),
             (Some(Callee::Library(name)), _) => {
                 let ty = super::library_type(&name);
@@ -165,18 +177,30 @@ impl Emitter<'_, '_> {
                 (quoted(&name), 0)
             }
             (_, Target::External(name)) => {
-                if !self.shared.names.is_variable(name) {
-                    self.shared.external.insert(name.clone());
+                match self.shared.names.global(name) {
+                    Some(variable) => {
+                        if let Some(why) = self.unreadable(variable) {
+                            self.refuse(why);
+                        }
+                    }
+                    None => _ = self.shared.external.insert(name.clone()),
                 }
                 (quoted(name), by)
             }
-            (_, Target::Place(place)) => match self.shared.names.variable(self.id.unit, *place + by) {
-                Some((name, offset)) => (quoted(&name), offset),
-                None => {
-                    self.refuse("the address of something in the code");
-                    return constant(64, 0);
+            (_, Target::Place(_) | Target::Symbol(_)) => {
+                match self.shared.names.target(self.id.unit, target, by) {
+                    Some((variable, offset)) => {
+                        if let Some(why) = self.unreadable(variable) {
+                            self.refuse(why);
+                        }
+                        (quoted(&variable.name), offset)
+                    }
+                    None => {
+                        self.refuse("the address of something in the code");
+                        return constant(64, 0);
+                    }
                 }
-            },
+            }
         };
         let text = match by {
             0 => format!("ptrtoint (ptr {base} to i64)"),
@@ -185,14 +209,46 @@ impl Emitter<'_, '_> {
         Value { text, width: 64 }
     }
 
+    /// Why a variable cannot be used. A table of jumps of this function can: nothing but the jump reads it.
+    fn unreadable(&self, variable: &Variable) -> Option<String> {
+        let own = |block: &Block| matches!(&block.exit, Exit::Table(jumps) if variable.contains(jumps.table));
+        match variable.unreadable.as_ref()? {
+            Unreadable::Jumps if self.function.blocks.values().any(own) => None,
+            Unreadable::Jumps => Some("a table of jumps that is used in another way".to_owned()),
+            Unreadable::Relocation(how) => {
+                Some(format!("the variable `{}`, which holds a relocation of the form {how}", variable.name))
+            }
+        }
+    }
+
     /// The address of the memory operand of an instruction.
     pub(super) fn address(&mut self, code: &Code) -> Address {
         let instruction = &code.instruction;
-        match &code.displacement {
-            Some(Reference::TableEntry(target)) => return Address::Constant(self.address_of(target, 0)),
+        let segment = instruction.segment_prefix();
+        if segment == Register::GS {
+            self.refuse("the segment register `gs`");
+        }
+        match code.displacement.clone() {
+            Some(Reference::TableEntry(target) | Reference::ThreadTableEntry(target)) => {
+                if segment == Register::FS {
+                    self.refuse("an address relative to the thread's own");
+                }
+                return Address::Constant(self.address_of(&target, 0));
+            }
             Some(Reference::Address(target, by)) => {
-                let (target, by) = (target.clone(), *by);
+                if segment == Register::FS {
+                    self.refuse("an address relative to the thread's own");
+                }
                 let symbol = self.address_of(&target, by);
+                return self.address_sum(code, Some(symbol), 0);
+            }
+            // The address of a thread-local variable is that of the thread's own copy.
+            Some(Reference::ThreadPosition(target, by)) => {
+                let base = Gpr::of(instruction.memory_base()).map(|base| self.state.get(base));
+                let symbol = self.address_of(&target, by);
+                if segment != Register::FS && base != Some(Known::Thread) {
+                    self.refuse("the position of a thread-local variable, without the thread's address");
+                }
                 return self.address_sum(code, Some(symbol), 0);
             }
             None => {}
@@ -209,22 +265,23 @@ impl Emitter<'_, '_> {
         let instruction = &code.instruction;
         let (base, index) = (instruction.memory_base(), instruction.memory_index());
         let base = if base == Register::RIP { Register::None } else { base };
-        if instruction.segment_prefix() == Register::FS && symbol.is_none() && base == Register::None {
-            // The thread's own address, and the number that guards the stack. Both are 0 here: addresses of
-            // thread-local variables are those of the thread's own copies.
+        if instruction.segment_prefix() == Register::FS
+            && symbol.is_none()
+            && base == Register::None
+            && index == Register::None
+        {
+            // The number that guards the stack is 0 here.
+            if by != STACK_GUARD {
+                self.refuse("what the C library keeps for each thread");
+            }
             return Address::Constant(constant(64, 0));
-        }
-        if instruction.segment_prefix() == Register::GS {
-            self.refuse("the segment register `gs`");
-        }
-        if base.size() == 4 || index.size() == 4 {
-            self.refuse("addresses of 32 bits");
         }
         if let (None, Register::None, Some(Known::Frame(at))) =
             (&symbol, index, Gpr::of(base).map(|base| self.state.get(base)))
         {
             return Address::Frame(at.wrapping_add(by));
         }
+        let thread = symbol.is_some();
         let mut sum = symbol;
         let mut add = |emitter: &mut Self, value: Value| {
             sum = Some(match sum.take() {
@@ -235,6 +292,7 @@ impl Emitter<'_, '_> {
         let mut by = by;
         if base != Register::None {
             let base = match Gpr::of(base).map(|base| self.state.get(base)) {
+                Some(Known::Thread) if thread => constant(64, 0),
                 Some(Known::Frame(at)) => {
                     // The constant belongs to the address, which is then the beginning of an array.
                     let at = at.wrapping_add(std::mem::take(&mut by));
@@ -290,6 +348,9 @@ impl Emitter<'_, '_> {
         let size = i64::from(width / 8);
         if let Address::Constant(value) = address {
             let value = value.clone();
+            if width != 64 {
+                self.refuse("a part of an address in the global offset table");
+            }
             return (self.truncate(&value, width), DEFINED);
         }
         let known = match address {
@@ -316,6 +377,7 @@ impl Emitter<'_, '_> {
             let kept = match known {
                 Known::Entry(_) => known,
                 _ if room && self.regions.is_some() && !self.is_pointed(address) => UNDEFINED,
+                _ if room => Known::Room,
                 _ => DEFINED,
             };
             self.state.store(*at, size, kept);
@@ -377,13 +439,9 @@ impl Emitter<'_, '_> {
                 self.load(&address, width)
             }
             _ => {
-                let value = match &code.immediate {
-                    Some(Reference::Address(target, by)) => {
-                        let (target, by) = (target.clone(), *by);
-                        let value = self.address_of(&target, by);
-                        self.truncate(&value, width)
-                    }
-                    Some(Reference::TableEntry(_)) => {
+                let value = match code.immediate.clone() {
+                    Some(Reference::Address(target, by)) if width == 64 => self.address_of(&target, by),
+                    Some(_) => {
                         self.refuse("an immediate operand of this form");
                         constant(width, 0)
                     }

@@ -29,11 +29,15 @@ pub fn lift_to(object: &Path, to: &Path, prefix: &str) {
             Some(at) => format!("{} {{", &line[..at]),
             None => line.to_owned(),
         };
+        if line.contains("@\"palisade.assume ") {
+            continue;
+        }
         // What is not followed ends the program in a way that can be seen.
         let line = match line.find("@\"palisade.refuse ") {
             Some(_) if line.starts_with("declare") => continue,
             Some(at) => format!("{}@palisade_refused()", &line[..at]),
-            None => line,
+            None if line.starts_with("declare") && line.contains("palisade.not_followed") => continue,
+            None => line.replace("@palisade.not_followed", "@palisade_refused"),
         };
         text.push_str(&line.replace("@\"case", &format!("@\"{prefix}case")));
         text.push('\n');

@@ -4,6 +4,8 @@
 //!   built from the same description.
 //! - The same tests, compiled and run once per partial order with the store buffers of a model, have these outcomes too.
 //! - Concurrent programs: the outcomes under each model are those of the compiled program, run once per partial order.
+//! - Litmus tests and concurrent programs, compiled to object files and to assembly: the outcomes are those of the source and of
+//!   the compiled program, run once per partial order.
 //! - Sequential programs: the outcome is that of the program compiled by gcc. Where its sanitizers stop it, `check`
 //!   reports the same mistake in the same line.
 //!
@@ -196,6 +198,62 @@ fn concurrent_programs_have_the_outcomes_of_the_compiled_program() {
             }
         }
         std::fs::remove_file(scratch.path(&program)).expect("the program was made");
+        Ok(())
+    });
+}
+
+/// The object file or the assembly of a program as a compiler makes it.
+fn built(scratch: &Scratch, (compiler, level): (&str, &str), file: &str, to: &str) -> Result<(), String> {
+    let kind = if to.ends_with(".s") { "-S" } else { "-c" };
+    let compiled = Command::new(compiler)
+        .current_dir(scratch.path(""))
+        .args([level, "-w", "-pthread", kind, "-o", to, file])
+        .output()
+        .map_err(|error| format!("{compiler}: {error}"))?;
+    if compiled.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&compiled.stderr).into_owned())
+    }
+}
+
+/// The source, its build and the running program have the same outcomes under SC and TSO. Every second program is a litmus
+/// test.
+#[test]
+fn three_ways_to_the_same_outcomes() {
+    check("c_random_three_ways", seeds(2), |scratch, file, seed| {
+        let text = match seed % 2 {
+            0 => litmus::generate(seed).text(),
+            _ => concurrent::generate(seed),
+        };
+        write(scratch, file, &text.replace("static long o", "long o"));
+        let program = format!("{seed}.program");
+        compiled(scratch, "clang", file, &program)?;
+        let builds = [
+            ("gcc", "-O2"),
+            ("clang", "-O0"),
+            ("gcc", "-O0"),
+            ("clang", "-O2"),
+            ("gcc", "-O1"),
+            ("gcc", "-Os"),
+        ];
+        let build = builds[seed as usize / 2 % builds.len()];
+        let object = format!("{seed}.{}", ["o", "s"][seed as usize / 4 % 2]);
+        built(scratch, build, file, &object)?;
+        for model in [Model::Sc, Model::Tso] {
+            let (run, record) = exhaustively(scratch, &program, model)?;
+            if record["exhaustive"]["complete"] != true {
+                return Err(format!("{UNKNOWN}{} {}", record["verdict"], record["reason"]));
+            }
+            let source = outcomes(scratch, file, model.name())?.remove(0).values;
+            same(&format!("source and run, {}", model.name()), &source, &run)?;
+            let object = outcomes(scratch, &object, model.name())?.remove(0).values;
+            same(&format!("{build:?} and source, {}", model.name()), &object, &source)?;
+            println!("seed {seed}: {} outcomes under {}", run.len(), model.name());
+        }
+        for name in [&program, &object] {
+            std::fs::remove_file(scratch.path(name)).expect("it was made");
+        }
         Ok(())
     });
 }
