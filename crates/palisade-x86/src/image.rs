@@ -104,7 +104,7 @@ impl std::fmt::Display for How {
             How::TableEntry => "R_X86_64_GOTPCREL",
             How::ThreadTableEntry => "R_X86_64_GOTTPOFF",
             How::ThreadPosition32 => "R_X86_64_TPOFF32",
-            How::Other(19 | 20 | 21) => {
+            How::Other(19..=21) => {
                 "R_X86_64_TLSGD, TLSLD or DTPOFF32 (of a thread's variables in shared libraries)"
             }
             How::Other(number) => return write!(f, "number {number}"),
