@@ -90,8 +90,8 @@ pub(crate) struct Emitter<'s, 'a> {
     /// What is known at the beginnings of blocks.
     at: BTreeMap<Place, State>,
     location: Option<usize>,
-    /// Registers that hold a number that is known, since the last label.
-    constants: BTreeMap<Gpr, i64>,
+    /// Registers that hold a number or an address that is known, since the last label.
+    constants: BTreeMap<Gpr, String>,
     /// The least that is defined of what it returns.
     result: u32,
 }

@@ -40,16 +40,16 @@ impl Emitter<'_, '_> {
         match self.state.get(register) {
             Known::Frame(at) => self.frame_address(at),
             _ => match self.constants.get(&register) {
-                Some(value) => constant(64, *value),
+                Some(text) => Value { text: text.clone(), width: 64 },
                 None => self.value(64, format!("load i64, ptr %{}", register.name())),
             },
         }
     }
 
     pub(super) fn store_register(&mut self, register: Gpr, value: &Value) {
-        match value.text.parse() {
-            Ok(number) => _ = self.constants.insert(register, number),
-            Err(_) => _ = self.constants.remove(&register),
+        match value.text.starts_with('%') {
+            false => _ = self.constants.insert(register, value.text.clone()),
+            true => _ = self.constants.remove(&register),
         }
         self.line(format!("store i64 {}, ptr %{}", value.text, register.name()));
     }
