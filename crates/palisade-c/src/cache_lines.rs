@@ -1,6 +1,6 @@
 //! Accesses that may cross the end of a cache line.
 //!
-//! *Problem.* An access of machine code is one step here. The processor makes it at once only if it stays within a cache
+//! *Problem.* An access of machine code, and an atomic or volatile one in C, is one step here. The processor makes it at once only if it stays within a cache
 //! line (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 3, section 9.1.1). Otherwise others may see
 //! a part of it.
 //!
@@ -9,6 +9,7 @@
 //! smaller. Other accesses are refused, unless all threads make them with locked instructions, which are made at once
 //! anywhere, or nobody writes there.
 
+use crate::Language;
 use crate::expr::Expr;
 use crate::flat::{Access, ObjectId, StepKind};
 use crate::layout::Layout;
@@ -25,6 +26,7 @@ pub(crate) fn check(
     layout: &Layout,
     threads: &[ThreadCode],
     memory: &Memory<'_>,
+    language: Language,
 ) -> Result<(), Vec<Diagnostic>> {
     let crosses = |object: ObjectId, offset: i64, size: u32| {
         let block = memory.object(object).align.clamp(1, LINE);
@@ -46,6 +48,10 @@ pub(crate) fn check(
                 else {
                     continue;
                 };
+                // A plain access of C that others could see a part of is a data race.
+                if access.plain && language == Language::C {
+                    continue;
+                }
                 if let Some(object) = reached(access, &wide, &crosses) {
                     return Err(vec![refusal(&memory.object(object).name, access.size, step.span)]);
                 }

@@ -327,8 +327,9 @@ pub fn translate(
     let threads::Generated { threads, finish, cells, outlives, counters, started } =
         threads::generate(&mut context)?;
     let layout = Layout::new(&threads, &context.memory);
-    if language == Language::Machine {
-        cache_lines::check(&layout, &threads, &context.memory)?;
+    // Atomic variables of Rust are aligned.
+    if language != Language::Rust {
+        cache_lines::check(&layout, &threads, &context.memory, language)?;
     }
     let mut program = Program::default();
     for cell in &layout.cells {

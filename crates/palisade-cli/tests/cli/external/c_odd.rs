@@ -241,6 +241,11 @@ const WRONG: &[(&str, &str, &str)] = &[
 
 const REFUSED: &[(&str, &str, &str)] = &[
     (
+        "cache_line",
+        "static struct __attribute__((packed)) { char pad[60]; volatile long word; } l;\nstatic void *t(void *a) { l.word = -1; return a; }\nint main(void) { pthread_t p; pthread_create(&p, 0, t, 0); long seen = l.word; pthread_join(p, 0); assert(seen == 0 || seen == -1); return 0; }",
+        "an access to 8 bytes of `l` that may cross the end of a cache line",
+    ),
+    (
         "vla",
         "int n = 3;\nint main(void) { int a[n]; a[0] = 1; return a[0] - 1; }",
         "a local array, or `alloca`, whose size is not a constant",
