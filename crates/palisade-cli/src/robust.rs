@@ -158,14 +158,7 @@ fn all_models(input: &Input, args: &RobustArgs, threads: Threads, limits: &Limit
         worst = worst.worst(Exit::of(&answer.outcome.verdict));
         match output.format {
             Format::Json => output.print(&output.rendered(&finding)),
-            Format::Text => rows.push(ModelRow {
-                model,
-                verdict: answer.outcome.word(),
-                standing: finding.standing(),
-                engine: answer.outcome.engine,
-                seconds: answer.seconds,
-                why: finding.why(),
-            }),
+            Format::Text => rows.push(ModelRow::of(&finding)),
         }
     }
     if output.format == Format::Text {

@@ -1,8 +1,8 @@
 //! The answers for one program under several memory models, as one table.
 
-use crate::report::{Colour, Standing};
+use crate::report::{Colour, Report, Standing};
 use crate::table::{self, Align, Column};
-use crate::visible;
+use crate::{Explain, Finding, visible};
 use palisade_memory::Model;
 
 /// The answer under one model.
@@ -20,6 +20,26 @@ pub struct ModelRow {
     pub seconds: f64,
     /// What is bad, why it is unknown, or what a good verdict is limited to.
     pub why: Option<String>,
+}
+
+impl ModelRow {
+    /// The row of an answer.
+    pub fn of<Q: Explain>(finding: &Finding<'_, Q>) -> ModelRow {
+        ModelRow {
+            model: finding.model,
+            verdict: finding.outcome.word(),
+            standing: finding.standing(),
+            engine: finding.outcome.engine,
+            seconds: finding.seconds,
+            why: finding.why(),
+        }
+    }
+
+    /// The row of a question for which there was not enough time or memory.
+    pub fn ran_out(model: Model, seconds: f64, what: String) -> ModelRow {
+        let (verdict, standing, engine) = ("unknown", Standing::Open, "none");
+        ModelRow { model, verdict, standing, engine, seconds, why: Some(what) }
+    }
 }
 
 /// The answers to a command for one program: a line for scripts, with the worst verdict first, and unless only that is

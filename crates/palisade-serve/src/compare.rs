@@ -2,7 +2,7 @@
 
 use crate::answer::subject;
 use crate::question::Question;
-use palisade::report::{ModelRow, OutcomesFinding, Report, html};
+use palisade::report::{ModelRow, OutcomesFinding, html};
 use palisade::{CheckOptions, Input, Limits, Listed, Listing, Model, Options, OutcomeList};
 use std::time::Instant;
 
@@ -19,24 +19,9 @@ pub(crate) fn compare(question: &Question, input: &Input, limits: &Limits) -> Re
         rows.push(match answer {
             Ok(answer) => {
                 let answer = answer.map_err(|error| error.to_string())?;
-                let finding = answer.finding(&input, None, None);
-                ModelRow {
-                    model,
-                    verdict: answer.outcome.word(),
-                    standing: finding.standing(),
-                    engine: answer.outcome.engine,
-                    seconds: answer.seconds,
-                    why: finding.why(),
-                }
+                ModelRow::of(&answer.finding(&input, None, None))
             }
-            Err(what) => ModelRow {
-                model,
-                verdict: "unknown",
-                standing: palisade::report::Standing::Open,
-                engine: "none",
-                seconds: start.elapsed().as_secs_f64(),
-                why: Some(what.to_string()),
-            },
+            Err(what) => ModelRow::ran_out(model, start.elapsed().as_secs_f64(), what.to_string()),
         });
     }
     Ok(html::models(subject(input), &rows))

@@ -9,7 +9,7 @@ use crate::limits::UserLimits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::ran_out::{Backstop, Question};
-use palisade::report::{self, ModelRow, Report, Standing};
+use palisade::report::{self, ModelRow};
 use palisade::{CheckOptions, Diagnostic, Input, Model};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -98,25 +98,15 @@ fn one_model(
                 drop(backstop);
                 output.print(&text);
             }
-            let finding = answered.finding();
-            let row = ModelRow {
-                model,
-                verdict: answered.answer.outcome.word(),
-                standing: finding.standing(),
-                engine: answered.answer.outcome.engine,
-                seconds: answered.answer.seconds,
-                why: finding.why(),
-            };
-            (Some(row), answered.exit())
+            (Some(ModelRow::of(&answered.finding())), answered.exit())
         }
         Checked::RanOut(last_words, what) => {
             drop(backstop);
             if output.format == Format::Json {
                 output.print(&last_words.say(what));
             }
-            let seconds = start.elapsed().as_secs_f64();
-            let (verdict, standing, why) = ("unknown", Standing::Open, Some(what.to_string()));
-            (Some(ModelRow { model, verdict, standing, engine: "none", seconds, why }), Exit::Unknown)
+            let row = ModelRow::ran_out(model, start.elapsed().as_secs_f64(), what.to_string());
+            (Some(row), Exit::Unknown)
         }
         Checked::Refused(refused) => (None, output.refuse(&refused)),
         Checked::Skipped => (None, Exit::Fine),

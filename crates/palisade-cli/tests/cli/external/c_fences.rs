@@ -322,37 +322,13 @@ fn stronger_accesses() {
 /// A store after a label, and one that is all that an `if` or a loop does.
 #[test]
 fn stronger_accesses_after_labels_and_conditions() {
-    let text = "\
-#include <assert.h>
-#include <pthread.h>
-static volatile int x, y;
-static int r0, r1;
-static void *a(void *u)
-{
-    if (!u) x = 1; else x = 2;
-    r0 = y;
-    return u;
-}
-static void *b(void *u)
-{
-    switch (x) {
-    case 0: y = 1; break;
-    default: label: y = 1;
-    }
-    r1 = x;
-    return u;
-}
-int main(void)
-{
-    pthread_t p, q;
-    pthread_create(&p, 0, a, 0);
-    pthread_create(&q, 0, b, 0);
-    pthread_join(p, 0);
-    pthread_join(q, 0);
-    assert(r0 || r1);
-    return 0;
-}
-";
+    let text = MAIN
+        .replace("#include \"both.h\"\nstatic atomic_int", "static volatile int")
+        .replace("r1 = both(&x, &y)", "\n    if (!nothing) x = 1; else x = 2;\n    r1 = y")
+        .replace(
+            "x_then_y",
+            "\n    switch (x) {\n    case 0: y = 1; break;\n    default: label: y = 1;\n    }\n    r2 = x",
+        );
     let scratch = Scratch::new("c_fences_labels").file("p.c", text);
     let ran = scratch.run(&["fences", "-q", "p.c", "--changes", "accesses", "--write", "q.c"]).exits(0);
     assert!(ran.stdout.starts_with("safe  p.c: with 2 changes"), "{}", ran.stdout);
