@@ -12,5 +12,5 @@ mod suggest;
 pub use diagnostic::{Diagnostic, Label, Severity};
 pub use ids::{Id, IdVec};
 pub use intern::Interner;
-pub use source::{Origin, Position, Source, Span};
+pub use source::{Imported, Origin, Position, Source, Span};
 pub use suggest::nearest;

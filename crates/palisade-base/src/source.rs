@@ -1,5 +1,7 @@
 //! Source texts and positions in them.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
 /// A range of bytes of the one source text a program was read from.
@@ -94,8 +96,25 @@ pub struct Source {
     row_starts: Vec<usize>,
     /// At least one. The first is the main file.
     files: Vec<File>,
-    /// Values of constants, given from outside.
+    given: Box<Given>,
+}
+
+/// What is given from outside. In a box, because errors contain sources.
+#[derive(Clone, Debug, Default)]
+struct Given {
+    /// Values of constants.
     constants: Vec<(String, i64)>,
+    /// What the imports in the files refer to: by the number of the file, and the path that is written there.
+    imports: BTreeMap<usize, BTreeMap<String, Imported>>,
+}
+
+/// What an import refers to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Imported {
+    /// The file with this number.
+    File(usize),
+    /// Nothing: why, and what to do.
+    Missing(String, String),
 }
 
 /// One file of a source.
@@ -119,7 +138,7 @@ impl Source {
             text,
             row_starts,
             files: vec![File { name: name.into(), start: 0, rows_before: 0, lines_before: 0 }],
-            constants: Vec::new(),
+            given: Box::default(),
         }
     }
 
@@ -127,20 +146,83 @@ impl Source {
     /// name counts.
     pub fn with_constants(mut self, constants: impl IntoIterator<Item = (String, i64)>) -> Source {
         for (name, value) in constants {
-            self.constants.retain(|(known, _)| *known != name);
-            self.constants.push((name, value));
+            self.given.constants.retain(|(known, _)| *known != name);
+            self.given.constants.push((name, value));
         }
         self
     }
 
     /// The values of constants that were given from outside.
     pub fn constants(&self) -> &[(String, i64)] {
-        &self.constants
+        &self.given.constants
     }
 
     /// A source of one file with another text. The name of the main file and the given constants stay the same.
     pub fn with_text(&self, text: impl Into<String>) -> Source {
-        Source { constants: self.constants.clone(), ..Source::new(self.name(), text) }
+        let given = Given { constants: self.given.constants.clone(), imports: BTreeMap::new() };
+        Source { given: Box::new(given), ..Source::new(self.name(), text) }
+    }
+
+    /// The same files with other texts. Names, constants and what imports refer to stay the same.
+    pub fn with_texts<'t>(&self, texts: impl IntoIterator<Item = &'t str>) -> Source {
+        let mut texts = self.files.iter().zip(texts);
+        let (main, text) = texts.next().expect("there is a main file");
+        let mut source = Source::new(main.name.as_str(), text);
+        for (file, text) in texts {
+            source.add(file.name.as_str(), text);
+        }
+        Source { given: self.given.clone(), ..source }
+    }
+
+    /// The same source after changes of its whole text that move the end of each file as given.
+    pub fn with_changes(&self, text: &str, moved: impl Fn(usize) -> usize) -> Source {
+        let mut start = 0;
+        let texts: Vec<&str> = (0..self.files.len())
+            .map(|file| {
+                let end = moved(self.file_span(file).end as usize);
+                &text[std::mem::replace(&mut start, end)..end]
+            })
+            .collect();
+        self.with_texts(texts)
+    }
+
+    /// Says what the import of a path in a file refers to.
+    pub fn import(&mut self, from: usize, path: &str, target: Imported) {
+        self.given.imports.entry(from).or_default().insert(path.to_owned(), target);
+    }
+
+    /// What the import of a path in a file refers to. `None` if nobody has looked for it.
+    pub fn imported(&self, from: usize, path: &str) -> Option<&Imported> {
+        self.given.imports.get(&from)?.get(path)
+    }
+
+    /// A text that identifies the source: no other source with imports has the same one. It is the whole text if
+    /// there are no imports.
+    pub fn identity(&self) -> Cow<'_, str> {
+        if self.given.imports.is_empty() {
+            return Cow::Borrowed(&self.text);
+        }
+        let starts: Vec<String> = self.files.iter().map(|file| file.start.to_string()).collect();
+        Cow::Owned(format!("{}\0files at {}", self.text, starts.join(" ")))
+    }
+
+    /// Where a file is in the text. Files are numbered from 0, which is the main file.
+    pub fn file_span(&self, file: usize) -> Span {
+        let end = self.files.get(file + 1).map_or(self.text.len(), |next| next.start);
+        Span::new(self.files[file].start..end)
+    }
+
+    /// The number of the file that a span begins in.
+    pub fn file_number(&self, span: Span) -> usize {
+        match span.is_none() {
+            true => 0,
+            false => self.files.partition_point(|file| file.start <= span.start as usize) - 1,
+        }
+    }
+
+    /// The text of the main file.
+    pub fn main_text(&self) -> &str {
+        self.slice(self.file_span(0))
     }
 
     /// Adds a file after all others, and returns where it is in the text. A last line without an end gets
@@ -151,7 +233,10 @@ impl Source {
         }
         let start = self.text.len();
         self.text.push_str(text);
-        self.row_starts = row_starts(&self.text);
+        // The last row ends where the file begins.
+        let known = self.row_starts.partition_point(|&row| row < start);
+        self.row_starts.truncate(known);
+        self.row_starts.extend(row_starts(text).into_iter().map(|row| start + row));
         let rows_before = self.row_starts.partition_point(|&row| row < start);
         self.files.push(File { name: name.into(), start, rows_before, lines_before: 0 });
         Span::new(start..self.text.len())
@@ -188,11 +273,7 @@ impl Source {
     }
 
     fn file_of(&self, span: Span) -> &File {
-        let index = match span.is_none() {
-            true => 0,
-            false => self.files.partition_point(|file| file.start <= span.start as usize) - 1,
-        };
-        &self.files[index]
+        &self.files[self.file_number(span)]
     }
 
     /// The whole text, of all files.

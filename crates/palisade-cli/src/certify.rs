@@ -59,7 +59,7 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
         Ok(Reading::Skipped) => unreachable!("files that are named are not skipped"),
         Err(message) => return refuse(bad(message)),
     };
-    let hash = text_hash(input.source.text());
+    let hash = text_hash(&input.source.identity());
     if certificate.hash != hash {
         output.complain_about(&name, files::another_program(&input, args.program.as_deref(), "proof"));
     } else if let Some(warning) = files::another_translation(&input, certificate.build.as_ref(), "proof") {

@@ -5,10 +5,11 @@ use crate::c;
 use crate::object;
 use crate::rust;
 use crate::waiting::Waiting;
-use palisade::syntax::{Language, names::declared_constants};
+use palisade::syntax::names::{declared_constants, declares_process};
+use palisade::syntax::{Found, Language, find_imports};
 use palisade::trace::BuildRecord;
 use palisade::{Diagnostic, Input, InputLanguage, IntRange, Refused, Source, Threads};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -84,17 +85,19 @@ pub fn find(
     if problems.is_empty() { Ok(found) } else { Err(problems) }
 }
 
-/// The same for a command that reads programs. A constant that no program in the folders has is an error.
+/// The same for a command that reads programs. `.pal` files in folders are left out if they have no processes and
+/// others import them. A constant that no program in the folders has is an error.
 pub fn find_for(
     paths: &[PathBuf],
     reading: &ReadingArgs,
 ) -> Result<Vec<InputFile>, Vec<(String, Diagnostic)>> {
-    let found = find(paths, reading.input)?;
+    let mut found = find(paths, reading.input)?;
+    leave_out_parts(&mut found);
     if reading.constants.is_empty() || found.iter().any(|file| file.named == Named::ByUser) {
         return Ok(found);
     }
-    let texts = found.iter().filter_map(|file| text(&file.path).ok());
-    let declared: Vec<String> = texts.flat_map(|text| declared_constants(&text)).collect();
+    let sources = found.iter().filter_map(|file| Some(with_imports(&file.path, text(&file.path).ok()?)));
+    let declared: Vec<String> = sources.flat_map(|source| declared_constants(source.text())).collect();
     let problems: Vec<(String, Diagnostic)> = (reading.constants.iter())
         .filter(|(name, _)| !declared.contains(name))
         .map(|(name, value)| {
@@ -204,19 +207,70 @@ pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
         Ok(text) => text,
         Err(error) => return refuse(error),
     };
+    let source = match language {
+        Language::Pal => with_imports(&found.path, text),
+        _ => Source::new(name.as_str(), text),
+    };
     // Not every program in a folder has every constant.
     let mut constants = reading.constants.clone();
     if found.named == Named::InFolder {
-        let declared = if language == Language::Pal { declared_constants(&text) } else { Vec::new() };
+        let declared = if language == Language::Pal { declared_constants(source.text()) } else { Vec::new() };
         constants.retain(|(name, _)| declared.contains(name));
     }
-    let source = Source::new(name.as_str(), text).with_constants(constants);
+    let source = source.with_constants(constants);
     match palisade::read(source, language, reading.int_range) {
         Ok(input) => Reading::Program(Box::new(input)),
         Err(_) if found.named == Named::InFolder && is_txt(&found.path) => Reading::Skipped,
         Err(refused) => Reading::Refused(refused),
     }
 }
+
+/// Leaves out `.pal` files without processes that others import: they are parts of programs.
+fn leave_out_parts(found: &mut Vec<InputFile>) {
+    let is_pal = |file: &&InputFile| {
+        file.named == Named::InFolder && language_of(&file.path) == Some(Language::Pal.into())
+    };
+    let texts = found.iter().filter(is_pal).filter_map(|file| Some((&file.path, text(&file.path).ok()?)));
+    let (programs, others): (Vec<_>, Vec<_>) = texts.partition(|(_, text)| declares_process(text));
+    if others.is_empty() {
+        return;
+    }
+    let mut parts = BTreeSet::new();
+    for (path, text) in programs {
+        let source = with_imports(path, text);
+        parts.extend(source.files().skip(1).map(|(name, _)| palisade_files::identity(Path::new(name))));
+    }
+    let others: BTreeSet<PathBuf> = others.into_iter().map(|(path, _)| path.clone()).collect();
+    found.retain(|file| {
+        let is_part = || parts.contains(&palisade_files::identity(&file.path));
+        file.named == Named::ByUser || !others.contains(&file.path) || !is_part()
+    });
+}
+
+/// A `.pal` program with the files that it imports. What cannot be read is reported when the program is parsed.
+pub fn with_imports(path: &Path, text: String) -> Source {
+    let mut source = Source::new(path.display().to_string(), text);
+    if path == Path::new("-") {
+        return source;
+    }
+    let main = source.name().to_owned();
+    find_imports(&mut source, &palisade_files::identity(path), &mut |importer, imported| {
+        // The name of the main file need not be its path.
+        let importer = if importer == main { path } else { Path::new(importer) };
+        match palisade_files::import(importer, imported, LARGEST_FILE) {
+            Ok(import) => Ok(Found {
+                name: import.path.display().to_string(),
+                identity: import.identity,
+                text: import.text,
+            }),
+            Err(message) => Err((message, IMPORT_HELP.to_owned())),
+        }
+    });
+    source
+}
+
+/// What to do about a file that cannot be imported.
+const IMPORT_HELP: &str = "paths start at the folder of the file that imports them";
 
 /// Reads a program that is asked about with these options. A C program can have any number of threads, if the
 /// [reading options](for_any_number) say so.

@@ -47,12 +47,12 @@ fn file(path: &Path, args: &FmtArgs, output: &Output) -> Result<Exit, Refused> {
     if !is_stdin {
         refuse_other_languages(path).map_err(refuse)?;
     }
-    let source = Source::new(name.as_str(), text);
+    let source = files::with_imports(path, text.clone());
     let formatted = match format_pal(&source) {
         Ok(formatted) => formatted,
         Err(diagnostics) => return Err(Refused { source, diagnostics }),
     };
-    let differs = formatted != source.text();
+    let differs = formatted != text;
     if differs && !args.check && !is_stdin {
         files::write(path, &formatted).map_err(refuse)?;
     }

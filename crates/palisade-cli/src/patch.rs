@@ -22,7 +22,10 @@ pub fn confirmed(
     let patches = answer.patches(input, 0)?;
     if input.c.is_none() {
         answer.written(input, 0, limits)?;
-        return Ok(patches);
+        return Ok(match input.source.files().len() {
+            1 => patches,
+            _ => patches.into_iter().map(as_on_disk).collect(),
+        });
     }
     if answer.confirmed.is_none() {
         confirm(found, args, input.language, &answer.options, &patches, limits)?;

@@ -1,4 +1,5 @@
-//! Files that are written completely or not at all, and whether two paths lead to the same file.
+//! Files that are written completely or not at all, whether two paths lead to the same file, and files that others
+//! import.
 //!
 //! *Guarantee:* [`write`] leaves the file as it was, or replaces it with the complete new text. A full disk,
 //! a size limit or a killed process cannot leave a partial or empty file. The new text goes to a temporary
@@ -8,8 +9,10 @@
 //! links are followed, so a link stays a link. Other hard links keep the old text. Pipes, terminals and
 //! devices cannot be replaced and are written directly. A named pipe that no process reads is an error.
 
+mod import;
 mod same;
 
+pub use import::{Import, beside, identity, import};
 pub use same::Identity;
 
 use rustix::fs::{OFlags, fcntl_setfl};

@@ -41,10 +41,8 @@ fn check(question: &Question, input: &Input, limits: &Limits) -> Result<Reply, S
     let answer = checked(question, input, limits)?;
     let mut shown = shown(question, input, &answer, "unsafe", DiagnosticSeverity::ERROR);
     if answer.outcome.verdict == Verdict::Holds {
-        let text = input.source.text();
         let warnings = answer.vacuity(input).into_iter().chain(no_property(input));
-        let warnings = warnings
-            .map(|warning| (question.uri.clone(), problem(&question.uri, text, &question.lines, &warning)));
+        let warnings = warnings.map(|warning| problem(&question.places, &input.source, &warning));
         shown.findings.extend(warnings);
     }
     Ok(shown)
@@ -77,9 +75,9 @@ fn shown<Q: Ask>(
         Some(witness) => {
             let files = Files {
                 uri: &question.uri,
-                text: input.source.text(),
+                text: input.source.main_text(),
                 lines: &question.lines,
-                other: &|_| None,
+                other: &|file| question.places.uri(&input.source, file),
             };
             run::diagnostics(&files, &witness, id, severity, &why)
         }
@@ -115,18 +113,21 @@ fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<Reply, 
     let finding = answer.finding(input, None);
     let (word, why) = (finding.word().to_owned(), finding.why().unwrap_or_default());
     let headline = finding.headline(Colour::Never);
-    let written = match answer.written(input, 0, limits) {
-        Ok(text) => Some(text),
-        Err(WriteError::NoSet) => None,
+    let patches = match answer.written(input, 0, limits).and_then(|_| answer.patches(input, 0)) {
+        Ok(patches) => patches,
+        Err(WriteError::NoSet) => Vec::new(),
         Err(error) => {
             return Err(format!("{headline}, but the fences could not be written: {}", unwritten(&error)));
         }
     };
-    let before = input.source.text();
-    let fix = written.filter(|text| text != before).map(|text| Fix {
-        title: format!("Insert fences: {word} {why}"),
-        changes: vec![(question.uri.clone(), edits(before, &text))],
+    let changed = patches.iter().filter(|patch| patch.before != patch.after);
+    let changes = changed.map(|patch| {
+        let uri = question.places.uri(&input.source, &patch.name)?;
+        Some((uri, edits(&patch.before, &patch.after)))
     });
+    let changes: Option<Vec<_>> = changes.collect();
+    let changes = changes.ok_or("the fences go into a file that has no address")?;
+    let fix = (!changes.is_empty()).then(|| Fix { title: format!("Insert fences: {word} {why}"), changes });
     let findings = fix.as_ref().map_or_else(Vec::new, places);
     let brief = if why.is_empty() { word.clone() } else { format!("{word} {why}") };
     Ok(Reply { word, headline, brief, findings, fix, ..Reply::default() })

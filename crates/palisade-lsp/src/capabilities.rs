@@ -9,6 +9,7 @@ use lsp_types::{
 };
 use palisade::Model;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The features, in the words of the protocol.
@@ -53,11 +54,18 @@ pub(crate) struct Settings {
     pub(crate) check_on_save: bool,
     /// Seconds for each question; by default those of the command line.
     budget: Option<f64>,
+    /// Values of constants, as with `-D`. Each program takes those that it has.
+    pub(crate) constants: BTreeMap<String, i64>,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { model: Model::Tso.name().to_owned(), check_on_save: true, budget: None }
+        Settings {
+            model: Model::Tso.name().to_owned(),
+            check_on_save: true,
+            budget: None,
+            constants: BTreeMap::new(),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The files that are open in the editor, with their contents there.
 
 use crate::edits::Fix;
+use crate::places::Places;
 use crate::position::Lines;
 use crate::questions::Asked;
 use lsp_types::{Diagnostic, Uri};
@@ -17,10 +18,16 @@ pub(crate) struct Document {
     pub(crate) lines: Lines,
     /// The client's number of this text.
     pub(crate) version: i32,
+    /// How often the program has changed, in this file or in one that it imports.
+    pub(crate) revision: u64,
     /// Whether the text differs from what was last opened or saved.
     pub(crate) is_changed: bool,
-    /// What is wrong with the text.
-    pub(crate) problems: Vec<Diagnostic>,
+    /// The program: this file as it was last looked at, and those that it imports.
+    pub(crate) source: Source,
+    /// Where the files of the program are.
+    pub(crate) places: Places,
+    /// What is wrong with the program, in any file.
+    pub(crate) problems: Vec<(Uri, Diagnostic)>,
     /// What the last question of each kind found about this text, in any file.
     pub(crate) findings: BTreeMap<Asked, Vec<(Uri, Diagnostic)>>,
     /// The fences that were found for this text.
@@ -43,11 +50,14 @@ impl Document {
             .filter(|language| matches!(language, InputLanguage::Text(_) | InputLanguage::C));
         let lines = Lines::new(&text);
         Document {
+            source: Source::new("", ""),
+            places: Places::one(uri.clone(), lines.clone()),
             uri,
             language,
             text,
             lines,
             version,
+            revision: 0,
             is_changed: false,
             problems: Vec::new(),
             findings: BTreeMap::new(),
@@ -62,9 +72,26 @@ impl Document {
         self.text = text;
         self.version = version;
         self.is_changed = true;
+        self.forget();
+    }
+
+    /// What was found out no longer counts.
+    fn forget(&mut self) {
+        self.revision += 1;
         self.findings.clear();
         self.fix = None;
         self.answers.clear();
+    }
+
+    /// Takes the program that the file is part of. Returns whether another file of it has changed.
+    pub(crate) fn set_program(&mut self, source: Source, places: Places) -> bool {
+        let others = |source: &Source| source.text()[source.main_text().len()..].to_owned();
+        let changed = others(&source) != others(&self.source);
+        if changed {
+            self.forget();
+        }
+        (self.source, self.places) = (source, places);
+        changed
     }
 
     /// Its name in messages.
@@ -73,10 +100,6 @@ impl Document {
             Some(path) => path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             None => self.uri.as_str().to_owned(),
         }
-    }
-
-    pub(crate) fn source(&self) -> Source {
-        Source::new(self.name(), self.text.clone())
     }
 }
 

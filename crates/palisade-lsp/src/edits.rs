@@ -50,7 +50,7 @@ pub(crate) fn edits(before: &str, after: &str) -> Vec<TextEdit> {
 /// The edits that format a `.pal` program; none if it cannot be parsed.
 pub(crate) fn formatting(source: &Source) -> Option<Vec<TextEdit>> {
     let formatted = format_pal(source).ok()?;
-    Some(edits(source.text(), &formatted))
+    Some(edits(source.main_text(), &formatted))
 }
 
 /// Quick fixes: the fences that were found, or the offer to look for them.

@@ -24,6 +24,7 @@ mod documents;
 mod edits;
 mod lens;
 mod names;
+mod places;
 mod position;
 mod problems;
 mod questions;

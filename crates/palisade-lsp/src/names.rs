@@ -2,7 +2,7 @@
 
 use crate::documents::Document;
 use lsp_types::{
-    DocumentSymbol, Location, Position, PrepareRenameResponse, Range, SymbolKind as Kind, TextEdit,
+    DocumentSymbol, Location, Position, PrepareRenameResponse, Range, SymbolKind as Kind, TextEdit, Uri,
     WorkspaceEdit,
 };
 use palisade::syntax::names::{RenameError, Symbol, SymbolKind, Symbols, rename, symbols};
@@ -15,7 +15,7 @@ const MAX_VALUES: usize = 24;
 /// The names of a `.pal` file without errors.
 fn names(document: &Document) -> Option<Symbols> {
     document.language.filter(|language| *language == Language::Pal)?;
-    symbols(&document.source()).ok()
+    symbols(&document.source).ok()
 }
 
 fn byte(document: &Document, position: Position) -> usize {
@@ -35,7 +35,7 @@ pub(crate) fn named(document: &Document, position: Position) -> Option<(Symbol, 
 
 pub(crate) fn definition(document: &Document, position: Position) -> Option<Location> {
     let (symbol, _) = named(document, position)?;
-    Some(Location::new(document.uri.clone(), range(document, symbol.declared)))
+    Some(document.places.location(&document.source, symbol.declared))
 }
 
 pub(crate) fn references(
@@ -46,7 +46,7 @@ pub(crate) fn references(
     let (symbol, _) = named(document, position)?;
     let mentions =
         symbol.mentions().into_iter().filter(|place| with_declaration || *place != symbol.declared);
-    Some(mentions.map(|place| Location::new(document.uri.clone(), range(document, place))).collect())
+    Some(mentions.map(|place| document.places.location(&document.source, place)).collect())
 }
 
 pub(crate) fn prepare_rename(document: &Document, position: Position) -> Option<PrepareRenameResponse> {
@@ -61,7 +61,7 @@ pub(crate) fn renamed(document: &Document, position: Position, name: &str) -> Re
         return Err("names can be changed only in .pal files".to_owned());
     }
     let (places, spelling) =
-        rename(&document.source(), byte(document, position), name).map_err(|error| match error {
+        rename(&document.source, byte(document, position), name).map_err(|error| match error {
             RenameError::Wrong(_) => "the program has errors: correct them first".to_owned(),
             RenameError::Nothing => "there is no name here".to_owned(),
             RenameError::NotAName => format!("`{name}` is not a valid name"),
@@ -69,12 +69,12 @@ pub(crate) fn renamed(document: &Document, position: Position, name: &str) -> Re
                 format!("that would change what the program does: `{name}` is already used")
             }
         })?;
-    let edits =
-        places.into_iter().map(|place| TextEdit::new(range(document, place), spelling.clone())).collect();
-    Ok(WorkspaceEdit {
-        changes: Some(HashMap::from([(document.uri.clone(), edits)])),
-        ..WorkspaceEdit::default()
-    })
+    let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
+    for place in places {
+        let place = document.places.location(&document.source, place);
+        changes.entry(place.uri).or_default().push(TextEdit::new(place.range, spelling.clone()));
+    }
+    Ok(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() })
 }
 
 /// The outline of a program: its declarations, and its properties.
@@ -84,10 +84,11 @@ pub(crate) fn outline(document: &Document) -> Option<Vec<DocumentSymbol>> {
         let inner = names.symbols.iter().filter(|symbol| symbol.within == Some(outer.declared));
         inner.map(|symbol| entry(document, symbol, Vec::new())).collect::<Vec<_>>()
     };
-    let outer = names.symbols.iter().filter(|symbol| symbol.within.is_none());
+    let is_here = |span: Span| document.source.file_number(span) == 0;
+    let outer = names.symbols.iter().filter(|symbol| symbol.within.is_none() && is_here(symbol.declared));
     let mut outline: Vec<DocumentSymbol> =
         outer.map(|symbol| entry(document, symbol, inner(symbol))).collect();
-    for &property in &names.properties {
+    for &property in names.properties.iter().filter(|property| is_here(**property)) {
         let words: Vec<&str> = document.text[property.range()].split_whitespace().collect();
         let whole = range(document, property);
         outline.push(symbol(words.join(" "), None, Kind::EVENT, (whole, whole), Vec::new()));

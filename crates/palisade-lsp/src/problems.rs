@@ -1,30 +1,37 @@
 //! Diagnostics of the library as diagnostics of the protocol.
 
-use crate::position::Lines;
+use crate::documents::Document;
+use crate::places::Places;
 use lsp_types::{
-    Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Position, Range,
-    Uri,
+    Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, NumberOrString, Position, Range, Uri,
 };
-use palisade::{InputLanguage, Severity};
+use palisade::syntax::names::declares_process;
+use palisade::{InputLanguage, Language, Severity, Source};
 
-/// What is wrong with a text, all of it. C is left to its compiler until it is asked about.
-pub(crate) fn problems(
-    uri: &Uri,
-    language: Option<InputLanguage>,
-    source: palisade::Source,
-    lines: &Lines,
-) -> Vec<Diagnostic> {
-    let Some(language) = language.and_then(InputLanguage::text) else { return Vec::new() };
-    let text = source.text().to_owned();
-    let found = match palisade::read(source, language, None) {
+/// What is wrong with a program, all of it. C is left to its compiler until it is asked about.
+pub(crate) fn problems(document: &Document) -> Vec<(Uri, Diagnostic)> {
+    let Some(language) = document.language.and_then(InputLanguage::text) else { return Vec::new() };
+    let found = match palisade::read(document.source.clone(), language, None) {
         Ok(input) => input.warnings,
         Err(refused) => refused.diagnostics,
     };
-    found.iter().map(|diagnostic| problem(uri, &text, lines, diagnostic)).collect()
+    let is_part = language == Language::Pal && !declares_process(document.source.text());
+    let found = found.iter().map(|diagnostic| {
+        let (uri, mut shown) = problem(&document.places, &document.source, diagnostic);
+        if is_part && diagnostic.id == "no-process" {
+            shown.severity = Some(DiagnosticSeverity::INFORMATION);
+        }
+        (uri, shown)
+    });
+    found.collect()
 }
 
-/// One diagnostic. Its help is part of the message.
-pub(crate) fn problem(uri: &Uri, text: &str, lines: &Lines, diagnostic: &palisade::Diagnostic) -> Diagnostic {
+/// One diagnostic, in its file. Its help is part of the message.
+pub(crate) fn problem(
+    places: &Places,
+    source: &Source,
+    diagnostic: &palisade::Diagnostic,
+) -> (Uri, Diagnostic) {
     let mut message = diagnostic.message.clone();
     let primary = diagnostic.labels.first();
     if let Some(label) = primary.filter(|label| !label.text.is_empty()) {
@@ -34,7 +41,7 @@ pub(crate) fn problem(uri: &Uri, text: &str, lines: &Lines, diagnostic: &palisad
         message.push_str(&format!("\nhelp: {help}"));
     }
     let others = diagnostic.labels.iter().skip(1).map(|label| DiagnosticRelatedInformation {
-        location: Location::new(uri.clone(), lines.range(text, label.span)),
+        location: places.location(source, label.span),
         message: label.text.clone(),
     });
     let others: Vec<_> = others.collect();
@@ -42,10 +49,12 @@ pub(crate) fn problem(uri: &Uri, text: &str, lines: &Lines, diagnostic: &palisad
         Severity::Error => DiagnosticSeverity::ERROR,
         Severity::Warning => DiagnosticSeverity::WARNING,
     };
-    Diagnostic {
+    let place = places.location(source, diagnostic.span());
+    let shown = Diagnostic {
         related_information: (!others.is_empty()).then_some(others),
-        ..found(lines.range(text, diagnostic.span()), severity, diagnostic.id, message)
-    }
+        ..found(place.range, severity, diagnostic.id, message)
+    };
+    (place.uri, shown)
 }
 
 /// A diagnostic with a stable name.

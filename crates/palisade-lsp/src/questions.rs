@@ -3,6 +3,7 @@
 use crate::answers::answer;
 use crate::client::Client;
 use crate::edits::Fix;
+use crate::places::Places;
 use crate::position::Lines;
 use crate::server::Event;
 use lsp_types::{Diagnostic, Uri};
@@ -60,6 +61,7 @@ pub(crate) struct Question {
     pub(crate) language: InputLanguage,
     pub(crate) source: Source,
     pub(crate) lines: Lines,
+    pub(crate) places: Places,
     pub(crate) model: Model,
     /// The time for the answer.
     pub(crate) budget: Duration,

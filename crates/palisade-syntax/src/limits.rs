@@ -16,3 +16,12 @@ pub const MAX_SIZE: usize = 6_000_000;
 
 /// How many errors are reported individually.
 pub const MAX_ERRORS: usize = 50;
+
+/// How many files a program can import, directly or through others.
+pub const MAX_IMPORTS: usize = 200;
+
+/// How deeply imports can nest.
+pub const MAX_IMPORT_DEPTH: usize = 30;
+
+/// The maximum size of a program with the files that it imports, in bytes.
+pub const MAX_IMPORTED_BYTES: usize = 256 << 20;

@@ -57,7 +57,7 @@ impl WitnessFile {
             program: ProgramRecord {
                 file: origin.source.name().to_owned(),
                 language: origin.language.to_owned(),
-                hash: text_hash(origin.source.text()),
+                hash: text_hash(&origin.source.identity()),
                 build: origin.build.cloned(),
             },
             model: machine.model.name().to_owned(),
@@ -78,7 +78,7 @@ impl WitnessFile {
 
     /// Whether the program's text has changed since the witness was found.
     pub fn program_changed(&self, source: &Source) -> bool {
-        self.program.hash != text_hash(source.text())
+        self.program.hash != text_hash(&source.identity())
     }
 }
 

@@ -189,7 +189,7 @@ impl Answer<Safety> {
         Some(Certificate {
             file: input.source.name().to_owned(),
             language: input.language.name().to_owned(),
-            hash: text_hash(input.source.text()),
+            hash: text_hash(&input.source.identity()),
             build: input.c.as_ref().map(|c| c.build.clone()),
             model: self.model,
             interlocked: self.interlocked,

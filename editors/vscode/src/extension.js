@@ -20,6 +20,7 @@ async function activate(context) {
       model: settings.get("model"),
       checkOnSave: settings.get("checkOnSave"),
       budget: settings.get("budget"),
+      constants: settings.get("constants"),
     },
   });
   const register = (name, action) => context.subscriptions.push(vscode.commands.registerCommand(name, action));

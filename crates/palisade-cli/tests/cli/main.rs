@@ -16,6 +16,7 @@ mod fmt;
 mod folder;
 mod heavy;
 mod hostile;
+mod imports;
 mod limits;
 mod lsp;
 mod machine;

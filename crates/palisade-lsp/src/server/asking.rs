@@ -42,7 +42,7 @@ impl Server {
     ) {
         let Some(document) = self.documents.get(key) else { return };
         let Some(language) = document.language else { return };
-        let (uri, version) = (document.uri.clone(), document.version);
+        let (uri, revision) = (document.uri.clone(), document.revision);
         self.questions += 1;
         let number = self.questions;
         let budget = self.settings.budget(self.config.budget);
@@ -51,8 +51,9 @@ impl Server {
             asked,
             uri: uri.clone(),
             language,
-            source: document.source(),
+            source: document.source.clone(),
             lines: document.lines.clone(),
+            places: document.places.clone(),
             model: self.settings.model(),
             budget: if asked == Asked::Values { budget.min(HOVER_BUDGET) } else { budget },
             memory: self.config.memory,
@@ -67,7 +68,7 @@ impl Server {
             self.stop_where(|open| open.uri == uri && open.asked != Asked::Values);
             self.client.begin(number, title);
         }
-        self.open.insert(number, Open { asked, uri, version, stop: stop.clone(), request, hover });
+        self.open.insert(number, Open { asked, uri, revision, stop: stop.clone(), request, hover });
         start(question, stop, self.client.clone(), self.events.clone());
     }
 
@@ -120,7 +121,8 @@ impl Server {
 
     /// Keeps what was found, if it is about the text that is open now.
     fn keep(&mut self, key: &str, open: &Open, found: Reply) -> bool {
-        let Some(document) = self.documents.get_mut(key).filter(|document| document.version == open.version)
+        let Some(document) =
+            self.documents.get_mut(key).filter(|document| document.revision == open.revision)
         else {
             return false;
         };

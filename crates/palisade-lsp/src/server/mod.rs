@@ -1,7 +1,7 @@
 //! The loop: one event at a time, from the client or from a question that was answered.
 //!
 //! *Invariants.*
-//! 1. Nothing in the loop takes longer than reading one text.
+//! 1. Nothing in the loop takes longer than reading the texts of one program.
 //! 2. At most one question per file is open, besides those of hovers: a newer one stops the older one.
 //! 3. An answer is shown only if it is about the text that is open now.
 //! 4. Every request gets exactly one response.
@@ -13,6 +13,7 @@ mod requests;
 use crate::capabilities::Settings;
 use crate::client::Client;
 use crate::documents::Document;
+use crate::places::{open_texts, program};
 use crate::problems::problems;
 use crate::questions::{Asked, Reply, Stop};
 use crate::transport::{Received, receive, send};
@@ -111,8 +112,8 @@ enum Phase {
 struct Open {
     asked: Asked,
     uri: Uri,
-    /// The version of the text that it is about.
-    version: i32,
+    /// The revision of the program that it is about.
+    revision: u64,
     stop: Stop,
     /// The request that waits for the answer.
     request: Option<RequestId>,
@@ -182,12 +183,23 @@ impl Server {
         }
     }
 
-    /// Finds what is wrong with texts that have changed.
+    /// Finds what is wrong with texts that have changed, and with programs that import them.
     fn look_at_changes(&mut self) {
+        if self.changed.is_empty() {
+            return;
+        }
+        let importing = self.documents.iter().filter(|(_, document)| document.text.contains("import"));
+        self.changed.extend(importing.map(|(key, _)| key.clone()).collect::<Vec<_>>());
+        let open = open_texts(self.documents.values());
         for key in std::mem::take(&mut self.changed) {
             let Some(document) = self.documents.get_mut(&key) else { continue };
-            document.problems =
-                problems(&document.uri, document.language, document.source(), &document.lines);
+            let (source, places) = program(document, &open, &self.settings.constants);
+            let others_changed = document.set_program(source, places);
+            document.problems = problems(document);
+            let uri = document.uri.clone();
+            if others_changed {
+                self.stop_where(|open| open.uri == uri && open.request.is_none());
+            }
             self.publish(&key);
         }
     }
@@ -196,7 +208,8 @@ impl Server {
     fn publish(&mut self, key: &str) {
         let Some(document) = self.documents.get(key) else { return };
         let main = document.uri.clone();
-        let places = document.findings.values().flatten().map(|(uri, _)| uri);
+        let found = document.problems.iter().chain(document.findings.values().flatten());
+        let places = found.map(|(uri, _)| uri);
         let mut now: Vec<Uri> = places.filter(|uri| **uri != main).cloned().collect();
         now.sort();
         now.dedup();
@@ -211,10 +224,17 @@ impl Server {
     /// Publishes everything that is known about one file.
     fn publish_for(&self, uri: &Uri) {
         let document = self.documents.get(uri.as_str());
-        let problems = document.into_iter().flat_map(|document| document.problems.iter().cloned());
-        let all = self.documents.values().flat_map(|document| document.findings.values().flatten());
-        let findings = all.filter(|(place, _)| place == uri).map(|(_, found)| found.clone());
+        let mut shown = Vec::new();
+        for document in self.documents.values() {
+            let found = document.problems.iter().chain(document.findings.values().flatten());
+            for (_, found) in found.filter(|(place, _)| place == uri) {
+                // Several programs may import a file that is wrong.
+                if !shown.contains(found) {
+                    shown.push(found.clone());
+                }
+            }
+        }
         let version = document.map(|document| document.version);
-        self.client.publish(uri.clone(), problems.chain(findings).collect(), version);
+        self.client.publish(uri.clone(), shown, version);
     }
 }

@@ -11,7 +11,7 @@ use lsp_types::notification::{
     Cancel, DidChangeTextDocument, DidCloseTextDocument, DidOpenTextDocument, DidSaveTextDocument,
     Notification as _, WorkDoneProgressCancel,
 };
-use lsp_types::{CancelParams, Diagnostic, NumberOrString};
+use lsp_types::{CancelParams, Diagnostic, NumberOrString, Uri};
 use serde_json::Value;
 
 impl Server {
@@ -63,8 +63,13 @@ impl Server {
         let Some(document) = self.documents.get_mut(&key) else { return Ok(()) };
         document.is_changed = false;
         let is_text = document.language.is_some_and(|language| language.text().is_some());
+        // Files that it imports may have changed on disk.
+        self.changed.insert(key.clone());
         self.look_at_changes();
-        let is_wrong = |found: &Diagnostic| found.severity == Some(lsp_types::DiagnosticSeverity::ERROR);
+        let is_wrong = |(_, found): &(Uri, Diagnostic)| {
+            let is_error = found.severity == Some(lsp_types::DiagnosticSeverity::ERROR);
+            is_error || found.code == Some(NumberOrString::String("no-process".to_owned()))
+        };
         let has_errors =
             self.documents.get(&key).is_some_and(|document| document.problems.iter().any(is_wrong));
         if is_text && self.settings.check_on_save && !has_errors {

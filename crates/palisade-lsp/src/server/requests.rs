@@ -90,7 +90,7 @@ impl Server {
                 |params: &DocumentFormattingParams| &params.text_document.uri,
                 |document, _| {
                     let is_pal = document.language.is_some_and(|language| language == Language::Pal);
-                    json!(is_pal.then(|| edits::formatting(&document.source())).flatten())
+                    json!(is_pal.then(|| edits::formatting(&document.source)).flatten())
                 },
             ),
             CodeLensRequest::METHOD => self.about(

@@ -33,6 +33,17 @@ impl Edits {
         self.all.push(Edit { at: range.start, order: (2, 0), remove: range.len(), text, fence: None });
     }
 
+    /// Where the end of a file is in the new text. Only the last file can end with a statement.
+    pub(super) fn moved(&self, text: &str) -> impl Fn(usize) -> usize + 'static {
+        let end = text.len();
+        let changes: Vec<(usize, usize, usize)> =
+            self.all.iter().map(|edit| (edit.at, edit.text.len(), edit.remove)).collect();
+        move |place| {
+            let before = changes.iter().filter(|(at, ..)| *at < place || place == end);
+            before.fold(place, |moved, (_, added, removed)| moved + added - removed)
+        }
+    }
+
     /// Returns the new text, and where the fences begin in it, in order.
     pub(super) fn apply(mut self, text: &str) -> (String, Vec<usize>) {
         self.all.sort_by_key(|edit| (edit.at, edit.order));

@@ -54,16 +54,16 @@ pub fn insert_fences(
     source: &Source,
     fences: &[FenceAt],
 ) -> Result<String, Vec<Diagnostic>> {
-    insert(language, source, fences, &Conditions::new())
+    Ok(insert(language, source, fences, &Conditions::new())?.text().to_owned())
 }
 
-/// Inserts fences into a text, some of them under a condition. The condition is an expression in the language
-/// of the text. Only `.pal` supports this.
+/// Inserts fences into the files of a program, some of them under a condition. The condition is an expression in
+/// the language of the text. Only `.pal` supports this.
 pub fn insert_conditional_fences(
     language: Language,
     source: &Source,
     fences: &[(FenceAt, Option<String>)],
-) -> Result<String, Vec<Diagnostic>> {
+) -> Result<Source, Vec<Diagnostic>> {
     let mut conditions = Conditions::new();
     for (fence, condition) in fences {
         let Some(condition) = condition else { continue };
@@ -85,7 +85,7 @@ fn insert(
     source: &Source,
     fences: &[FenceAt],
     conditions: &Conditions,
-) -> Result<String, Vec<Diagnostic>> {
+) -> Result<Source, Vec<Diagnostic>> {
     let program = crate::parse(language, source)?.program;
     let statements = statements(&program);
     let mut errors = Vec::new();
@@ -110,15 +110,16 @@ fn insert(
     if !errors.is_empty() {
         return Err(crate::report::arrange(errors));
     }
+    let moved = edits.moved(text);
     let (edited, inserted) = edits.apply(text);
-    let source = source.with_text(edited);
+    let source = source.with_changes(&edited, moved);
     let reparsed = crate::parse(language, &source);
     let is_same_program = reparsed.is_ok_and(|reparsed| match language {
         Language::Pal | Language::Rmm => verify::same_but_for(&program, reparsed.program, &inserted),
         Language::Litmus | Language::Trencher => true,
     });
     if is_same_program {
-        return Ok(source.text().to_owned());
+        return Ok(source);
     }
     let first = requests.keys().next().copied().unwrap_or(Span::new(0..0));
     let message = "the fences could not be inserted: the result would not be the same program";

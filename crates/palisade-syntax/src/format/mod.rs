@@ -23,11 +23,12 @@ use crate::{Language, read};
 use palisade_base::{Diagnostic, Source};
 use std::borrow::Cow;
 
-/// The text of a `.pal` program, formatted. A text that does not parse is refused, with everything that is
+/// The text of a `.pal` program, formatted; of several files the main one. A text that does not parse is refused, with everything that is
 /// wrong with it; names and types do not matter.
 pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
     read(Language::Pal, source)?;
-    let text = source.text().strip_prefix('\u{feff}').unwrap_or(source.text());
+    let text = source.main_text();
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let plain = with_plain_line_ends(text);
     let pieces = pieces::pieces(&plain);
     let formatted = layout::lines(&plain, &pieces);

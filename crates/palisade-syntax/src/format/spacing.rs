@@ -55,7 +55,9 @@ pub(super) fn space(before: &Piece<'_>, used: Use, after: &Piece<'_>, after_used
     let (PieceKind::Token(left), PieceKind::Token(right)) = (before.kind, after.kind) else {
         return true;
     };
-    !fits_tightly(left, used, right, after_used) || is_read_as_one(before.text, after.text)
+    // A path ends with its quote.
+    let is_read_as_one = || left != TokenKind::Path && is_read_as_one(before.text, after.text);
+    !fits_tightly(left, used, right, after_used) || is_read_as_one()
 }
 
 fn fits_tightly(left: TokenKind, used: Use, right: TokenKind, right_used: Use) -> bool {

@@ -11,7 +11,7 @@ mod text;
 mod walk;
 
 pub use rename::{RenameError, rename};
-pub use text::declared_constants;
+pub use text::{declared_constants, declares_process};
 
 use crate::{Language, parse};
 use palisade_base::{Diagnostic, Source, Span};

@@ -32,7 +32,11 @@ pub fn rename(source: &Source, byte: usize, name: &str) -> Result<(Vec<Span>, St
     let places = symbol.mentions();
     let mut text = source.text().to_owned();
     places.iter().rev().for_each(|place| text.replace_range(place.range(), &spelling));
-    let after = symbols(&source.with_text(text)).map_err(|_| RenameError::Taken)?;
+    let moved = |end: usize| {
+        let before = places.iter().filter(|place| place.range().end <= end);
+        before.fold(end, |moved, place| moved + spelling.len() - place.range().len())
+    };
+    let after = symbols(&source.with_changes(&text, moved)).map_err(|_| RenameError::Taken)?;
     if meaning(&before) != meaning(&after) {
         return Err(RenameError::Taken);
     }

@@ -31,6 +31,11 @@ pub fn declared_constants(text: &str) -> Vec<String> {
     declared.map(|name| name.trim_matches('`').to_owned()).collect()
 }
 
+/// Whether a `.pal` text declares a process. The text need not be a valid program.
+pub fn declares_process(text: &str) -> bool {
+    tokens(text).iter().any(|(kind, _)| *kind == TokenKind::Word(Word::Process))
+}
+
 /// Adds the variables of quantifiers.
 pub(super) fn add_bound(found: &mut Symbols, bound: &[Bound], source: &Source) {
     for variable in bound {
@@ -58,11 +63,11 @@ pub(super) fn add_constants(found: &mut Symbols, text: &str) {
         .filter(|(_, symbol)| matches!(symbol.kind, SymbolKind::Enum | SymbolKind::EnumValue))
         .map(|(index, symbol)| (symbol.declared, index))
         .collect();
+    // In the text, an imported file comes after the file that uses its constants.
     for (index, &(kind, span)) in tokens.iter().enumerate() {
         let TokenKind::Name(symbol) = kind else { continue };
         if let Some(&declared) = enums.get(&span) {
             constants.insert(symbol.0, declared);
-            continue;
         }
         let declares = index > 0 && tokens[index - 1].0 == TokenKind::Word(Word::Const);
         if declares {
@@ -80,7 +85,12 @@ pub(super) fn add_constants(found: &mut Symbols, text: &str) {
                 detail: words.join(" ").trim_end_matches(';').to_owned(),
                 uses: Vec::new(),
             });
-        } else if let Some(&constant) = constants.get(&symbol.0)
+        }
+    }
+    for &(kind, span) in &tokens {
+        if let TokenKind::Name(symbol) = kind
+            && let Some(&constant) = constants.get(&symbol.0)
+            && found.symbols[constant].declared != span
             && !taken.contains(&span)
         {
             found.symbols[constant].uses.push(span);

@@ -2,7 +2,7 @@
 //!
 //! A constant is replaced by its value as soon as its name is read, so it must be declared before it is used.
 
-use super::parser::{Parse, Parser};
+use super::parser::{Failed, Parse, Parser};
 use super::token::Symbol;
 use crate::suggest;
 use palisade_base::{Diagnostic, Span};
@@ -226,6 +226,8 @@ impl Parser<'_> {
         };
         let diagnostic = match problem {
             Problem::Fault(fault) => Diagnostic::error("constant-fault", fault.to_string()).at(span, ""),
+            // It may be declared in a file that could not be imported, which is reported.
+            Problem::NotConstant if self.imports.failed => return Err(Failed),
             Problem::NotConstant => {
                 let text = self.lexer.slice(span);
                 let diagnostic =

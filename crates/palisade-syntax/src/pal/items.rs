@@ -22,12 +22,17 @@ impl Parser<'_> {
         Ok(Placement { address, step: self.constant()? })
     }
 
-    /// Parses all items.
+    /// Parses all items, with those of the imported files.
     pub fn items(&mut self) {
-        while !self.at_end() {
+        loop {
             limits::checkpoint();
+            if self.at_end() && !self.leave_file() {
+                return;
+            }
             self.unclosed = false;
-            self.item();
+            if !self.at_end() {
+                self.item();
+            }
         }
     }
 
@@ -42,6 +47,7 @@ impl Parser<'_> {
             TokenKind::Word(Word::Process) => self.process_item(),
             TokenKind::Word(Word::Forbid) => self.property_item(PropertyKind::Forbid),
             TokenKind::Word(Word::Final) => self.property_item(PropertyKind::Final),
+            TokenKind::Name(_) if self.at_import() => self.import_item(),
             TokenKind::Name(symbol) if self.is_progress(symbol) => self.progress_item(),
             TokenKind::Sign(Sign::Semicolon) => {
                 let warning =

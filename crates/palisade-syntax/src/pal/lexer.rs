@@ -42,16 +42,40 @@ impl<'s> Names<'s> {
 
 /// Reads tokens. Characters that cannot be part of a token are reported and skipped.
 pub(crate) struct Lexer<'s> {
+    /// The whole text, of all files.
+    whole: &'s str,
+    /// The text up to the end of the current file.
     text: &'s str,
     at: usize,
+    /// Whether the last token was the name `import`, which a path in quotes can follow.
+    after_import: bool,
     pub names: Names<'s>,
 }
 
 impl<'s> Lexer<'s> {
     pub fn new(text: &'s str) -> Lexer<'s> {
+        let mut lexer = Lexer { whole: text, text: "", at: 0, after_import: false, names: Names::new() };
+        lexer.enter(Span::new(0..text.len()));
+        lexer
+    }
+
+    /// Continues at the start of a file, and ends with it. Returns where it was, and where it would have ended.
+    pub fn enter(&mut self, file: Span) -> Span {
+        let before = Span::new(self.at..self.text.len());
+        let range = file.range();
+        self.text = &self.whole[..range.end];
+        self.at = range.start;
         // Editors on some systems insert a byte order mark at the start.
-        let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        Lexer { text, at, names: Names::new() }
+        if self.text[self.at..].starts_with('\u{feff}') {
+            self.at += '\u{feff}'.len_utf8();
+        }
+        before
+    }
+
+    /// Continues where it was before it entered a file.
+    pub fn leave(&mut self, before: Span) {
+        self.text = &self.whole[..before.range().end];
+        self.at = before.range().start;
     }
 
     /// Skips the rest of the text.
@@ -71,11 +95,18 @@ impl<'s> Lexer<'s> {
 
     /// The text of a span.
     pub fn slice(&self, span: Span) -> &'s str {
-        self.text.get(span.range()).unwrap_or("")
+        self.whole.get(span.range()).unwrap_or("")
     }
 
     /// The next token.
     pub fn next(&mut self, report: &mut Report) -> Token {
+        let token = self.token(report);
+        self.after_import =
+            matches!(token.kind, TokenKind::Name(symbol) if self.names.text(symbol) == "import");
+        token
+    }
+
+    fn token(&mut self, report: &mut Report) -> Token {
         loop {
             let bytes = self.text.as_bytes();
             let start = self.at;
@@ -108,6 +139,10 @@ impl<'s> Lexer<'s> {
                     self.at += name.len() + 2;
                     TokenKind::Name(self.names.symbol(name))
                 }
+                b'"' if self.after_import && self.path(start).is_some() => {
+                    self.at += self.path(start).expect("the guard found one").len() + 2;
+                    TokenKind::Path
+                }
                 b'0'..=b'9' => {
                     self.skip_while(is_name_byte);
                     TokenKind::Number(self.number(Span::new(start..self.at), report))
@@ -132,6 +167,13 @@ impl<'s> Lexer<'s> {
         let rest = &self.text[start + 1..];
         let name = &rest[..rest.find('`')?];
         palisade_program::print::is_quotable_name(name).then_some(name)
+    }
+
+    /// The path between two quotes on one line, the first of which is at `start`.
+    fn path(&self, start: usize) -> Option<&'s str> {
+        let rest = &self.text[start + 1..];
+        let path = &rest[..rest.find(['"', '\n'])?];
+        rest[path.len()..].starts_with('"').then_some(path)
     }
 
     fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
@@ -176,7 +218,12 @@ impl<'s> Lexer<'s> {
             let len = line[1..].find(quote).map_or(line.len(), |end| end + 2);
             self.at += len;
             let message = "this language has no strings";
-            report.push(Diagnostic::error("unexpected-character", message).at(Span::new(start..self.at), ""));
+            let diagnostic =
+                Diagnostic::error("unexpected-character", message).at(Span::new(start..self.at), "");
+            report.push(match self.after_import {
+                true => diagnostic.help("write the path in double quotes: `import \"lock.pal\";`"),
+                false => diagnostic,
+            });
             return;
         }
         let is_odd = |c: char| {

@@ -9,6 +9,7 @@
 mod constants;
 mod enums;
 mod expressions;
+mod imports;
 mod items;
 mod lexer;
 mod loops;
@@ -21,6 +22,7 @@ mod tests;
 mod token;
 mod words;
 
+pub use imports::{Found, find_imports};
 pub(crate) use lexer::Lexer;
 pub(crate) use token::{Sign, TokenKind, Word};
 
@@ -29,7 +31,7 @@ use palisade_base::{Diagnostic, Source};
 
 /// Parses a program.
 pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
-    let mut parser = parser::Parser::new(source.text());
+    let mut parser = parser::Parser::new(source);
     parser.constants.give(source.constants());
     parser.items();
     parser.check_given_constants();

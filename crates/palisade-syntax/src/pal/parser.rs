@@ -5,13 +5,14 @@
 //! error.
 
 use super::constants::Constants;
+use super::imports::{Imports, file_text};
 use super::lexer::{Lexer, shorten};
 use super::loops::Loops;
 use super::token::{Sign, Symbol, Token, TokenKind, Word};
 use crate::bound::Bound;
 use crate::limits::{MAX_NESTING, MAX_SIZE};
 use crate::report::Report;
-use palisade_base::{Diagnostic, Span};
+use palisade_base::{Diagnostic, Source, Span};
 use palisade_program::written::{Name, Program};
 
 /// Parsing failed. A diagnostic says why.
@@ -41,11 +42,13 @@ pub(super) struct Parser<'s> {
     pub program: Program,
     /// Whether to suppress errors about a missing `}` in the current item.
     pub unclosed: bool,
+    pub imports: Imports<'s>,
 }
 
 impl<'s> Parser<'s> {
-    pub fn new(text: &'s str) -> Parser<'s> {
-        let mut lexer = Lexer::new(text);
+    pub fn new(source: &'s Source) -> Parser<'s> {
+        let mut lexer = Lexer::new(source.text());
+        lexer.enter(file_text(source, 0));
         let mut report = Report::default();
         let current = lexer.next(&mut report);
         let next = lexer.next(&mut report);
@@ -63,6 +66,7 @@ impl<'s> Parser<'s> {
             bound: Vec::new(),
             program: Program::default(),
             unclosed: false,
+            imports: Imports::new(source),
         }
     }
 
@@ -86,7 +90,7 @@ impl<'s> Parser<'s> {
 
     /// Whether an item starts here.
     pub fn at_item(&self) -> bool {
-        matches!(self.current.kind, TokenKind::Word(word) if word.starts_item())
+        matches!(self.current.kind, TokenKind::Word(word) if word.starts_item()) || self.at_import()
     }
 
     /// Whether the current token is a name with this text. For words that are keywords only in one context.
@@ -132,7 +136,9 @@ impl<'s> Parser<'s> {
         match self.current.kind {
             TokenKind::End => "the end of the file".to_string(),
             TokenKind::Name(symbol) => format!("`{}`", shorten(self.lexer.names.text(symbol))),
-            TokenKind::Number(_) => format!("`{}`", shorten(self.lexer.slice(self.current.span))),
+            TokenKind::Number(_) | TokenKind::Path => {
+                format!("`{}`", shorten(self.lexer.slice(self.current.span)))
+            }
             TokenKind::Word(word) => format!("the keyword `{}`", word.text()),
             TokenKind::Sign(sign) => format!("`{}`", sign.text()),
         }
@@ -233,6 +239,7 @@ impl<'s> Parser<'s> {
                     .at(span, format!("more than {MAX_SIZE} expressions and statements up to here")),
             );
             self.unclosed = true;
+            self.imports.give_up();
             self.lexer.give_up();
             self.advance();
             self.advance();

@@ -120,7 +120,9 @@ pub(super) fn item_help(word: &str) -> String {
             "write `forbid exists i in 0..2: …;`, or `final !(…);` to ask whether a final state can occur"
         }
         "forall" => "write `final forall i in 0..2: …;`",
-        "include" | "import" | "use" | "mod" => "a program is one file",
+        "include" | "import" | "use" | "mod" | "require" => {
+            "the declarations of another file are taken with `import \"lock.pal\";`"
+        }
         _ => match suggest::nearest(word, ITEMS.iter().map(|w| w.text())) {
             Some(near) => return did_you_mean(near),
             None => {

@@ -51,6 +51,7 @@ impl Parser<'_> {
                     self.item();
                 }
                 TokenKind::End => break,
+                TokenKind::Name(_) if self.at_import() => self.misplaced_import(opened),
                 _ if self.at_item() => break,
                 TokenKind::Sign(Sign::Semicolon) => {
                     let warning = Diagnostic::warning("stray-semicolon", "this `;` ends nothing")

@@ -18,6 +18,8 @@ pub(crate) enum TokenKind {
     Name(Symbol),
     /// A number of at most 2^63, the largest that can follow a minus sign.
     Number(u64),
+    /// A path in quotes, after `import`.
+    Path,
     /// A keyword.
     Word(Word),
     /// Anything else.

@@ -465,7 +465,7 @@ l:
             .collect();
         let found = insert_conditional_fences(Language::Pal, &Source::new("test", text), &fences);
         let found = found.unwrap_or_else(|errors| panic!("{errors:#?}"));
-        assert_eq!(found, expected, "\n{found}");
+        assert_eq!(found.text(), expected, "\n{}", found.text());
     };
     let zero = Some("i == 0");
     check(

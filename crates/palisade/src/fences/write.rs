@@ -79,13 +79,16 @@ pub(super) fn changed_text(
 }
 
 impl FencesAnswer {
-    /// The text of the program with the fences of one set.
+    /// The text of the program with the fences of one set, with all its files.
     pub fn written(&self, input: &Input, set: usize, limits: &Limits) -> Result<String, WriteError> {
         let language = input.language.text().ok_or(WriteError::Compiled)?;
         let patches = self.patches(input, set)?;
-        let text =
-            patches.first().map_or_else(|| input.source.text().to_owned(), |patch| patch.after.clone());
-        let source = input.source.with_text(text);
+        let texts = (0..input.source.files().len()).map(|file| {
+            let span = input.source.file_span(file);
+            let patch = patches.iter().find(|patch| patch.name == input.source.file(span));
+            patch.map_or_else(|| input.source.slice(span), |patch| patch.after.as_str())
+        });
+        let source = input.source.with_texts(texts);
         let again = read(source, language, input.int_range).map_err(WriteError::NotReadable)?;
         self.confirm(&again, limits)?;
         Ok(again.source.text().to_owned())
@@ -100,10 +103,15 @@ impl FencesAnswer {
         }
         let fences = self.wanted(input, set)?;
         let language = input.language.text().ok_or(WriteError::Compiled)?;
-        let after =
+        let fenced =
             insert_conditional_fences(language, &input.source, &fences).map_err(WriteError::NoRoom)?;
-        let before = input.source.text().to_owned();
-        Ok(vec![FilePatch { name: input.source.name().to_owned(), before, after }])
+        let patches = input.source.files().enumerate().map(|(file, (name, _))| FilePatch {
+            name: name.to_owned(),
+            before: input.source.slice(input.source.file_span(file)).to_owned(),
+            after: fenced.slice(fenced.file_span(file)).to_owned(),
+        });
+        let patches = patches.enumerate().filter(|(file, patch)| *file == 0 || patch.before != patch.after);
+        Ok(patches.map(|(_, patch)| patch).collect())
     }
 
     /// Checks a program that was read from a text with fences.
