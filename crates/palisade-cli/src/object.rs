@@ -1,16 +1,14 @@
-//! Machine code: object files, and assembly, which is assembled first.
+//! Machine code: object files and assembly.
 //!
 //! The source of such a program is its listing, one line per instruction: runs and messages show its lines.
 
 use crate::args::ReadingArgs;
 use crate::c::{options, recorded_options};
-use crate::compiler;
 use crate::files::{self, InputFile, Named, Reading};
 use palisade::c::{COptions, Compilation, FileNames, read_c};
 use palisade::trace::BuildRecord;
-use palisade::{Diagnostic, InputLanguage, Refused, Source};
+use palisade::{Diagnostic, InputLanguage, Refused, Source, x86};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Reads an object file or assembly.
 pub fn read(found: &InputFile, language: InputLanguage, reading: &ReadingArgs) -> Reading {
@@ -67,42 +65,52 @@ fn compile(
             }
         }
     }
-    let mut objects = Vec::new();
-    let mut assembler = String::new();
+    let mut read = Vec::new();
     for (file, is_assembly) in &paths {
-        let bytes = match is_assembly {
-            false => files::bytes(file).map_err(|error| refuse(file, error))?,
-            true => {
-                let text = files::text(file).map_err(|error| refuse(file, error))?;
-                let (bytes, version) = assemble(&text).map_err(|error| refuse(file, error))?;
-                assembler = version;
-                bytes
-            }
+        let contents = match is_assembly {
+            false => files::bytes(file).map(Contents::Object),
+            true => files::text(file).map(Contents::Assembly),
         };
-        objects.push((file.display().to_string(), bytes));
+        read.push((file.display().to_string(), contents.map_err(|error| refuse(file, error))?));
     }
-    program(path, language, &objects, words, assembler, options)
+    program(path, language, &read, words, String::new(), options)
 }
 
-/// Turns object files, by their names, into a program.
+/// What is in a file of machine code.
+pub enum Contents {
+    Object(Vec<u8>),
+    Assembly(String),
+}
+
+/// Turns files of machine code, by their names, into a program.
 pub fn program(
     path: &Path,
     language: InputLanguage,
-    objects: &[(String, Vec<u8>)],
+    given: &[(String, Contents)],
     words: &[String],
     compiler: String,
     options: COptions,
 ) -> Result<Compilation, Refused> {
-    let given: Vec<(&str, &[u8])> =
-        objects.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
-    let lifted = palisade::x86::lift(&given).map_err(|(index, error)| Refused {
-        source: Source::new(objects[index].0.as_str(), ""),
-        diagnostics: vec![error],
+    let mut files = Vec::new();
+    for (name, contents) in given {
+        let contents = match contents {
+            Contents::Object(bytes) => x86::Contents::Object(bytes),
+            Contents::Assembly(text) => x86::Contents::Assembly(text),
+        };
+        files.push(x86::File { name, contents });
+    }
+    let lifted = x86::lift(&files).map_err(|(index, diagnostics)| {
+        let (name, contents) = &given[index];
+        let text = match contents {
+            Contents::Object(_) => "",
+            Contents::Assembly(text) => text,
+        };
+        Refused { source: Source::new(name.as_str(), text), diagnostics }
     })?;
     let mut source = Source::new(path.display().to_string(), lifted[0].listing.as_str());
     let mut files = FileNames::default();
     let mut modules = Vec::new();
-    for (index, ((name, _), lifted)) in objects.iter().zip(&lifted).enumerate() {
+    for (index, ((name, _), lifted)) in given.iter().zip(&lifted).enumerate() {
         files.add("", name, name);
         if index > 0 {
             source.add(name.as_str(), &lifted.listing);
@@ -115,34 +123,4 @@ pub fn program(
     let options = COptions { races: false, ..options };
     let arguments = words.to_vec();
     Ok(Compilation { source, files, language, modules, compiler, arguments, options })
-}
-
-/// Assembles a text. Returns the object file and the version of the assembler.
-fn assemble(text: &str) -> Result<(Vec<u8>, String), Diagnostic> {
-    let problem = |message: String| {
-        Diagnostic::error("cannot-assemble", message)
-            .help("install an assembler (`apt install binutils`), or give an object file")
-    };
-    // Clang says which symbols matter to the linker, in a way that some assemblers do not know.
-    let known = |line: &str| !line.trim_start().starts_with(".addrsig");
-    let text: String =
-        text.lines().map(|line| if known(line) { line } else { "" }).flat_map(|line| [line, "\n"]).collect();
-    let folder = tempfile::tempdir().map_err(|error| problem(format!("no temporary folder: {error}")))?;
-    let object = folder.path().join("assembled.o");
-    let mut command = Command::new("as");
-    command.args(["--64", "-o"]).arg(&object).arg("--").arg("-");
-    let ended = compiler::run(&mut command, Some(&text))
-        .map_err(|failure| problem(format!("the assembler `as` {failure}")))?;
-    if !ended.success {
-        let complaints = String::from_utf8_lossy(&ended.complained);
-        let first: Vec<&str> = complaints.lines().filter(|line| line.contains("Error")).take(5).collect();
-        let message =
-            format!("the assembler rejects it: {}", first.join("; ").replace("{standard input}", "line "));
-        return Err(Diagnostic::error("assembly-error", message));
-    }
-    let version = Command::new("as").arg("--version").output();
-    let version = version
-        .map(|output| String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned());
-    let bytes = files::bytes(&object)?;
-    Ok((bytes, version.unwrap_or_default()))
 }

@@ -376,6 +376,11 @@ impl<'a> Walk<'a> {
         if has_short_addresses(&bytes[..instruction.len()]) && reads_addresses(&instruction) {
             code.refused = Some("addresses of 32 bits".to_owned());
         }
+        // An instruction that the assembly has and nobody knows.
+        let last = Place { offset: end - 1, ..place };
+        if let Some((_, text)) = self.image.unread.range(place..=last).next() {
+            code.refused = Some(format!("the instruction `{text}`"));
+        }
         for (&at, relocation) in section.relocations.range(place.offset..end) {
             let field = usize::try_from(at - place.offset).ok()?;
             let operand = if is_branch {

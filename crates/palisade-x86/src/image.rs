@@ -2,6 +2,7 @@
 //!
 //! *Source.* System V ABI, AMD64 Architecture Processor Supplement, section 4.4 (relocation).
 
+use crate::lines::Lines;
 use object::elf;
 use object::read::elf::ElfFile64;
 use object::{
@@ -11,7 +12,7 @@ use object::{
 use std::collections::BTreeMap;
 
 /// Larger objects than this are not read.
-const MAX_SECTION: u64 = 1 << 26;
+pub(crate) const MAX_SECTION: u64 = 1 << 26;
 
 /// The name of the section of tentative definitions of C.
 pub(crate) const COMMON: &str = "COMMON";
@@ -156,6 +157,26 @@ pub(crate) struct Image {
     pub(crate) name: String,
     pub(crate) sections: Vec<Section>,
     pub(crate) symbols: Vec<Symbol>,
+    /// The lines of the source program, or of the assembly.
+    pub(crate) lines: Lines,
+    /// Instructions of assembly that were not read, as they are written.
+    pub(crate) unread: BTreeMap<Place, String>,
+}
+
+/// Where a tentative definition goes, after the end of the others, and the end after it. No place is more aligned than
+/// its symbol asks for.
+pub(crate) fn next_common(end: i64, size: i64, align: i64) -> (i64, i64) {
+    let align = 1 << align.clamp(1, 4096).ilog2();
+    let at = (end + align - 1) / (2 * align) * (2 * align) + align;
+    (at, at.saturating_add(size))
+}
+
+/// Fails with this message if there are no functions.
+pub(crate) fn has_functions(image: &Image, otherwise: &str) -> Result<(), String> {
+    match image.symbols.iter().any(|symbol| symbol.function) {
+        true => Ok(()),
+        false => Err(otherwise.to_owned()),
+    }
 }
 
 impl Image {
@@ -188,7 +209,13 @@ impl Image {
                 "this is a linked program or library; give the object file that `cc -c` writes".to_owned()
             );
         }
-        let mut image = Image { name: name.to_owned(), sections: Vec::new(), symbols: Vec::new() };
+        let mut image = Image {
+            name: name.to_owned(),
+            sections: Vec::new(),
+            symbols: Vec::new(),
+            lines: Lines::default(),
+            unread: BTreeMap::new(),
+        };
         let mut numbers = BTreeMap::new();
         for section in file.sections() {
             let SectionFlags::Elf { sh_flags, .. } = section.flags() else { continue };
@@ -244,11 +271,11 @@ impl Image {
                     Place { section, offset }
                 }
                 SymbolSection::Common => {
-                    let align = i64::try_from(symbol.address()).unwrap_or(1).clamp(1, 4096);
-                    // No more aligned than the symbol asks for.
-                    let align = 1 << align.ilog2();
-                    let offset = (common_size + align - 1) / (2 * align) * (2 * align) + align;
-                    common_size = offset.saturating_add(size);
+                    // Such a symbol has its alignment where others have their address.
+                    let align = symbol.elf_symbol().st_value.get(Endianness::Little);
+                    let align = i64::try_from(align).unwrap_or(1);
+                    let (offset, end) = next_common(common_size, size, align);
+                    common_size = end;
                     if common_size > MAX_SECTION as i64 {
                         return Err("the common variables are too large".to_owned());
                     }
@@ -320,11 +347,11 @@ impl Image {
                 }
             }
         }
-        if !image.symbols.iter().any(|symbol| symbol.function) {
-            return Err(
-                "the object file has no symbols of functions: it was stripped, or has no code".to_owned()
-            );
-        }
+        has_functions(
+            &image,
+            "the object file has no symbols of functions: it was stripped, or has no code",
+        )?;
+        image.lines = Lines::read(&image);
         Ok(image)
     }
 

@@ -3,8 +3,9 @@
 //! *Problem.* What runs is not the source program but what the compiler made of it. An object file says exactly which
 //! instructions run, and which accesses to memory they make.
 //!
-//! *How.* [`lift`] reads ELF object files as gcc, clang and rustc write them:
-//! 1. `image` reads sections, symbols and relocations, `lines` the lines of the source program.
+//! *How.* [`lift`] reads ELF object files and assembly as gcc, clang and rustc write them:
+//! 1. `image` reads sections, symbols and relocations of object files, `lines` the lines of the source program. `text` turns
+//!    assembly into the same.
 //! 2. `decode` follows control through each function; `liveness` finds out which registers functions take and change.
 //! 3. `emit` writes each function as LLVM IR: registers and flags are local variables, parts of the stack frame are
 //!    objects, and each instruction makes its accesses to memory in its order. `data` writes the variables.
@@ -19,6 +20,7 @@
 
 mod data;
 mod decode;
+mod dump;
 mod emit;
 mod frame;
 mod image;
@@ -31,6 +33,7 @@ mod names;
 mod program;
 mod registers;
 mod state;
+mod text;
 
 use emit::{Found, Shared};
 use image::Image;
@@ -52,15 +55,50 @@ pub struct Lifted {
     pub module: String,
 }
 
-/// Turns the object files of a program into LLVM IR, each by its name and its bytes.
+/// A file of a program: its name, and what is in it.
+#[derive(Clone, Copy, Debug)]
+pub struct File<'a> {
+    /// The name that answers use.
+    pub name: &'a str,
+    /// What is in it.
+    pub contents: Contents<'a>,
+}
+
+/// What is in a file.
+#[derive(Clone, Copy, Debug)]
+pub enum Contents<'a> {
+    /// An object file.
+    Object(&'a [u8]),
+    /// Assembly in AT&T syntax.
+    Assembly(&'a str),
+}
+
+impl File<'_> {
+    fn read(&self) -> Result<Image, Vec<Diagnostic>> {
+        match self.contents {
+            Contents::Object(bytes) => Image::read(self.name, bytes)
+                .map_err(|why| vec![Diagnostic::error("object-file", why).help(HELP)]),
+            Contents::Assembly(text) => text::read(self.name, text),
+        }
+    }
+}
+
+/// What a file defines, as text: sections, relocations and symbols. Two files with the same text are the same program.
 ///
 /// # Errors
-/// The index of the file that cannot be read, and why.
-pub fn lift(files: &[(&str, &[u8])]) -> Result<Vec<Lifted>, (usize, Diagnostic)> {
+/// Why the file cannot be read.
+pub fn dump(file: &File<'_>) -> Result<String, Vec<Diagnostic>> {
+    file.read().map(|image| dump::text(&image))
+}
+
+/// Turns the files of a program into LLVM IR.
+///
+/// # Errors
+/// The index of the file that cannot be read, and why. Places are places in the text of assembly.
+pub fn lift(files: &[File<'_>]) -> Result<Vec<Lifted>, (usize, Vec<Diagnostic>)> {
     let mut images = Vec::new();
-    for (index, (name, bytes)) in files.iter().enumerate() {
-        let refused = |why: String| (index, Diagnostic::error("object-file", why).help(HELP));
-        images.push(Image::read(name, bytes).map_err(refused)?);
+    for (index, file) in files.iter().enumerate() {
+        images.push(file.read().map_err(|refused| (index, refused))?);
     }
     let program = Program::new(images);
     let liveness = Liveness::new(&program);
@@ -71,7 +109,7 @@ pub fn lift(files: &[(&str, &[u8])]) -> Result<Vec<Lifted>, (usize, Diagnostic)>
              machine code does not tell"
         );
         let help = "initialise the mutex with `pthread_mutex_init`";
-        return Err((unit, Diagnostic::error("object-file", why).help(help)));
+        return Err((unit, vec![Diagnostic::error("object-file", why).help(help)]));
     }
     let listings: Vec<Listing> = program.units.iter().map(Listing::new).collect();
     let mut lines = BTreeMap::new();

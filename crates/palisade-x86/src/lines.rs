@@ -22,6 +22,11 @@ impl Lines {
         row.as_ref().map(|(file, line)| (file.as_str(), *line))
     }
 
+    /// From this place on, the code comes from a line, or from none.
+    pub(crate) fn add(&mut self, place: Place, row: Option<(String, u64)>) {
+        self.rows.insert(place, row);
+    }
+
     /// Reads the line table. Without one, or where it is broken, there are no lines.
     pub(crate) fn read(image: &Image) -> Lines {
         let mut lines = Lines::default();

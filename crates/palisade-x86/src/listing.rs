@@ -1,7 +1,6 @@
 //! The listing of an object file: one line per instruction. Places of the program are places in it.
 
 use crate::image::Place;
-use crate::lines::Lines;
 use crate::program::Unit;
 use iced_x86::{Formatter, GasFormatter, Instruction};
 use std::collections::BTreeMap;
@@ -33,7 +32,6 @@ pub(crate) fn instruction(instruction: &Instruction) -> String {
 
 impl Listing {
     pub(crate) fn new(unit: &Unit) -> Listing {
-        let lines = Lines::read(&unit.image);
         let mut listing = Listing::default();
         let mut number = 0;
         let mut add = |listing: &mut Listing, line: &str| {
@@ -51,10 +49,12 @@ impl Listing {
                 if code.place.section != function.entry.section {
                     text = format!("    {}+{:#x}", unit.image.section(code.place).name, code.place.offset);
                 }
-                if let Some((file, line)) = lines.at(code.place) {
+                if let Some((file, line)) = unit.image.lines.at(code.place) {
                     write!(text, " ({file}:{line})").expect("writing to a string");
                 }
-                write!(text, ": {}", instruction(&code.instruction)).expect("writing to a string");
+                let written = unit.image.unread.get(&code.place).cloned();
+                let written = written.unwrap_or_else(|| instruction(&code.instruction));
+                write!(text, ": {written}").expect("writing to a string");
                 if let Some(target) = refers(unit, code) {
                     write!(text, " <{target}>").expect("writing to a string");
                 }

@@ -110,7 +110,11 @@ fn report(checked: Checked, limits: &Limits, output: &Output) -> (Option<&'stati
 }
 
 /// Compiles all files of a program. Returns the object files by their names.
-fn compile(found: &InputFile, build: &str, request: &Request<'_>) -> Result<Vec<(String, Vec<u8>)>, Refused> {
+fn compile(
+    found: &InputFile,
+    build: &str,
+    request: &Request<'_>,
+) -> Result<Vec<(String, object::Contents)>, Refused> {
     let name = found.path.display().to_string();
     let refuse =
         |error: Diagnostic| Refused { source: Source::new(name.as_str(), ""), diagnostics: vec![error] };
@@ -137,7 +141,7 @@ fn compile(found: &InputFile, build: &str, request: &Request<'_>) -> Result<Vec<
             return Err(refuse(Diagnostic::error("build-failed", message)));
         }
         let label = if index == 0 { format!("{name} ({build})") } else { file.display().to_string() };
-        objects.push((label, files::bytes(&object).map_err(refuse)?));
+        objects.push((label, object::Contents::Object(files::bytes(&object).map_err(refuse)?)));
     }
     Ok(objects)
 }

@@ -254,7 +254,7 @@ impl<'s, 'a> Emitter<'s, 'a> {
             }
             Exit::Return => self.return_(),
             Exit::Nowhere => {
-                if last.instruction.flow_control() == FlowControl::Exception {
+                if last.refused.is_none() && last.instruction.flow_control() == FlowControl::Exception {
                     self.declare("llvm.trap", "void ()");
                     self.line("call void @llvm.trap()");
                 } else {

@@ -1,5 +1,6 @@
 //! Compilers and programs.
 
+use palisade_x86::{Contents, File};
 use std::path::Path;
 use std::process::Command;
 
@@ -17,7 +18,8 @@ pub fn run(command: &mut Command) -> Vec<u8> {
 #[track_caller]
 pub fn lift_to(object: &Path, to: &Path, prefix: &str) {
     let bytes = std::fs::read(object).expect("the object file was written");
-    let lifted = palisade_x86::lift(&[("test.o", &bytes)]).unwrap_or_else(|(_, error)| panic!("{error:?}"));
+    let file = File { name: "test.o", contents: Contents::Object(&bytes) };
+    let lifted = palisade_x86::lift(&[file]).unwrap_or_else(|(_, error)| panic!("{error:?}"));
     let mut text = String::new();
     for line in lifted[0].module.lines() {
         // Clang knows no such machine, and the debug information is not its own.

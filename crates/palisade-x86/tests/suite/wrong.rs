@@ -1,11 +1,13 @@
 //! Files that are not object files for x86-64.
 
+use palisade_x86::{Contents, File};
+
 #[track_caller]
 fn check(bytes: &[u8], expected: &str) {
-    let refused = palisade_x86::lift(&[("wrong.o", bytes)]);
+    let refused = palisade_x86::lift(&[File { name: "wrong.o", contents: Contents::Object(bytes) }]);
     match refused {
         Ok(_) => panic!("accepted, but {expected}"),
-        Err((_, error)) => assert!(error.message.contains(expected), "{}", error.message),
+        Err((_, errors)) => assert!(errors[0].message.contains(expected), "{errors:?}"),
     }
 }
 

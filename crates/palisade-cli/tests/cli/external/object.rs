@@ -195,6 +195,57 @@ fn what_is_not_followed_is_refused_by_name() {
 }
 
 #[test]
+fn mistakes_in_assembly_are_shown_with_their_lines() {
+    let text = " .globl f
+ .type f, @function
+f: movl $1, x(%rip)
+ .rept 5
+ movl %eax
+ ret
+ .size f, .-f
+ .long .L5
+";
+    let scratch = Scratch::new("object-mistakes").file("a.s", text).file("none.s", "f: ret\n");
+    scratch.run(&["check", "a.s", "--thread", "f"]).exits(2).complains(
+        "error[assembly-error]: not supported: the directive `.rept`
+ --> a.s:4:2
+  |
+4 |  .rept 5
+  |  ^^^^^^^
+  |
+  = help: an assembler may know it: give the object file that `cc -c` writes
+
+error[assembly-error]: not supported: `movl` with such operands
+ --> a.s:5:7
+...
+error[assembly-error]: the label `.L5` is not defined
+ --> a.s:8:2
+...
+",
+    );
+    scratch.run(&["check", "none.s"]).exits(2).complains(
+        "error[assembly-error]: none.s: the assembly has no functions: `.type f, @function` is missing\n...",
+    );
+}
+
+#[test]
+fn lines_of_assembly_are_shown() {
+    let text = " .globl f
+ .type f, @function
+f:
+ movl $1, x(%rip)
+ ud2
+ .size f, .-f
+ .comm x, 4, 4
+";
+    let scratch = Scratch::new("object-lines").file("a.s", text);
+    scratch
+        .run(&["check", "a.s", "--thread", "f"])
+        .exits(1)
+        .prints("unsafe  a.s: [..] in f at line 3: f+0xa (a.s:5): ud2\n...");
+}
+
+#[test]
 fn files_that_are_not_object_files() {
     let scratch = Scratch::new("object-wrong")
         .file("text.o", "int main;")
@@ -208,7 +259,7 @@ fn files_that_are_not_object_files() {
     scratch
         .run(&["check", "bad.s"])
         .exits(2)
-        .complains("error[assembly-error]: bad.s: the assembler rejects it: [..]\n...");
+        .complains("error[assembly-error]: not supported: `movl` with such operands\n[..]bad.s:1:[..]\n...");
     scratch.run(&["check", "missing.o"]).exits(2).complains("error[no-such-file]: missing.o: [..]\n...");
     scratch
         .run(&["check", "text.o", "--", "-DN=3"])

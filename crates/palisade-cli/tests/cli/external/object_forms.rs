@@ -233,6 +233,24 @@ fn weak_and_common_symbols_of_several_files() {
     scratch.run(&["check", "-q", "a.o"]).exits(1);
 }
 
+/// A tentative definition is as aligned as its symbol says.
+#[test]
+fn common_symbols_are_aligned() {
+    let text = |align: u32| {
+        format!(
+            " .globl f\n .type f, @function\nf: movq $1, x+56(%rip)\n ret\n .size f, .-f\n .comm x, 128, {align}\n"
+        )
+    };
+    let scratch = Scratch::new("object-common").file("a.s", text(8)).file("b.s", text(2));
+    for (file, exit) in [("a", 0), ("b", 2)] {
+        let assembly = format!("{file}.s");
+        compile(&scratch, "gcc", &assembly, "a.o");
+        for file in [assembly.as_str(), "a.o"] {
+            scratch.run(&["check", "-q", file, "--thread", "f", "--thread", "f"]).exits(exit);
+        }
+    }
+}
+
 #[test]
 fn fills_in_any_order_are_assumed_to_be_in_order() {
     let text = " .globl f\n .type f, @function\nf: leaq x(%rip), %rdi\n xorl %eax, %eax\n movl $2, %ecx\n rep stosl\n ret
