@@ -109,6 +109,8 @@ fn entry(document: &Document, named: &Symbol, children: Vec<DocumentSymbol>) -> 
         SymbolKind::Bound => Kind::VARIABLE,
         SymbolKind::Enum => Kind::ENUM,
         SymbolKind::EnumValue => Kind::ENUM_MEMBER,
+        SymbolKind::Struct => Kind::STRUCT,
+        SymbolKind::Field => Kind::FIELD,
     };
     // The place of the name has to be inside the whole.
     let ranges = (range(document, named.whole.to(named.declared)), range(document, named.declared));
@@ -136,7 +138,7 @@ pub(crate) fn hover(symbol: &Symbol, values: Option<&Result<Vec<CellValues>, Str
         Some(Ok(cells)) => {
             let is_cell = |cell: &&CellValues| {
                 let rest = cell.cell.strip_prefix(symbol.name.as_str());
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('['))
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
             };
             text.push_str("\n\nNo run, under any memory model, stores other values than these:\n");
             for cell in cells.iter().filter(is_cell).take(MAX_VALUES) {

@@ -45,10 +45,11 @@ pub fn address(system: &System, code: &Code, address: &Address) -> String {
     match address {
         Address::Cell(cell) => system.cells[*cell].name.clone(),
         Address::Element { base, index, .. } => {
-            // The name of an array's first cell is `a[0]`.
+            // The name of an array's first cell is `a[0]`, or `a[0].x` if it is a field.
             let name = &system.cells[*base].name;
-            let array = name.split_once('[').map_or(name.as_str(), |(array, _)| array);
-            format!("{array}[{}]", expression(code, index))
+            let (array, field) = name.split_once('[').unwrap_or((name.as_str(), ""));
+            let field = field.split_once(']').map_or("", |(_, field)| field).replace("[0]", "");
+            format!("{array}[{}]{field}", expression(code, index))
         }
         Address::Pointer(pointer) => {
             let mut text = "*".to_owned();

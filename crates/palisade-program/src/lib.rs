@@ -22,8 +22,8 @@ pub mod validate;
 pub mod written;
 
 pub use lower::{
-    Instantiation, Outline, Point, PointKind, Waits, lower, lower_retrying, lower_with, mentions_more_than,
-    outlines,
+    Instantiation, Outline, Point, PointKind, Waits, element_name, lower, lower_retrying, lower_with,
+    mentions_more_than, outlines,
 };
 pub use validate::validate;
 

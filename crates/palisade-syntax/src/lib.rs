@@ -26,7 +26,7 @@ mod suggest {
     pub(crate) use palisade_base::nearest;
 }
 
-pub use bound::Bound;
+pub use bound::{Bound, BoundKind};
 pub use format::format as format_pal;
 pub use litmus::{Asks, LitmusQuestion, LitmusTest, Shown, litmus_test};
 pub use pal::{Found, find_imports};
@@ -90,7 +90,7 @@ pub struct Parsed {
     pub program: Program,
     /// Warnings about it.
     pub warnings: Vec<Diagnostic>,
-    /// The variables of quantifiers. They are not in the program.
+    /// Names that are not in the program, such as the variables of quantifiers.
     pub bound: Vec<Bound>,
 }
 

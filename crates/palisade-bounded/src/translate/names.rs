@@ -46,12 +46,33 @@ impl Names {
         }
     }
 
-    /// A new name: the wanted one, with `_` appended until it is legal and unused.
+    /// A new name: the wanted one, with `_` for what only names between backquotes contain, and with `_` appended until
+    /// it is legal and unused.
     pub(super) fn fresh(&mut self, wanted: impl Into<String>) -> String {
-        let mut name = wanted.into();
+        let wanted: String = wanted.into();
+        let mut name = wanted.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            name.insert(0, '_');
+        }
         while !is_legal_name(&name) || !self.taken.insert(name.clone()) {
             name.push('_');
         }
         name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_between_backquotes_lead_to_legal_names() {
+        let mut names = Names { taken: FxHashSet::default() };
+        let mut check = |wanted: &str, expected: &str| assert_eq!(names.fresh(wanted), expected);
+        check("node[].next", "node___next");
+        check("node[].next", "node___next_");
+        check("3rd", "_3rd");
+        check("", "_");
+        check("loop", "loop_");
     }
 }

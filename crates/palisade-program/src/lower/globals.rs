@@ -128,7 +128,7 @@ fn cells(program: &Program, shared: &FxHashMap<&str, Memory>) -> IdVec<CellId, C
                 }
             };
             let name = match variable.len {
-                Some(_) => format!("{}[{i}]", variable.name),
+                Some(_) => element_name(variable.name.as_str(), i),
                 None => variable.name.to_string(),
             };
             let address = shared[variable.name.as_str()].address(i);
@@ -136,6 +136,35 @@ fn cells(program: &Program, shared: &FxHashMap<&str, Memory>) -> IdVec<CellId, C
         }
     }
     cells
+}
+
+/// The name of a cell of an array: `a[2]`. In the name of an array, `[]` and the lengths after it stand for indices: the
+/// cells of `node[].next` are `node[0].next`, `node[1].next`, …, and those of `m[][3]` are `m[0][0]` to `m[0][2]`,
+/// `m[1][0]`, ….
+pub fn element_name(array: &str, index: u32) -> String {
+    let plain = || format!("{array}[{index}]");
+    let Some((before, after)) = array.split_once("[]") else { return plain() };
+    let mut parts = after.split('[');
+    let mut texts = vec![parts.next().unwrap_or_default()];
+    let mut lengths = Vec::new();
+    for part in parts {
+        match part.split_once(']').map(|(length, text)| (length.parse::<u32>(), text)) {
+            Some((Ok(length @ 1..), text)) => {
+                lengths.push(length);
+                texts.push(text);
+            }
+            _ => return plain(),
+        }
+    }
+    let mut rest = index;
+    let mut indices: Vec<u32> = Vec::new();
+    for length in lengths.iter().rev() {
+        indices.push(rest % length);
+        rest /= length;
+    }
+    indices.push(rest);
+    let pairs = indices.iter().rev().zip(texts);
+    pairs.fold(before.to_owned(), |name, (index, text)| format!("{name}[{index}]{text}"))
 }
 
 /// Why an expression is not a constant.

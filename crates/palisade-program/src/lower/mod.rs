@@ -33,6 +33,7 @@ pub use outline::{Outline, Point, PointKind, outlines};
 use crate::running::{Role, System, TemplateInfo};
 use crate::written::{Enum, Program};
 use globals::Globals;
+pub use globals::element_name;
 use palisade_base::{Id, IdVec, limits};
 
 /// How many instances each template gets.

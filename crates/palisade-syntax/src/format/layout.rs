@@ -53,7 +53,8 @@ struct Layout<'s> {
     has_tokens: bool,
     /// The open blocks.
     open: Vec<Shape>,
-    /// Whether this is an enumeration. The lines between its braces are values, not parts of one statement.
+    /// Whether this is an enumeration or a struct. The lines between its braces are values or fields, not parts of
+    /// one statement.
     enumeration: bool,
     place: Place,
     /// The token before the next one in the same statement, with its use, and whatever piece came last.
@@ -126,6 +127,9 @@ impl<'s> Layout<'s> {
         self.token = Some((index, used));
         match piece.text {
             "enum" => self.enumeration = true,
+            "struct" if self.open.is_empty() && self.next_token(index).is_some_and(Piece::is_name) => {
+                self.enumeration = true;
+            }
             "}" => self.enumeration = false,
             _ => {}
         }
@@ -216,17 +220,18 @@ impl<'s> Layout<'s> {
 
     /// Whether a token is the name of a label.
     fn begins_label(&self, index: usize) -> bool {
-        let is_block = !self.open.is_empty();
+        let is_block = !self.open.is_empty() && !self.enumeration;
         is_block && self.pieces[index].is_name() && self.next_token(index).is_some_and(|next| next.is(":"))
     }
 
     /// Whether a colon is that of a label: it follows the first name of a statement.
     fn ends_label(&self, index: usize) -> bool {
-        self.place != Place::Inside && self.pieces[index].is(":")
+        self.place != Place::Inside && self.pieces[index].is(":") && !self.enumeration
     }
 
     fn is_colon_of_label(&self, index: usize) -> bool {
-        self.pieces[index].is(":") && self.token.is_some_and(|(token, _)| self.pieces[token].is_name())
+        let after_name = self.token.is_some_and(|(token, _)| self.pieces[token].is_name());
+        self.pieces[index].is(":") && after_name && !self.enumeration
     }
 
     fn next_token(&self, index: usize) -> Option<&'s Piece<'s>> {

@@ -69,6 +69,10 @@ pub enum SymbolKind {
     Enum,
     /// A value of an enumeration.
     EnumValue,
+    /// `struct Node { … }`
+    Struct,
+    /// A field of a struct.
+    Field,
 }
 
 impl SymbolKind {
@@ -86,6 +90,8 @@ impl SymbolKind {
             SymbolKind::Bound => "variable of a quantifier",
             SymbolKind::Enum => "enumeration",
             SymbolKind::EnumValue => "value of an enumeration",
+            SymbolKind::Struct => "struct",
+            SymbolKind::Field => "field",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What only the tokens of a program show: its constants, and where its blocks end.
 
 use super::{Symbol, SymbolKind, Symbols};
-use crate::bound::Bound;
+use crate::bound::{Bound, BoundKind};
 use crate::pal::{Lexer, Sign, TokenKind, Word};
 use crate::report::Report;
 use palisade_base::{Source, Span};
@@ -36,18 +36,24 @@ pub fn declares_process(text: &str) -> bool {
     tokens(text).iter().any(|(kind, _)| *kind == TokenKind::Word(Word::Process))
 }
 
-/// Adds the variables of quantifiers.
+/// Adds names that are not in the program: variables of quantifiers, structs and variables with parts.
 pub(super) fn add_bound(found: &mut Symbols, bound: &[Bound], source: &Source) {
     for variable in bound {
         let until = source.slice(Span { end: variable.whole.end, ..variable.declared });
-        let range = until.split([',', ':']).next().unwrap_or(until);
+        let (kind, text) = match variable.kind {
+            BoundKind::Quantifier => (SymbolKind::Bound, until.split([',', ':']).next().unwrap_or(until)),
+            BoundKind::Struct => (SymbolKind::Struct, source.slice(variable.whole)),
+            BoundKind::Field => (SymbolKind::Field, until),
+            BoundKind::Shared => (SymbolKind::Shared, source.slice(variable.whole)),
+            BoundKind::Private => (SymbolKind::Private, source.slice(variable.whole)),
+        };
         found.symbols.push(Symbol {
-            kind: SymbolKind::Bound,
+            kind,
             name: source.slice(variable.declared).trim_matches('`').to_owned(),
             declared: variable.declared,
             whole: variable.whole,
             within: None,
-            detail: range.split_whitespace().collect::<Vec<_>>().join(" "),
+            detail: text.trim_end_matches(';').split_whitespace().collect::<Vec<_>>().join(" "),
             uses: variable.uses.iter().copied().collect::<BTreeSet<_>>().into_iter().collect(),
         });
     }

@@ -90,13 +90,14 @@ impl<'a> Walk<'a> {
                 self.declare(SymbolKind::EnumValue, value, value.span(), within, detail);
             }
         }
-        for shared in &program.shared {
+        // Parts of variables have no names of their own in the text.
+        for shared in program.shared.iter().filter(|shared| !shared.name.span().is_none()) {
             let len = shared.len.map_or_else(String::new, |len| format!("[{len}]"));
             let detail = format!("shared {}{len}: {}", shared.name, domain(shared.ty, program));
             let symbol = self.declare(SymbolKind::Shared, &shared.name, shared.origin.0, None, detail);
             self.variables.insert(shared.name.as_str().to_owned(), symbol);
         }
-        for private in &program.privates {
+        for private in program.privates.iter().filter(|private| !private.name.span().is_none()) {
             let detail = format!("private {}: {}", private.name, domain(private.ty, program));
             let symbol = self.declare(SymbolKind::Private, &private.name, private.origin.0, None, detail);
             self.variables.insert(private.name.as_str().to_owned(), symbol);
@@ -148,7 +149,9 @@ impl<'a> Walk<'a> {
                 let symbol = self.declare(SymbolKind::Label, label, label.span(), Some(within), detail);
                 body.labels.insert(label.as_str().to_owned(), symbol);
             }
-            if let StmtKind::Let { name, ty, .. } = &stmt.kind {
+            if let StmtKind::Let { name, ty, .. } = &stmt.kind
+                && !name.span().is_none()
+            {
                 // A register that a `for` loop declares has no statement of its own.
                 let (detail, whole) = match stmt.span().is_none() {
                     true => (self.heading(around), around),

@@ -37,12 +37,18 @@ pub(super) enum Use {
     Constant(Value, Span),
     /// An enumeration, declared here.
     Enumeration(Domain, Span),
+    /// The struct with this number, declared here.
+    Struct(u32, Span),
+    /// The variable with parts with this number, declared here.
+    Variable(u32, Span),
 }
 
 impl Use {
     fn describe(self) -> &'static str {
         match self {
             Use::Enumeration(..) => "the enumeration",
+            Use::Struct(..) => "the struct",
+            Use::Variable(..) => "the variable",
             Use::Free | Use::Other(_) | Use::Constant(..) => "the constant",
         }
     }
@@ -53,7 +59,23 @@ impl Constants {
     pub fn enumeration(&mut self, symbol: Symbol) -> Option<Domain> {
         match *self.of(symbol) {
             Use::Enumeration(domain, _) => Some(domain),
-            Use::Free | Use::Other(_) | Use::Constant(..) => None,
+            _ => None,
+        }
+    }
+
+    /// The number of the struct if the name is that of one.
+    pub fn structure(&mut self, symbol: Symbol) -> Option<usize> {
+        match *self.of(symbol) {
+            Use::Struct(index, _) => Some(index as usize),
+            _ => None,
+        }
+    }
+
+    /// The number of the variable if the name is that of one with parts.
+    pub fn variable(&mut self, symbol: Symbol) -> Option<usize> {
+        match *self.of(symbol) {
+            Use::Variable(index, _) => Some(index as usize),
+            _ => None,
         }
     }
 
@@ -78,7 +100,7 @@ impl Constants {
         let seen = self.of(symbol);
         match *seen {
             Use::Constant(value, _) => Some(value),
-            Use::Other(_) | Use::Enumeration(..) => None,
+            Use::Other(_) | Use::Enumeration(..) | Use::Struct(..) | Use::Variable(..) => None,
             Use::Free => {
                 *seen = Use::Other(span);
                 None
@@ -143,7 +165,10 @@ impl Parser<'_> {
                 *self.constants.of(symbol) = meaning;
                 return true;
             }
-            Use::Constant(_, first) | Use::Enumeration(_, first) => {
+            Use::Constant(_, first)
+            | Use::Enumeration(_, first)
+            | Use::Struct(_, first)
+            | Use::Variable(_, first) => {
                 Diagnostic::error("duplicate-name", format!("`{name}` is declared twice"))
                     .at(span, "")
                     .at(first, "first declared here")
@@ -154,7 +179,7 @@ impl Parser<'_> {
             )
             .at(span, "declared here")
             .at(first, "used here")
-            .help("declare constants before their first use, and do not use their names for anything else"),
+            .help("declare it before its first use, and do not use its name for anything else"),
         };
         self.report.push(diagnostic);
         false
@@ -187,7 +212,10 @@ impl Parser<'_> {
         match *seen {
             Use::Free => *seen = Use::Other(span),
             Use::Other(_) => {}
-            Use::Constant(_, first) | Use::Enumeration(_, first) => {
+            Use::Constant(_, first)
+            | Use::Enumeration(_, first)
+            | Use::Struct(_, first)
+            | Use::Variable(_, first) => {
                 let what = seen.describe().trim_start_matches("the ");
                 let article = if what.starts_with('e') { "an" } else { "a" };
                 let name = self.lexer.names.text(symbol);

@@ -212,6 +212,9 @@ impl Parser<'_> {
     /// Parses what starts with a name: a variable, an array element, a call, or an observation of a process.
     fn named(&mut self, symbol: Symbol) -> Parse<Tree> {
         let start = self.current.span;
+        if let Some(variable) = self.constants.variable(symbol) {
+            return self.part(variable);
+        }
         let name = self.lexer.names.name(symbol, start);
         self.advance();
         match self.current.kind {
@@ -261,6 +264,12 @@ impl Parser<'_> {
                     return self.observation(name, Select::Index(value), span);
                 }
                 self.not_a_constant(symbol, start)?;
+                if self.at(Sign::LeftBracket) {
+                    let message = format!("`{name}` is not an array of arrays");
+                    let help = "declare it before it is used: `shared m[2][3]: bool;`";
+                    let diagnostic = Diagnostic::error("not-a-place", message).at(self.current.span, "");
+                    return Err(self.fail(diagnostic.help(help)));
+                }
                 let height = self.height(height, start)?;
                 let place = Place::new(PlaceKind::Element(name, Box::new(index)), span);
                 Ok((self.make(ExprKind::Read(place), span)?, height))

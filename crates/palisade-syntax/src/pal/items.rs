@@ -1,13 +1,14 @@
 //! Parses items (constants, shared variables, procedures, processes, properties) and types.
 
+use super::aggregates::{Common, Declared, ParsedKind};
 use super::parser::{Failed, Parse, Parser};
 use super::slips;
 use super::token::{Sign, Symbol, TokenKind, Word};
 use super::words;
 use palisade_base::{Diagnostic, Origin, Span, limits};
 use palisade_program::written::{
-    Count, Domain, Expr, ExprKind, Init, InitValue, Name, Observation, Outside, Param, Placement, Private,
-    Procedure, Progress, ProgressKind, Property, PropertyKind, Shared, Start, Template, Type,
+    Count, Domain, ExprKind, Init, InitValue, Observation, Outside, Param, Placement, Procedure, Progress,
+    ProgressKind, Property, PropertyKind, Start, Template, Type,
 };
 
 impl Parser<'_> {
@@ -48,6 +49,7 @@ impl Parser<'_> {
             TokenKind::Word(Word::Forbid) => self.property_item(PropertyKind::Forbid),
             TokenKind::Word(Word::Final) => self.property_item(PropertyKind::Final),
             TokenKind::Name(_) if self.at_import() => self.import_item(),
+            TokenKind::Name(_) if self.at_struct() => self.struct_item(),
             TokenKind::Name(symbol) if self.is_progress(symbol) => self.progress_item(),
             TokenKind::Sign(Sign::Semicolon) => {
                 let warning =
@@ -99,79 +101,95 @@ impl Parser<'_> {
     /// `shared x, a[4]: 0..3 = 1;`
     fn shared_item(&mut self) -> Parse<()> {
         let start = self.current.span;
-        self.advance();
-        let mut declared: Vec<(Name, Option<u32>, Option<Placement>)> = Vec::new();
-        loop {
-            self.grow(2)?;
-            let (symbol, name) = self.name("the name of a shared variable")?;
-            self.declare(symbol, name.span());
-            let len =
-                if self.at(Sign::LeftBracket) { Some(self.bracketed("number of cells")?) } else { None };
-            let at = if self.at_name("at") { Some(self.placement(len.is_some())?) } else { None };
-            declared.push((name, len, at));
-            if !self.eat(Sign::Comma) {
-                break;
-            }
-        }
-        let ty = if self.eat(Sign::Colon) { self.ty()? } else { Type::INT };
-        let init = if self.eat(Sign::Equal) {
-            self.init(declared.len())?
-        } else {
-            Init::Every(InitValue::Const(Expr::int(0)))
+        let declared = self.declared("the name of a shared variable", "number of cells")?;
+        let kind = match self.eat(Sign::Colon) {
+            true => self.type_or_struct()?,
+            false => ParsedKind::Type(Type::INT),
+        };
+        let init = match self.eat(Sign::Equal) {
+            true => Some(self.init(&declared)?),
+            false => None,
         };
         self.semicolon()?;
-        let origin = Origin(self.since(start));
-        for (name, len, at) in declared {
-            let init = init.clone();
-            self.program.shared.push(Shared { name, len, ty, init, at, origin });
-        }
-        Ok(())
+        let common = Common { kind, init, origin: Origin(self.since(start)) };
+        declared.into_iter().try_for_each(|declared| self.add_shared(declared, &common))
     }
 
-    /// `private x, y: 0..3;`
+    /// `private x, a[3]: 0..3;`
     fn private_item(&mut self) -> Parse<()> {
         let start = self.current.span;
-        self.advance();
-        let mut declared: Vec<Name> = Vec::new();
-        loop {
-            self.grow(2)?;
-            let (symbol, name) = self.name("the name of a private variable")?;
-            self.declare(symbol, name.span());
-            declared.push(name);
-            if !self.eat(Sign::Comma) {
-                break;
-            }
-        }
-        let ty = if self.eat(Sign::Colon) { self.ty()? } else { Type::INT };
+        let declared = self.declared("the name of a private variable", "number of elements")?;
+        let kind = match self.eat(Sign::Colon) {
+            true => self.type_or_struct()?,
+            false => ParsedKind::Type(Type::INT),
+        };
         self.semicolon()?;
-        let origin = Origin(self.since(start));
-        self.program.privates.extend(declared.into_iter().map(|name| Private { name, ty, origin }));
-        Ok(())
+        let common = Common { kind, init: None, origin: Origin(self.since(start)) };
+        declared.into_iter().try_for_each(|declared| self.add_private(declared, &common))
     }
 
-    /// Parses initial values. They are shared by this many variables.
-    fn init(&mut self, variables: usize) -> Parse<Init> {
-        let start = self.current.span;
-        if !self.eat(Sign::LeftBracket) {
+    /// The names after `shared` or `private`, with their lengths.
+    fn declared(&mut self, what: &str, length: &str) -> Parse<Vec<Declared>> {
+        let is_shared = self.at_word(Word::Shared);
+        self.advance();
+        let mut declared = Vec::new();
+        loop {
+            self.grow(2)?;
+            let (symbol, name) = self.name(what)?;
+            let lengths = self.lengths(length)?;
+            let at = match is_shared && self.at_name("at") {
+                true => Some(self.placement(!lengths.is_empty())?),
+                false => None,
+            };
+            declared.push(Declared { symbol, name, lengths, at });
+            if !self.eat(Sign::Comma) {
+                return Ok(declared);
+            }
+        }
+    }
+
+    /// Parses initial values, which are those of all these variables.
+    fn init(&mut self, declared: &[Declared]) -> Parse<Init> {
+        if !self.at(Sign::LeftBracket) {
             return Ok(Init::Every(self.init_value()?));
         }
         let mut values = Vec::new();
+        let inner: Vec<u32> = declared[0].lengths.iter().skip(1).copied().collect();
+        self.init_list(&inner, &mut values)?;
+        // The list is copied for each variable. A small text must not become a large program.
+        self.grow(values.len().saturating_mul(declared.len()))?;
+        Ok(Init::Each(values))
+    }
+
+    /// Parses `[1, *, 3]`, or a list of such lists with these lengths. The limit on dimensions limits the recursion.
+    fn init_list(&mut self, inner: &[u32], values: &mut Vec<InitValue>) -> Parse<()> {
+        let opened = self.expect(Sign::LeftBracket)?;
         while !self.at(Sign::RightBracket) {
-            values.push(self.init_value()?);
+            match inner {
+                [] => values.push(self.init_value()?),
+                [length, rest @ ..] => {
+                    let (start, before) = (self.current.span, values.len());
+                    self.init_list(rest, values)?;
+                    let wanted = rest.iter().fold(*length as usize, |all, length| all * *length as usize);
+                    if values.len() - before != wanted {
+                        let message = format!("this list has {} values, not {wanted}", values.len() - before);
+                        let span = self.since(start);
+                        return Err(self.fail(Diagnostic::error("bad-count", message).at(span, "")));
+                    }
+                }
+            }
             if !self.eat(Sign::Comma) {
                 break;
             }
         }
-        self.close(Sign::RightBracket, start)?;
-        // The list is copied for each variable. A small text must not become a large program.
-        self.grow(values.len().saturating_mul(variables))?;
-        Ok(Init::Each(values))
+        self.close(Sign::RightBracket, opened)
     }
 
-    fn init_value(&mut self) -> Parse<InitValue> {
+    pub fn init_value(&mut self) -> Parse<InitValue> {
         let ends = matches!(
             self.next.kind,
-            TokenKind::Sign(Sign::Semicolon | Sign::Comma | Sign::RightBracket) | TokenKind::End
+            TokenKind::Sign(Sign::Semicolon | Sign::Comma | Sign::RightBracket | Sign::RightBrace)
+                | TokenKind::End
         );
         if self.at(Sign::Star) && ends {
             self.advance();
@@ -187,6 +205,7 @@ impl Parser<'_> {
         self.grow(2)?;
         let (symbol, name) = self.name("the name of a procedure")?;
         self.declare(symbol, name.span());
+        self.forget_registers();
         let params = self.params();
         let result = match params.is_ok() && self.eat(Sign::Arrow) {
             true => self.ty().map(Some),
@@ -214,6 +233,7 @@ impl Parser<'_> {
         self.grow(2)?;
         let (symbol, name) = self.name("the name of a process")?;
         self.declare(symbol, name.span());
+        self.forget_registers();
         let heading = self.process_heading();
         if heading.is_err() || !self.at(Sign::LeftBrace) {
             if heading.is_ok() {
@@ -339,6 +359,9 @@ impl Parser<'_> {
             let (symbol, name) = self.name("a parameter")?;
             self.declare(symbol, name.span());
             let ty = if self.eat(Sign::Colon) { self.ty()? } else { Type::INT };
+            if let Some((lo, hi)) = ty.domain.bounds() {
+                self.note_bounds(&name, lo, hi);
+            }
             params.push(Param { name, ty });
             if !self.eat(Sign::Comma) {
                 break;
@@ -385,6 +408,9 @@ impl Parser<'_> {
                         "numbers have 64 bits and do not wrap around: write `int`; the operators `+%`, `-%` and `*%` wrap around"
                     }
                     "boolean" | "Bool" => "write `bool`",
+                    _ if self.constants.structure(symbol).is_some() => {
+                        "only shared and private variables can be structs"
+                    }
                     _ => "a domain is `bool`, `int`, a machine word such as `u8`, or a range such as `0..3`",
                 };
                 let diagnostic = self.unexpected("a domain").help(help);

@@ -65,7 +65,9 @@ impl Parser<'_> {
             return Ok((StmtKind::Skip, span));
         };
         let declare = self.open_loop(symbol, lo, hi);
+        self.note_bounds(&name, lo, hi);
         let body = self.block();
+        self.forget_bounds(&name);
         self.close_loop(symbol);
         let read =
             || Expr::new(ExprKind::Read(variable(Name::new(name.text.clone(), Span::NONE))), Span::NONE);

@@ -6,6 +6,7 @@
 //! *Guarantee*: parses in one pass and linear time. Recursion and size are limited ([`crate::limits`]). Every
 //! error is reported, at most [`crate::limits::MAX_ERRORS`] of them individually.
 
+mod aggregates;
 mod constants;
 mod enums;
 mod expressions;

@@ -4,6 +4,7 @@
 //! catch that, skip to where the next one is likely to begin, and continue, so that one run reports every
 //! error.
 
+use super::aggregates::Aggregates;
 use super::constants::Constants;
 use super::imports::{Imports, file_text};
 use super::lexer::{Lexer, shorten};
@@ -43,6 +44,7 @@ pub(super) struct Parser<'s> {
     /// Whether to suppress errors about a missing `}` in the current item.
     pub unclosed: bool,
     pub imports: Imports<'s>,
+    pub aggregates: Aggregates,
 }
 
 impl<'s> Parser<'s> {
@@ -67,6 +69,7 @@ impl<'s> Parser<'s> {
             program: Program::default(),
             unclosed: false,
             imports: Imports::new(source),
+            aggregates: Aggregates::default(),
         }
     }
 
@@ -90,7 +93,9 @@ impl<'s> Parser<'s> {
 
     /// Whether an item starts here.
     pub fn at_item(&self) -> bool {
-        matches!(self.current.kind, TokenKind::Word(word) if word.starts_item()) || self.at_import()
+        matches!(self.current.kind, TokenKind::Word(word) if word.starts_item())
+            || self.at_import()
+            || self.at_struct()
     }
 
     /// Whether the current token is a name with this text. For words that are keywords only in one context.

@@ -10,7 +10,7 @@
 use super::expressions::Tree;
 use super::parser::{Parse, Parser};
 use super::token::{Sign, Symbol, Token, TokenKind};
-use crate::bound::Bound;
+use crate::bound::{Bound, BoundKind};
 use palisade_base::{Diagnostic, Span, limits};
 use palisade_program::Value;
 use palisade_program::written::{BinaryOp, Count, Expr, ExprKind, Name, Start};
@@ -108,7 +108,7 @@ impl Parser<'_> {
         let known = self.bound.iter_mut().find(|bound| bound.declared == declared);
         match known {
             Some(known) => known.uses.extend(uses),
-            None => self.bound.push(Bound { declared, whole, uses }),
+            None => self.bound.push(Bound { kind: BoundKind::Quantifier, declared, whole, uses }),
         }
         if found.is_empty() {
             return Ok((self.make(ExprKind::Bool(op == BinaryOp::And), whole)?, 1));

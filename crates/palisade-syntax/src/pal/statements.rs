@@ -244,9 +244,12 @@ impl Parser<'_> {
         if self.at(Sign::LeftBracket) {
             let diagnostic =
                 Diagnostic::error("register-array", "registers cannot be arrays").at(self.current.span, "");
-            return Err(self.fail(diagnostic.help("declare a `shared` array, or one register per element")));
+            return Err(self.fail(
+                diagnostic.help("declare a `private` array outside the process: `private a[3]: 0..7;`"),
+            ));
         }
         let ty = if self.eat(Sign::Colon) { self.ty()? } else { Type::INT };
+        self.note_register(&name, ty);
         let init = match self.eat(Sign::Equal) {
             false => None,
             true if self.at(Sign::Star) && self.next_is(Sign::Semicolon) => {
@@ -335,6 +338,11 @@ impl Parser<'_> {
             }
         }
         let left = self.expr()?;
+        if self.at(Sign::Equal)
+            && let Some(assigned) = self.assign_element(&left)?
+        {
+            return Ok(assigned);
+        }
         let kind = match self.current.kind {
             TokenKind::Sign(Sign::Equal) => {
                 let place = self.place_of(left, "cannot be assigned")?;

@@ -155,7 +155,7 @@ fn mistakes_of_rust_programmers() {
     check_body(
         "let a[3];",
         &[
-            "2:6 register-array: registers cannot be arrays | declare a `shared` array, or one register per element",
+            "2:6 register-array: registers cannot be arrays | declare a `private` array outside the process: `private a[3]: 0..7;`",
         ],
     );
     check_body(
@@ -247,7 +247,7 @@ fn constants() {
     check(
         "shared x = N; const N = 1;",
         &[
-            "1:21 late-constant: the constant `N` is used before it is declared | declare constants before their first use, and do not use their names for anything else",
+            "1:21 late-constant: the constant `N` is used before it is declared | declare it before its first use, and do not use its name for anything else",
         ],
     );
     check("const N = 1 / 0; shared a[N];", &["1:11 constant-fault: division by zero"]);
@@ -451,7 +451,7 @@ fn enumerations() {
     check(
         "shared x: 0..1; process P { x = B; } enum E { A, B }",
         &[
-            "1:50 late-constant: the constant `B` is used before it is declared | declare constants before their first use, and do not use their names for anything else",
+            "1:50 late-constant: the constant `B` is used before it is declared | declare it before its first use, and do not use its name for anything else",
         ],
     );
 }

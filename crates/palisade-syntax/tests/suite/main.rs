@@ -11,6 +11,7 @@ mod litmus_errors;
 mod litmus_fuzz;
 mod litmus_machine;
 mod names;
+mod parts;
 mod printing;
 mod reference;
 mod rmm;

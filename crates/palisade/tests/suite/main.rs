@@ -14,4 +14,5 @@ mod ranking;
 mod reference;
 mod robustness_engines;
 mod sugar;
+mod sugar_random;
 mod words;

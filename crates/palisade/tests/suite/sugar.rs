@@ -60,6 +60,33 @@ const PAIRS: &[(&str, &str)] = &[
         "shared t: u8 = 254; process P[3] { fetch_add(t, 1); } final t == 2;",
         "shared t: 0..255 wrap = 254; process P[3] { fetch_add(t, 1); } final t == 2;",
     ),
+    (
+        "struct Node { value: 0..1, ready[2]: bool } shared node[2]: Node;
+         process W { node[1].value = 1; node[1].ready[0] = true; }
+         process R { let k: 0..1 = 1; await node[k].ready[0]; assert(node[1].value == 1); }",
+        "shared value[2]: 0..1; shared ready0[2]: bool; shared ready1[2]: bool;
+         process W { value[1] = 1; ready0[1] = true; }
+         process R { await ready0[1]; assert(value[1] == 1); }",
+    ),
+    (
+        // The first index is out of bounds if the other process was faster.
+        "shared m[2][2]: bool; shared x: 0..2;
+         process P { m[x][1] = true; } process Q { x = 2; }",
+        "shared m0[2], m1[2]: bool; shared x: 0..2;
+         process P { let k = x; if k == 0 { m0[1] = true; } else if k == 1 { m1[1] = true; } else { assert(false); } }
+         process Q { x = 2; }",
+    ),
+    (
+        "shared x: 0..1; private p[2]: 0..1;
+         process P(i: 0..1) { p[i] = x; x = 1; p[1 - i] = p[i]; assert(p[0] == p[1]); }
+         final x == 1;",
+        "shared x: 0..1; private p0, p1: 0..1;
+         process P(i: 0..1) {
+             if i == 0 { p0 = x; } else { p1 = x; } x = 1;
+             if i == 0 { p1 = p0; } else { p0 = p1; } assert(p0 == p1);
+         }
+         final x == 1;",
+    ),
 ];
 
 /// The verdict, and the states that were visited.

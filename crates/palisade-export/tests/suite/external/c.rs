@@ -116,9 +116,9 @@ fn verifiers() {
     let declared = "extern void __CPROVER_atomic_begin(void); extern void __CPROVER_atomic_end(void); extern void __CPROVER_assume(int);";
     std::fs::write(folder.join("cprover.h"), declared).expect("the file can be written");
     let cprover = ["-D__CPROVER__", "-include", "cprover.h", "-fsyntax-only"];
-    for subject in
-        corpus().iter().step_by(7).chain([&Subject::read("p.pal", include_str!("../common/privates.pal"))])
-    {
+    let read = |text: &str| Subject::read("p.pal", text);
+    let own = [include_str!("../common/privates.pal"), include_str!("../common/parts.pal")].map(read);
+    for subject in corpus().iter().step_by(7).chain(&own) {
         compile(&folder, subject, &["-DVERIFIER", "-fsyntax-only"]);
         compile(&folder, subject, &cprover);
     }

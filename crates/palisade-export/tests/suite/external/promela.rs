@@ -51,6 +51,7 @@ fn corners() {
     let folder = scratch("promela-corners");
     let check = |text: &str| check(&folder, &Subject::read("corner.pal", text));
     check(include_str!("../common/privates.pal"));
+    check(include_str!("../common/parts.pal"));
     // A process that does nothing forever, and ones that choose to.
     check("shared x: 0..1; process P { loop {} } process Q { x = 1; } forbid x == 1;");
     check("shared x: 0..1; process P { loop { choose { x = 1; } or {} } } forbid x == 1;");
