@@ -6,7 +6,7 @@ const TRANSLATE_EXAMPLES: &str = "\
 Examples:
   palisade translate peterson.pal --rounds 1 --to pal                for reading
   palisade translate peterson.pal --rounds 1 --to promela -o p.pml   for Spin:
-  spin -run -safety -E -m1000000 p.pml
+  spin -run -safety -m1000000 p.pml
   palisade translate peterson.pal --age 1 --to c -o p.c              for CBMC; or run it:
   gcc -pthread p.c -o p && ./p 42
   palisade translate test.litmus --as-is --to promela                without store buffers

@@ -2,8 +2,10 @@
 //!
 //! *Form of the model.* Each process role is a `proctype`. Each step of the program is one statement or
 //! `atomic`. `init` initialises memory and starts the processes. A process `monitor` watches the properties:
-//! it can take a step only in a bad state. A program is unsafe exactly if Spin finds a violated assertion. A
-//! process that waits forever is not an error (`-E`).
+//! it can take a step only in a bad state, or when nothing else can. A program is unsafe exactly if Spin finds a
+//! violated assertion. Processes that wait forever are not an error, so no state may look like a deadlock to Spin: where
+//! nothing else can move, the monitor goes on waiting (`timeout`), which leads to the same state again. Labels for
+//! valid end states would not be enough: a process that is stuck in a section stops others at any statement.
 //!
 //! *Atomic sections.* Promela's `atomic` lets other processes run when a statement inside blocks. Here they
 //! must not. So a section that may block after its first step records its process in `holder`, and every
@@ -144,7 +146,7 @@ impl Model<'_> {
         export.heading.lines().for_each(|line| text.line(&format!(" * {}", line.replace("*/", "* /"))));
         text.line(" *");
         text.line(" * A violated assertion is an error in the program; a process that waits forever is not:");
-        text.line(" *     spin -run -safety -E -m1000000 FILE");
+        text.line(" *     spin -run -safety -m1000000 FILE");
         text.line(" */");
         text.line("");
     }
@@ -238,13 +240,10 @@ impl Model<'_> {
     }
 
     fn monitor(&self, text: &mut Text<'_>) {
-        if self.system.properties.is_empty() {
-            return;
-        }
-        text.line("/* The monitor can take a step only in a bad state. */");
+        text.line("/* The monitor can take a step only in a bad state, or where nothing else can: waiting forever is no error. */");
         text.line("proctype monitor() {");
         text.indent();
-        text.line("if");
+        text.line("do");
         text.forget_line();
         for property in &self.system.properties {
             let seen = self.observed.property(self.system, self.memory, self.ranges, property).of_ints();
@@ -256,7 +255,8 @@ impl Model<'_> {
             };
             text.commented(&format!(":: {when} -> assert(false)"), property.span);
         }
-        text.line("fi");
+        text.line(":: timeout");
+        text.line("od");
         text.dedent();
         text.line("}");
         text.line("");
@@ -279,12 +279,7 @@ impl Model<'_> {
             };
             text.line(&format!("run {}({me});", self.roles[instance.role]));
         }
-        if !self.system.properties.is_empty() {
-            text.line("run monitor();");
-        }
-        if self.system.instances.is_empty() && self.system.properties.is_empty() {
-            text.line("skip");
-        }
+        text.line("run monitor();");
         text.dedent();
         text.line("}");
         text.dedent();
