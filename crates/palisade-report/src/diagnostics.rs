@@ -36,7 +36,8 @@ pub fn diagnostics(source: &Source, diagnostics: &[Diagnostic], limit: usize, co
     if errors > 1 {
         write!(text, "{}: {errors} errors", visible(source.name())).expect("writing to a string");
         if warnings > 0 {
-            write!(text, ", {warnings} warnings").expect("writing to a string");
+            let plural = if warnings == 1 { "" } else { "s" };
+            write!(text, ", {warnings} warning{plural}").expect("writing to a string");
         }
         text.push('\n');
     }

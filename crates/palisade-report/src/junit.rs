@@ -24,8 +24,8 @@ pub enum TestResult {
     Failed(String, String),
     /// Not known, and the reason.
     Skipped(String),
-    /// The test could not be run.
-    Error(String),
+    /// The test could not be run: the reason in one line, and the details.
+    Error(String, String),
 }
 
 /// All tests as a file.
@@ -33,7 +33,7 @@ pub fn junit(suite: &str, cases: &[TestCase], seconds: f64) -> String {
     let count =
         |matching: fn(&TestResult) -> bool| cases.iter().filter(|case| matching(&case.result)).count();
     let failures = count(|result| matches!(result, TestResult::Failed(..)));
-    let errors = count(|result| matches!(result, TestResult::Error(_)));
+    let errors = count(|result| matches!(result, TestResult::Error(..)));
     let skipped = count(|result| matches!(result, TestResult::Skipped(_)));
     let totals = format!(
         "tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"{seconds:.3}\"",
@@ -57,7 +57,7 @@ pub fn junit(suite: &str, cases: &[TestCase], seconds: f64) -> String {
             }
             TestResult::Failed(message, story) => ("failure", message, story.as_str()),
             TestResult::Skipped(message) => ("skipped", message, ""),
-            TestResult::Error(message) => ("error", message, ""),
+            TestResult::Error(message, story) => ("error", message, story.as_str()),
         };
         line(format_args!("{open}>"));
         line(format_args!("      <{tag} message=\"{}\">{}</{tag}>", escaped(message), escaped(story)));
@@ -102,7 +102,7 @@ mod tests {
             case("a.pal", TestResult::Passed),
             case("b.pal", TestResult::Failed("x < 1 \"&\"".into(), "1\n2\u{1}".into())),
             case("c.pal", TestResult::Skipped("out of time".into())),
-            case("d.pal", TestResult::Error("no such file".into())),
+            case("d.pal", TestResult::Error("no such file".into(), "d.pal: no such file".into())),
         ];
         let expected = "\
 <?xml version=\"1.0\" encoding=\"UTF-8\"?>
@@ -116,7 +116,7 @@ mod tests {
       <skipped message=\"out of time\"></skipped>
     </testcase>
     <testcase classname=\"palisade.tso\" name=\"d.pal\" time=\"0.500\">
-      <error message=\"no such file\"></error>
+      <error message=\"no such file\">d.pal: no such file</error>
     </testcase>
   </testsuite>
 </testsuites>

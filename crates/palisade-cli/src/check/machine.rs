@@ -5,7 +5,7 @@ use super::one::{Answered, Checked, failure, panicked};
 use crate::args::CheckArgs;
 use crate::files;
 use crate::output::Output;
-use palisade::report::{self, FileVerdict, Problem, Scanned, ScannedPlace, TestCase, TestResult};
+use palisade::report::{self, Colour, FileVerdict, Problem, Scanned, ScannedPlace, TestCase, TestResult};
 use palisade::{Diagnostic, Model, Source, Verdict};
 use std::path::Path;
 
@@ -13,10 +13,12 @@ use std::path::Path;
 pub(super) struct Remark {
     verdict: FileVerdict,
     message: String,
-    /// The run as a table.
+    /// The run as a table, or all errors of a file that was refused.
     story: String,
     place: Option<ScannedPlace>,
     run: Vec<(Option<ScannedPlace>, String)>,
+    /// The errors after the first: where they are, and what they say.
+    more_errors: Vec<(Option<ScannedPlace>, String)>,
     /// What no run reaches: where it is, and the warning.
     unreached: Vec<(Option<ScannedPlace>, String)>,
 }
@@ -57,6 +59,7 @@ impl Remark {
                 story: String::new(),
                 place: None,
                 run: Vec::new(),
+                more_errors: Vec::new(),
                 unreached: Vec::new(),
             }),
             Checked::Failed(name, error) => {
@@ -75,6 +78,7 @@ impl Remark {
             story: String::new(),
             place: None,
             run: Vec::new(),
+            more_errors: Vec::new(),
             unreached: Vec::new(),
         }
     }
@@ -105,6 +109,7 @@ impl Remark {
                 story: String::new(),
                 place: None,
                 run: Vec::new(),
+                more_errors: Vec::new(),
                 unreached,
             };
         };
@@ -119,23 +124,32 @@ impl Remark {
             story: answered.story(),
             place: at(&witness.violation.file, witness.violation.line, None).or(last),
             run: steps.collect(),
+            more_errors: Vec::new(),
             unreached,
         }
     }
 
+    /// A file with errors. A warning counts only if there is nothing else.
     fn refused(source: &Source, diagnostics: &[Diagnostic]) -> Remark {
-        let error = diagnostics.iter().find(|diagnostic| diagnostic.is_error()).or(diagnostics.first());
-        let place = error.and_then(|error| {
-            let position = source.position(error.span())?;
-            let file = source.other_file(error.span()).map(str::to_owned);
-            Some(ScannedPlace { file, line: position.line, column: position.column })
+        let has_errors = diagnostics.iter().any(Diagnostic::is_error);
+        let errors: Vec<Diagnostic> =
+            diagnostics.iter().filter(|one| one.is_error() || !has_errors).cloned().collect();
+        let mut places = errors.iter().map(|error| {
+            let place = source.position(error.span()).map(|position| ScannedPlace {
+                file: source.other_file(error.span()).map(str::to_owned),
+                line: position.line,
+                column: position.column,
+            });
+            (place, error.message.clone())
         });
+        let (place, message) = places.next().unwrap_or_default();
         Remark {
             verdict: FileVerdict::Error,
-            message: error.map_or_else(String::new, |error| error.message.clone()),
-            story: String::new(),
+            message,
+            story: report::diagnostics(source, &errors, usize::MAX, Colour::Never),
             place,
             run: Vec::new(),
+            more_errors: places.collect(),
             unreached: Vec::new(),
         }
     }
@@ -143,7 +157,14 @@ impl Remark {
     /// The result as a test. Failures correspond to exit code 1, and errors to exit code 2.
     fn result(&self, expected: Expected) -> TestResult {
         match (self.verdict, expected) {
-            (FileVerdict::Error, _) => TestResult::Error(self.message.clone()),
+            (FileVerdict::Error, _) => {
+                let more = match self.more_errors.len() {
+                    0 => String::new(),
+                    1 => " (and 1 more error)".to_owned(),
+                    more => format!(" (and {more} more errors)"),
+                };
+                TestResult::Error(self.message.clone() + &more, self.story.clone())
+            }
             (_, Expected::Nothing) => TestResult::Skipped("there is no expectation for this file".to_owned()),
             (verdict, Expected::Verdict(expected)) if verdict == expected => TestResult::Passed,
             (verdict, Expected::Verdict(expected)) => {
@@ -171,14 +192,18 @@ impl Remark {
             place: self.place.clone(),
             run: self.run.clone(),
         });
-        let unreached = self.unreached.iter().map(|(place, message)| Scanned {
-            file: file.to_owned(),
-            problem: Problem::Unreached,
-            message: message.clone(),
-            place: place.clone(),
-            run: Vec::new(),
-        });
-        verdict.into_iter().chain(unreached).collect()
+        let also = |problem: Problem| {
+            move |(place, message): &(Option<ScannedPlace>, String)| Scanned {
+                file: file.to_owned(),
+                problem,
+                message: message.clone(),
+                place: place.clone(),
+                run: Vec::new(),
+            }
+        };
+        let errors = self.more_errors.iter().map(also(Problem::Refused));
+        let unreached = self.unreached.iter().map(also(Problem::Unreached));
+        verdict.into_iter().chain(errors).chain(unreached).collect()
     }
 }
 

@@ -37,13 +37,34 @@ fn a_folder_as_tests() {
       <skipped message="no bad state with buffers up to 8"></skipped>
     </testcase>
     <testcase classname="palisade.tso" name="t/wrong.pal" time="[..]">
-      <error message="[..]"></error>
+      <error message="[..]">error[..]process P { x = ; }[..]</error>
     </testcase>
   </testsuite>
 </testsuites>
 
 "#]]
     );
+}
+
+/// A refused file is reported with all of its errors.
+#[test]
+fn every_error_of_a_file() {
+    let scratch = Scratch::new("all_errors")
+        .file("e.pal", "process P { x = 1; }\nprocess Q {\n  y = 2;\n  z = 3;\n}\n");
+    scratch.run(&["check", "e.pal", "--junit", "tests.xml", "--sarif", "found.sarif"]).exits(2);
+    let tests = read(&scratch, "tests.xml");
+    assert!(tests.contains("(and 2 more errors)"), "{tests}");
+    assert!(["x = 1;", "y = 2;", "z = 3;"].iter().all(|part| tests.contains(part)), "{tests}");
+    let found: Value = serde_json::from_str(&read(&scratch, "found.sarif")).expect("SARIF is JSON");
+    let run = &found["runs"][0];
+    for list in [&run["results"], &run["invocations"][0]["toolExecutionNotifications"]] {
+        let errors = list.as_array().expect("a list");
+        let lines: Vec<&Value> = errors
+            .iter()
+            .map(|error| &error["locations"][0]["physicalLocation"]["region"]["startLine"])
+            .collect();
+        assert_eq!(lines, [1, 3, 4], "{found}");
+    }
 }
 
 #[test]
