@@ -222,6 +222,8 @@ fn quick() -> Result<()> {
         suite()?;
         say!();
     }
+    let summary = watch::summary();
+    say!("== summary\n\n{}", summary.join("\n"));
     Ok(())
 }
 

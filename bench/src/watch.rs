@@ -7,6 +7,42 @@ use anyhow::{Result, bail};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+/// The aims that were reported so far.
+#[derive(Default)]
+struct Aims {
+    all: usize,
+    /// The lines that report one which is not reached, with their suites.
+    short: Vec<(&'static str, String)>,
+}
+
+impl Aims {
+    /// Reads what is printed: `ok` stands where an aim is reached, and `SHORT` where it is not.
+    fn read(&mut self, suite: &'static str, text: &str) {
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let count = |wanted| words.iter().filter(|word| **word == wanted).count();
+            self.all += count("ok") + count("SHORT");
+            if count("SHORT") > 0 {
+                self.short.push((suite, words.join(" ")));
+            }
+        }
+    }
+
+    /// A line about all of them, and one for each line that reports a shortfall.
+    fn summary(&self) -> Vec<String> {
+        let first = match self.short.len() {
+            0 => format!("all {} aims were reached", self.all),
+            lines => format!(
+                "of {} aims, these fell short ({lines} {})",
+                self.all,
+                if lines == 1 { "line" } else { "lines" }
+            ),
+        };
+        let rest = self.short.iter().map(|(suite, line)| format!("  {suite}: {line}"));
+        std::iter::once(first).chain(rest).collect()
+    }
+}
+
 /// Observes a suite.
 pub trait Watch: Send + Sync {
     /// Called with what is being measured now.
@@ -21,6 +57,7 @@ pub trait Watch: Send + Sync {
 
 static WATCH: OnceLock<Box<dyn Watch>> = OnceLock::new();
 static SUITE: Mutex<&'static str> = Mutex::new("");
+static AIMS: Mutex<Aims> = Mutex::new(Aims { all: 0, short: Vec::new() });
 
 /// Sets the observer.
 pub fn set(watch: Box<dyn Watch>) {
@@ -76,14 +113,42 @@ pub fn prints_json() -> bool {
     watch().is_some_and(|watch| watch.wants_json())
 }
 
-/// Prints a line of text for people. Ignores errors, for instance when the reader has closed the pipe.
+/// Prints text for people, and remembers which aims it reports. Ignores errors, for instance when the reader has closed
+/// the pipe.
+pub fn print(text: &str) {
+    if prints_text() {
+        use std::io::Write;
+        AIMS.lock().unwrap_or_else(PoisonError::into_inner).read(suite(), text);
+        let _ = writeln!(std::io::stdout().lock(), "{text}");
+    }
+}
+
+/// Prints a line of text for people.
 macro_rules! say {
+    () => {
+        $crate::watch::print("")
+    };
     ($($text:tt)*) => {
-        if $crate::watch::prints_text() {
-            use std::io::Write;
-            let mut stdout = std::io::stdout().lock();
-            let _ = writeln!(stdout, $($text)*);
-        }
+        $crate::watch::print(&format!($($text)*))
     };
 }
 pub(crate) use say;
+
+/// What fell short so far, for people.
+pub fn summary() -> Vec<String> {
+    AIMS.lock().unwrap_or_else(PoisonError::into_inner).summary()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aims_are_read_from_the_lines() {
+        let mut aims = Aims::default();
+        aims.read("auto", "program  s\n-------  -\na  1  ok  ok\nb  2  ok\n");
+        assert_eq!(aims.summary(), ["all 3 aims were reached"]);
+        aims.read("run", "\nin total: 3  SHORT");
+        assert_eq!(aims.summary(), ["of 4 aims, these fell short (1 line)", "  run: in total: 3 SHORT"]);
+    }
+}
