@@ -8,6 +8,9 @@ const LANGUAGES = ["pal", "rmm", "litmus", "trencher", "c"];
 /** @type {LanguageClient | undefined} */
 let client;
 
+/** The pages that are open, by the file that they are about. */
+const panels = new Map();
+
 async function activate(context) {
   const settings = vscode.workspace.getConfiguration("palisade");
   const server = { command: settings.get("path"), args: ["lsp"], transport: TransportKind.stdio };
@@ -64,17 +67,25 @@ async function ask(command) {
 
 /** Shows the run that breaks the program, or the answer, as a page beside the text. */
 async function showRun() {
-  const name = vscode.window.activeTextEditor?.document.fileName.split(/[\\/]/).pop();
+  const file = vscode.window.activeTextEditor?.document.fileName;
   const answer = await ask("palisade.html");
   if (!answer?.html) {
     return;
   }
-  const panel = vscode.window.createWebviewPanel(
-    "palisade.run",
-    `${answer.word}: ${name}`,
-    { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
-    { enableScripts: true, localResourceRoots: [] },
-  );
+  const title = `${answer.word}: ${file.split(/[\\/]/).pop()}`;
+  const place = { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true };
+  let panel = panels.get(file);
+  if (panel) {
+    panel.title = title;
+    panel.reveal(place.viewColumn, place.preserveFocus);
+  } else {
+    panel = vscode.window.createWebviewPanel("palisade.run", title, place, {
+      enableScripts: true,
+      localResourceRoots: [],
+    });
+    panel.onDidDispose(() => panels.delete(file));
+    panels.set(file, panel);
+  }
   panel.webview.html = answer.html;
 }
 
