@@ -4,11 +4,11 @@ use crate::args::FencesArgs;
 use crate::c::read_patched;
 use crate::files::{self, InputFile, Reading};
 use palisade::c::{FilePatch, Unsettled, settle, state_finish};
+use palisade::report;
 use palisade::{
     Deadlocks, Diagnostic, FencesAnswer, FencesOptions, Goal, Input, InputLanguage, Limits, Model, Reason,
     WriteError,
 };
-use similar::TextDiff;
 use std::path::{Component, Path};
 
 /// The main file, and others that change. The program with the changes was read and checked again.
@@ -81,11 +81,10 @@ pub fn unified(patches: &[FilePatch]) -> String {
     let mut text = String::new();
     for patch in patches.iter().filter(|patch| patch.before != patch.after) {
         let name = relative(&patch.name);
-        let diff = TextDiff::from_lines(&patch.before, &patch.after);
-        let mut diff = diff.unified_diff();
         // A name with a space ends with a tab.
         let end = if name.contains(' ') { "\t" } else { "" };
-        text += &diff.header(&format!("a/{name}{end}"), &format!("b/{name}{end}")).to_string();
+        let (old, new) = (format!("a/{name}{end}"), format!("b/{name}{end}"));
+        text += &report::unified_diff(&patch.before, &patch.after, (&old, &new));
     }
     text
 }

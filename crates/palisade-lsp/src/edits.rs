@@ -6,9 +6,9 @@ use lsp_types::{
     WorkspaceEdit,
 };
 use palisade::Source;
+use palisade::report::changed_lines;
 use palisade::syntax::format_pal;
 use serde_json::json;
-use similar::{DiffOp, TextDiff};
 use std::collections::HashMap;
 
 /// The fences that make a program right.
@@ -33,11 +33,9 @@ pub(crate) fn edits(before: &str, after: &str) -> Vec<TextEdit> {
         .chain([before.len()])
         .collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
-    let diff = TextDiff::from_lines(before, after);
-    let changed = diff.ops().iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
-    changed
-        .map(|op| {
-            let (old, fresh) = (op.old_range(), op.new_range());
+    changed_lines(before, after)
+        .into_iter()
+        .map(|(old, fresh)| {
             let at = |line: usize| lines.position(before, starts[line.min(starts.len() - 1)]);
             TextEdit {
                 range: lsp_types::Range::new(at(old.start), at(old.end)),

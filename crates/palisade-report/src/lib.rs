@@ -7,6 +7,7 @@
 //! What is absent: nothing here prints, reads the environment, or decides anything.
 
 mod account;
+mod changes;
 mod coverage;
 mod cycle;
 mod diagnostics;
@@ -41,6 +42,7 @@ mod visible;
 mod witness;
 
 pub use account::{counter, mebibytes};
+pub use changes::{changed_lines, unified_diff};
 pub use coverage::CoverageNote;
 pub use cycle::{cycle, cycle_dot, explain_cycle};
 pub use diagnostics::{diagnostic, diagnostics};
