@@ -46,11 +46,16 @@ pub(crate) fn colour(thread: usize) -> String {
 
 /// The picture, or `None` if the run is too long or has too many threads.
 pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>, cast: &Cast) -> Option<String> {
-    let (drawn, description) = drawn(evidence, story, cast)?;
+    let (drawn, description, lanes) = drawn(evidence, story, cast)?;
     let Drawn { width, height, elements } = drawn;
+    // Memory is drawn beyond the edge, over an empty picture that keeps room for it. Where there is little room, that one
+    // is left out, and only the lanes are shown: their boxes say what is read and written.
+    let (memory, size) = (width - lanes, if cast.shown.len() > 2 { " many" } else { "" });
     Some(format!(
-        "<svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\">\n\
-         <title>The run as a picture</title>\n<desc>{}</desc>\n{elements}</svg>\n",
+        "<div class=\"picture{size}\">\
+         <svg viewBox=\"0 0 {lanes} {height}\" width=\"{lanes}\" height=\"{height}\" role=\"img\">\n\
+         <title>The run as a picture</title>\n<desc>{}</desc>\n{elements}</svg>\
+         <svg class=\"beside\" viewBox=\"0 0 {memory} {height}\" width=\"{memory}\" height=\"{height}\" aria-hidden=\"true\"></svg></div>\n",
         escape(&description)
     ))
 }
@@ -61,8 +66,8 @@ pub(crate) fn drawn_run(evidence: &Evidence<'_>) -> Option<Drawn> {
     Some(drawn(evidence, &Story::new(evidence), &cast)?.0)
 }
 
-/// The picture and its description.
-fn drawn(evidence: &Evidence<'_>, story: &Story<'_>, cast: &Cast) -> Option<(Drawn, String)> {
+/// The picture, its description, and its width without memory.
+fn drawn(evidence: &Evidence<'_>, story: &Story<'_>, cast: &Cast) -> Option<(Drawn, String, usize)> {
     let steps = evidence.run.steps.len();
     let shown: Vec<usize> = (0..steps).filter(|&step| step + 1 == steps || !story.is_local(step)).collect();
     let lanes = cast.shown.len();
@@ -84,7 +89,7 @@ fn drawn(evidence: &Evidence<'_>, story: &Story<'_>, cast: &Cast) -> Option<(Dra
     let in_memory = |step: &usize| drawing.in_memory(*step).map_or(0, |(_, text)| text.chars().count());
     let memory_width = 24 + width(shown.iter().map(in_memory).max());
     (drawing.box_width, drawing.memory_width) = (box_width, memory_width);
-    Some((drawing.draw(), drawing.description()))
+    Some((drawing.draw(), drawing.description(), drawing.memory_left()))
 }
 
 /// The direction of an arrow.
