@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Runs the command.
 pub fn run(args: &OutcomesArgs, common: &Common, output: &Output) -> Exit {
     let limits = UserLimits::new(common);
-    let last_words = output.last_words(&args.file, Question::Other("outcomes"));
+    let last_words = output.last_words(&args.file, Question::Outcomes(args.model.models()));
     let backstop = Backstop::new(&limits, last_words.clone());
     let limits = limits.per_file(1);
     let meter = Meter::new(output.detail == Detail::Quiet);

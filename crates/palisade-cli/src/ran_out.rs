@@ -8,7 +8,9 @@ use crate::args::Format;
 use crate::exit::Exit;
 use crate::limits::UserLimits;
 use palisade::engine::{Exhausted, Process};
-use palisade::report::{self, Colour, Explain, FencesEnd, FencesFinding, Finding, Report};
+use palisade::report::{
+    self, Colour, Explain, FencesEnd, FencesFinding, Finding, Marks, ModelOutcomes, OutcomesFinding, Report,
+};
 use palisade::{Model, Outcome, Reason, Robustness, Safety, Source, Stats, TriangularRaces};
 use serde_json::json;
 use std::borrow::Cow;
@@ -53,6 +55,8 @@ pub enum Question {
         /// Whether all minimal sets were requested.
         all: bool,
     },
+    /// Which outcomes it has, under each of these models.
+    Outcomes(Vec<Model>),
     /// Something else, by the name of the command.
     Other(&'static str),
 }
@@ -69,11 +73,11 @@ impl LastWords {
         let peak_memory_bytes = palisade::engine::peak_memory_bytes();
         let source = Source::new(file, "");
         let is_text = self.format == Format::Text;
-        match self.question {
-            Question::Check(model) => self.unanswered::<Safety>(model, reason),
-            Question::Robust(model) => self.unanswered::<Robustness>(model, reason),
+        match &self.question {
+            &Question::Check(model) => self.unanswered::<Safety>(model, reason),
+            &Question::Robust(model) => self.unanswered::<Robustness>(model, reason),
             Question::Triangular => self.unanswered::<TriangularRaces>(Model::Tso, reason),
-            Question::Fences { model, goal, all } => {
+            &Question::Fences { model, goal, all } => {
                 let stats = Stats::new();
                 self.rendered(&FencesFinding {
                     source: &source,
@@ -95,21 +99,44 @@ impl LastWords {
                     peak_memory_bytes,
                 })
             }
-            Question::Other(command) => match is_text {
-                true => format!("unknown  {}: {reason}\n", report::visible(file)),
-                false => {
-                    let record = json!({
-                        "schema_version": report::SCHEMA_VERSION,
-                        "command": command,
-                        "file": file,
-                        "verdict": "unknown",
-                        "reason": reason.to_string(),
-                        "seconds": seconds,
-                        "peak_memory_bytes": peak_memory_bytes,
-                    });
-                    record.to_string() + "\n"
-                }
-            },
+            Question::Outcomes(_) | Question::Other(_) if is_text => {
+                format!("unknown  {}: {reason}\n", report::visible(file))
+            }
+            Question::Outcomes(models) => {
+                let stats = Stats::new();
+                let models = models.iter().map(|&model| ModelOutcomes {
+                    model,
+                    missing: Some(&reason),
+                    faults: false,
+                    dead_ends: false,
+                    engine: NO_ENGINE,
+                    stats: &stats,
+                    seconds,
+                });
+                self.rendered(&OutcomesFinding {
+                    source: &source,
+                    warnings: &[],
+                    names: Vec::new(),
+                    rows: Vec::new(),
+                    models: models.collect(),
+                    marks: Marks::Nothing,
+                    limits: None,
+                    run: None,
+                    peak_memory_bytes,
+                })
+            }
+            Question::Other(command) => {
+                let record = json!({
+                    "schema_version": report::SCHEMA_VERSION,
+                    "command": command,
+                    "file": file,
+                    "verdict": "unknown",
+                    "reason": reason.to_string(),
+                    "seconds": seconds,
+                    "peak_memory_bytes": peak_memory_bytes,
+                });
+                record.to_string() + "\n"
+            }
         }
     }
 

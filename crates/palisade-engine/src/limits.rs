@@ -116,11 +116,17 @@ impl Limits {
         }
     }
 
-    /// The same without one part in `parts` of the time that is left, which is kept for another question.
+    /// The same without one part in `parts` of the time that is left, which is kept for another question. If time runs
+    /// out, it is the shorter time that is reported, to a tenth of a second where that is not more than the whole.
     pub fn leaving_one_in(mut self, parts: u32) -> Limits {
         let now = Instant::now();
         if let Some(deadline) = self.deadline {
-            self.deadline = deadline.checked_sub(deadline.saturating_duration_since(now) / parts);
+            let kept = deadline.saturating_duration_since(now) / parts;
+            self.deadline = deadline.checked_sub(kept);
+            self.timeout = self.timeout.map(|timeout| {
+                let tenths = timeout.saturating_sub(kept).as_millis().div_ceil(100);
+                Duration::from_millis(100 * tenths as u64).min(timeout)
+            });
         }
         self
     }
@@ -230,6 +236,17 @@ impl Limited for Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_that_is_reported_is_the_time_that_there_was() {
+        let limits = Limits::unlimited(1).with_timeout(Duration::from_secs(100)).leaving_one_in(4);
+        let timeout = limits.timeout.expect("the time is limited");
+        // A part of the time may have passed before the question was asked.
+        assert!(timeout >= Duration::from_secs(75) && timeout < Duration::from_secs(100), "{timeout:?}");
+        assert_eq!(timeout.subsec_millis() % 100, 0);
+        let short = Limits::unlimited(1).with_timeout(Duration::from_millis(20)).leaving_one_in(4);
+        assert_eq!(short.timeout, Some(Duration::from_millis(20)));
+    }
 
     #[test]
     fn work_stops_when_the_limits_are_reached() {

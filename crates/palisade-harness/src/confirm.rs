@@ -29,8 +29,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long repetitions may take if the time is already up.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long repetitions may take at most, and at least, if the time is already up.
+const MAX_GRACE: Duration = Duration::from_secs(5);
+const MIN_GRACE: Duration = Duration::from_secs(1);
+
+/// How long repetitions may take if the time is already up: half of the time that there was.
+fn grace(time: Option<Duration>) -> Duration {
+    time.map_or(MAX_GRACE, |time| (time / 2).clamp(MIN_GRACE, MAX_GRACE))
+}
 
 /// A race by the names of its accesses.
 pub(crate) fn name_race(symbols: &mut Symbols, race: &Race) -> NamedRace {
@@ -90,7 +96,7 @@ impl Session {
     /// There is some time for repetitions even if a session was stopped, but never more than that: an execution that
     /// was cut off may not end by itself.
     fn repetition_allowance(&self) -> Allowance {
-        let at_least = Instant::now() + GRACE;
+        let at_least = Instant::now() + grace(self.time);
         let own = self.allowance();
         if self.findings.stopped || own.check_time().is_err() {
             return Allowance { stop: Arc::default(), deadline: Some(at_least), ..own.clone() };
@@ -214,4 +220,17 @@ fn keep<T>(
             }
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_take_at_most_half_of_the_time_again() {
+        let seconds = Duration::from_secs;
+        for (time, expected) in [(None, 5), (Some(1), 1), (Some(4), 2), (Some(60), 5)] {
+            assert_eq!(grace(time.map(seconds)), seconds(expected), "{time:?}");
+        }
+    }
 }

@@ -112,6 +112,8 @@ pub struct Session {
     pub(crate) program: Program,
     pub(crate) options: Options,
     allowance: Allowance,
+    /// How much time there was at the start.
+    pub(crate) time: Option<Duration>,
     /// What the runtime reported about the program.
     pub(crate) hello: Hello,
     pub(crate) symbols: Symbols,
@@ -131,6 +133,7 @@ impl Session {
         deadline: Option<Instant>,
     ) -> Result<Session, StartError> {
         let allowance = Allowance { stop: stop.clone(), deadline, memory: options.memory };
+        let time = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let worker = Worker::start(program, options.model, options.interlocked, &allowance, options.room())?;
         let hello = worker.server.hello.clone();
         let symbols = Symbols::new(hello.modules.clone(), folder);
@@ -139,6 +142,7 @@ impl Session {
             program: program.clone(),
             options: options.clone(),
             allowance,
+            time,
             hello,
             symbols,
             threads: Threads::default(),
@@ -197,8 +201,9 @@ impl Session {
                 }
             }
         }
-        let Session { worker, program, options, allowance, hello, symbols, threads, silencer, findings } =
-            self;
+        let Session {
+            worker, program, options, allowance, hello, symbols, threads, silencer, findings, ..
+        } = self;
         let another = another(program, options, allowance, hello);
         let count = options.schedules - counted;
         let command = |number: u64| {
