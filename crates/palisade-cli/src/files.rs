@@ -310,8 +310,17 @@ fn is_txt(path: &Path) -> bool {
 pub fn text(path: &Path) -> Result<String, Diagnostic> {
     String::from_utf8(bytes(path)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Diagnostic::error("not-text", format!("not a text file: byte {at} is not UTF-8"))
-            .help("programs are text files in UTF-8")
+        let help = match error.as_bytes() {
+            // The beginning of an ELF file that is not an object file (type 1).
+            [0x7f, b'E', b'L', b'F', .., _] if error.as_bytes().get(16) != Some(&1) => {
+                return Diagnostic::error("not-text", "this is a compiled program").help(
+                    "give its source or its object files (.o); `palisade run` runs programs that `palisade cc` made",
+                );
+            }
+            [0x7f, b'E', b'L', b'F', ..] => "object files have names that end in .o; for others, add --input object",
+            _ => "programs are text files in UTF-8",
+        };
+        Diagnostic::error("not-text", format!("not a text file: byte {at} is not UTF-8")).help(help)
     })
 }
 

@@ -227,13 +227,23 @@ fn unsuitable(args: &RunArgs, model: palisade::Model, wanted: Option<palisade::M
 }
 
 fn refuse(name: &str, error: &StartError, output: &Output) -> Exit {
+    let is_source =
+        ["c", "cc", "cpp", "rs"].iter().any(|end| Path::new(name).extension() == Some(end.as_ref()));
+    let here = format!(
+        "programs without a `/` are looked for on the PATH; for the one in this folder: `palisade run ./{name}`"
+    );
     let (id, help) = match error {
+        _ if is_source && Path::new(name).is_file() => (
+            "cannot-start",
+            "this is a source: compile it with `palisade cc` (`c++`, `cargo`) first, and give the program that makes",
+        ),
         StartError::NotInstrumented => (
             "not-instrumented",
             "compile and link it with `palisade cc` or `palisade c++`; run the program itself, not a script that starts it",
         ),
         StartError::NoHello(_) => ("no-start", "run `palisade doctor` to see what this machine can do"),
-        _ => ("cannot-start", "give the path of a program after `--`"),
+        _ if !name.contains('/') && Path::new(name).is_file() => ("cannot-start", here.as_str()),
+        _ => ("cannot-start", "give the path of a program, such as `palisade run ./test`"),
     };
     let program = if name.is_empty() { "palisade run" } else { name };
     output.refuse_about(program, Diagnostic::error(id, error.to_string()).help(help))

@@ -58,9 +58,9 @@ error[no-process]: the program has no process that starts automatically
 
 "#]]);
     scratch.run(&["check", "binary.pal"]).exits(2).prints("").complains(str![[r#"
-error[not-text]: binary.pal: not a text file: byte 6 is not UTF-8
+error[not-text]: binary.pal: this is a compiled program
  |
- = help: programs are text files in UTF-8
+ = help: give its source or its object files (.o); `palisade run` runs programs that `palisade cc` made
 
 
 "#]]);
@@ -222,4 +222,18 @@ fn names_that_are_not_text() {
     assert!(run().exits(2).stderr.contains("error[no-such-file]"));
     std::fs::write(scratch.path("").join(name), STORE_BUFFERING).expect("such a file can be written");
     run().exits(1);
+}
+
+/// What to do about a program that `palisade run` cannot start.
+#[test]
+fn programs_that_cannot_be_started() {
+    let scratch = Scratch::new("cannot_start").file("here", "not a program").file("lock.c", "int main;");
+    for (program, help) in [
+        ("here", "for the one in this folder: `palisade run ./here`"),
+        ("./gone", "give the path of a program, such as `palisade run ./test`"),
+        ("./lock.c", "this is a source: compile it with `palisade cc`"),
+    ] {
+        let ran = scratch.run(&["run", program]).exits(2);
+        assert!(ran.stderr.contains("error[cannot-start]") && ran.stderr.contains(help), "{}", ran.stderr);
+    }
 }
