@@ -127,9 +127,10 @@ fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<Reply, 
     });
     let changes: Option<Vec<_>> = changes.collect();
     let changes = changes.ok_or("the fences go into a file that has no address")?;
-    let fix = (!changes.is_empty()).then(|| Fix { title: format!("Insert fences: {word} {why}"), changes });
+    let fix = (!changes.is_empty()).then(|| Fix { title: format!("Insert fences: {why}"), changes });
     let findings = fix.as_ref().map_or_else(Vec::new, places);
-    let brief = if why.is_empty() { word.clone() } else { format!("{word} {why}") };
+    // `safe with 2 fences` says by itself that the program can be repaired.
+    let brief = if fix.is_some() { why } else { format!("{word} {why}").trim_end().to_owned() };
     Ok(Reply { word, headline, brief, findings, fix, ..Reply::default() })
 }
 

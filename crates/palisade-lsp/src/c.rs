@@ -154,9 +154,10 @@ impl CProgram<'_> {
         });
         let changes: Vec<_> = changes.collect();
         let why = headline.split_once(": ").map_or("", |(_, why)| why);
-        let brief = if why.is_empty() { word.clone() } else { format!("{word} {why}") };
-        let fix = (!changes.is_empty())
-            .then(|| Fix { title: format!("Change the program: {word} {why}"), changes });
+        let fix = (!changes.is_empty()).then(|| Fix { title: format!("Change the program: {why}"), changes });
+        // `safe with 2 changes` says by itself that the program can be repaired.
+        let brief =
+            if fix.is_some() { why.to_owned() } else { format!("{word} {why}").trim_end().to_owned() };
         let findings = fix.as_ref().map_or_else(Vec::new, places);
         Ok(Reply { word, headline, brief, findings, fix, ..Reply::default() })
     }
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn patches_become_edits() {
-        let text = "safe  a.c: with 2 fences\n--- a/a.c\n+++ b/a.c\n@@ -5,6 +5,7 @@\n five\n six\n+    fence;\n seven\n\
+        let text = "repairable  a.c: safe with 2 fences\n--- a/a.c\n+++ b/a.c\n@@ -5,6 +5,7 @@\n five\n six\n+    fence;\n seven\n\
                     @@ -12,3 +13,4 @@\n-old\n+{ old\n+fence; }\n thirteen\n--- a/b.h\n+++ b/b.h\n@@ -0,0 +1 @@\n+first\n";
         let found = patch(text);
         let edit = |start, end, text: &str| TextEdit {

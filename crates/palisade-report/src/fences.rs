@@ -131,10 +131,11 @@ fn fences_why(finding: &FencesFinding<'_>) -> String {
                 true => "fence",
                 false => "change",
             };
+            let then = if finding.goal == "robustness" { "robust" } else { "safe" };
             let fences = match least {
                 0 => "no fences needed".to_owned(),
-                1 => format!("with 1 {word}"),
-                _ => format!("with {least} {word}s"),
+                1 => format!("{then} with 1 {word}"),
+                _ => format!("{then} with {least} {word}s"),
             };
             let sets = match finding.sets.len() {
                 _ if !finding.all || least == 0 => String::new(),

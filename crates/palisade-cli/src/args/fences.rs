@@ -18,9 +18,9 @@ Examples:
 
 A PLACE is a line, LINE-LINE, a label or a process; or PROCESS@LINE, PROCESS@LABEL.
 
-The first word is the verdict of the program with the fences: safe (or robust), unsafe (or
-not-robust) if no fences help, unknown.
-Exit codes: 0 found, 1 no fences help, 2 usage or input error, 3 unknown.";
+The first word is the verdict: safe (or robust) if no fences are needed, repairable if those shown
+are enough, unsafe (or not-robust) if no fences help, unknown.
+Exit codes: 0 safe, robust or repairable, 1 no fences help, 2 usage or input error, 3 unknown.";
 
 /// `palisade fences`
 #[derive(Clone, Debug, Args)]

@@ -44,7 +44,7 @@ fn a_smallest_set_with_reasons() {
         .run(&["fences", "sb.pal"])
         .exits(0)
         .prints(str![[r#"
-safe  sb.pal: with 2 fences
+repairable  sb.pal: safe with 2 fences
 
 fences
   fence in P, after line 4: x = 1;
@@ -69,7 +69,7 @@ TSO, engine [..], 3 engine calls, [..] s
 #[test]
 fn all_minimal_sets() {
     scratch("fences_all").run(&["fences", "choice.pal", "--all"]).exits(0).prints(str![[r#"
-safe  choice.pal: with 1 fence, 2 minimal sets
+repairable  choice.pal: safe with 1 fence, 2 minimal sets
 
 set 1 of 2
   fence in P, after line 5: flag[i] = true;
@@ -153,7 +153,7 @@ fn json() {
         ("file", "\"choice.pal\""),
         ("model", "\"tso\""),
         ("goal", "\"safety\""),
-        ("verdict", "\"safe\""),
+        ("verdict", "\"repairable\""),
         ("complete", "true"),
         ("costs", "[1,1]"),
     ] {
@@ -193,7 +193,7 @@ safe  sb.pal: no fences needed
 
 "#]]);
     scratch.run(&["fences", "sb.pal", "--goal", "robustness"]).exits(0).prints(str![[r#"
-robust  sb.pal: with 2 fences
+repairable  sb.pal: robust with 2 fences
 
 fences
   fence in P, after line 2: x = 1;
@@ -212,7 +212,7 @@ not-robust  sb.pal: no fence at the 1 place allowed helps: Q's line 3 (let r = x
 "#]]);
     let json = scratch.run(&["fences", "sb.pal", "--goal", "robustness", "--format", "json"]).exits(0).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).expect("one JSON object");
-    assert_eq!((json["verdict"].as_str(), json["goal"].as_str()), (Some("robust"), Some("robustness")));
+    assert_eq!((json["verdict"].as_str(), json["goal"].as_str()), (Some("repairable"), Some("robustness")));
     assert!(json["fence_sets"][0][1]["without"]["run"].as_array().is_some_and(|steps| steps.len() > 3));
 }
 
@@ -278,7 +278,11 @@ fn any_number_of_threads_and_started_ones() {
             let word = if goal == "safety" { "safe" } else { "robust" };
             let args = ["fences", file, "--goal", goal, "--write", "fixed.pal"];
             let ran = scratch.run(&args).exits(0);
-            assert!(ran.stdout.starts_with(&format!("{word}  {file}: with 2 fences\n")), "{}", ran.stdout);
+            assert!(
+                ran.stdout.starts_with(&format!("repairable  {file}: {word} with 2 fences\n")),
+                "{}",
+                ran.stdout
+            );
             let command = if goal == "safety" { "check" } else { "robust" };
             scratch.run(&[command, "fixed.pal"]).exits(0);
             scratch.run(&[command, file]).exits(1);

@@ -361,10 +361,12 @@ fn places(input: &Input, options: &FencesOptions) -> Result<Places, FencesError>
 }
 
 impl FencesAnswer {
-    /// `safe` or `robust` with the fences found (or without any), `unsafe` or `not-robust` if no fences help,
-    /// or `unknown`.
+    /// `safe` or `robust` if no fences are needed, `repairable` if those that were found are enough, `unsafe` or
+    /// `not-robust` if no fences help, or `unknown`.
     pub fn word(&self) -> &'static str {
+        let needs_fences = self.findings.sets.iter().any(|set| !set.fences.is_empty());
         match (&self.findings.end, self.options.goal) {
+            (End::Complete, _) if needs_fences => "repairable",
             (End::Complete, Goal::Safety) => "safe",
             (End::Complete, Goal::Robustness) => "robust",
             (End::Hopeless(_), Goal::Safety) => "unsafe",

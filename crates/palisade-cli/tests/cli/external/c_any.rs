@@ -335,7 +335,7 @@ static void *right(void *nothing)
     for model in ["tso", "pso"] {
         let args = ["fences", "q.c", "--threads", "any", "--no-deadlock", "--model", model, "--write", "w.c"];
         let ran = scratch.run(&args).exits(0);
-        assert!(ran.stdout.starts_with("safe  q.c: "), "{}", ran.stdout);
+        assert!(ran.stdout.starts_with("repairable  q.c: safe with "), "{}", ran.stdout);
         let args = ["check", "w.c", "--threads", "any", "--model", model, "--certificate", "w.json"];
         scratch.run(&args).exits(0);
         scratch.run(&["certify", "w.json"]).exits(0);

@@ -59,7 +59,7 @@ fn repaired(expected: &CExpectation, model: &str) {
     args.extend(["--changes", "fences", "--write", "written.c", "--"]);
     args.extend(&expected.flags);
     let answer: Value = serde_json::from_str(&scratch.run(&args).stdout).expect("an answer is JSON");
-    assert_eq!(answer["verdict"], "safe", "{name}: {answer}");
+    assert_eq!(answer["verdict"], "repairable", "{name}: {answer}");
     let found = fences(&answer);
     assert!(!found.is_empty(), "{name}: without fences it is not safe");
     let check = |fences: &[Fence]| {
@@ -146,7 +146,7 @@ fn waits_for_condition_variables() {
     let wait = |statement: &str| SLEEPER.replace("WAIT", statement);
     let until = "while (!atomic_load_explicit(&woken, memory_order_relaxed))";
     let right = wait(&format!("{until} pthread_cond_wait(&condition, &mutex);"));
-    check("lost", &right, &[], 0, "safe  p.c: with 2 changes");
+    check("lost", &right, &[], 0, "repairable  p.c: safe with 2 changes");
     // A wait with a timeout ends in any case.
     let timed = format!(
         "struct timespec when = {{0, 0}};\n{until} if (pthread_cond_timedwait(&condition, &mutex, &when)) break;"
@@ -156,7 +156,7 @@ fn waits_for_condition_variables() {
     let again = format!(
         "struct timespec when = {{0, 0}};\n{until} pthread_cond_timedwait(&condition, &mutex, &when);"
     );
-    check("timed_again", &wait(&again), &[], 0, "safe  p.c: with 2 changes");
+    check("timed_again", &wait(&again), &[], 0, "repairable  p.c: safe with 2 changes");
     // A wait can end without a signal. No fence helps if the program relies on the signal.
     let once = "pthread_cond_wait(&condition, &mutex); assert(atomic_load(&woken));";
     check("once", &wait(once), &[], 1, "unsafe  p.c");
@@ -197,7 +197,7 @@ fn a_patch_for_a_header() {
     let scratch = Scratch::new("c_fences_header").file("src/main.c", &main).file("src/both.h", HEADER);
     let ran = scratch.run(&["fences", "src/main.c", "-q", "--changes", "fences", "--diff"]).exits(0);
     let expected = "\
-safe  src/main.c: with 1 fence
+repairable  src/main.c: safe with 1 fence
 --- a/src/both.h
 +++ b/src/both.h
 @@ -1,7 +1,9 @@
@@ -331,7 +331,7 @@ fn stronger_accesses_after_labels_and_conditions() {
         );
     let scratch = Scratch::new("c_fences_labels").file("p.c", text);
     let ran = scratch.run(&["fences", "-q", "p.c", "--changes", "accesses", "--write", "q.c"]).exits(0);
-    assert!(ran.stdout.starts_with("safe  p.c: with 2 changes"), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("repairable  p.c: safe with 2 changes"), "{}", ran.stdout);
     let changed = scratch.read("q.c");
     for statement in ["x, 1", "y, 1"] {
         assert!(

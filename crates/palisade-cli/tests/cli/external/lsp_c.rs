@@ -45,7 +45,7 @@ fn c_is_checked_on_command_and_fixed() {
     assert!(steps.iter().all(|step| step["location"]["uri"] == uri), "{steps:?}");
     assert!(steps.iter().any(|step| step["location"]["range"]["start"]["line"] == 13), "{steps:?}");
     let answer = editor.run("palisade.fences", &uri);
-    assert_eq!(answer["word"], "safe", "{answer}");
+    assert_eq!(answer["word"], "repairable", "{answer}");
     let found = editor.diagnostics(&uri, |found| has(found, "fences"));
     let place = json!({ "line": 16, "character": 4 });
     let params = json!({

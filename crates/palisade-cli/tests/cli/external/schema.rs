@@ -170,6 +170,8 @@ fn all_output_fits_the_schema() {
     check(&["fences", "sb.pal", "--model", "pso", "--goal", "robustness"]);
     check(&["fences", "started.pal"]);
     check(&["fences", "sb.pal", "--never", "1-99"]);
+    check(&["fences", "plain.pal"]);
+    check(&["fences", "plain.pal", "--goal", "robustness"]);
     let peterson = root().join("docs/c/peterson.c").display().to_string();
     check(&["fences", "--minimise", &peterson]);
     check(&["fences", "--minimise", &peterson, "--", "-Datomic_store=atomic_init"]);
@@ -182,7 +184,6 @@ fn all_output_fits_the_schema() {
     check(&["show", "sb.pal", "--as", "pal"]);
     check(&["show", "sb.pal", "--as", "dot"]);
     check(&["check", "plain.pal"]);
-    check(&["fences", "plain.pal"]);
     scratch.run(&["cc", "-o", "program", "program.c"]).exits(0);
     check(&["run", "--schedules", "20", "--", "./program"]);
     check(&["run", "--strategy", "exhaustive", "--", "./program"]);
@@ -220,6 +221,7 @@ fn all_output_fits_the_schema() {
         ("check", "unknown"),
         ("check", "unsafe"),
         ("fmt", "refused"),
+        ("fences", "repairable"),
         ("fences", "robust"),
         ("fences", "safe"),
         ("fences", "unsafe"),

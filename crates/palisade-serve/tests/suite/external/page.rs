@@ -107,7 +107,7 @@ fn a_program_is_chosen_checked_and_fixed() {
         "your own program",
         "an edited program is no longer an example"
     );
-    ask(&mut page, "fences", "safe");
+    ask(&mut page, "fences", "repairable");
     assert_eq!(page.eval("document.querySelectorAll('#result .fences > li').length"), 2);
     page.click("#result .fence-set .act");
     page.wait_until("document.querySelector('#result .badge')?.textContent === 'safe' && document.getElementById('text').value.match(/fence;/g)?.length === 2");
@@ -117,7 +117,7 @@ fn a_program_is_chosen_checked_and_fixed() {
     choose(&mut page, "goal", "robustness");
     choose(&mut page, "place", "before-reads");
     page.click("#all");
-    ask(&mut page, "fences", "robust");
+    ask(&mut page, "fences", "repairable");
 
     // The URL names the example.
     let url = format!("{}#mutex/dekker.fenced.pal", server.server.url());
