@@ -101,7 +101,6 @@ pub fn lift(files: &[File<'_>]) -> Result<Vec<Lifted>, (usize, Vec<Diagnostic>)>
         images.push(file.read().map_err(|refused| (index, refused))?);
     }
     let program = Program::new(images);
-    let liveness = Liveness::new(&program);
     let names = Names::new(&program);
     if let Some((unit, variable)) = mutexes::of_another_kind(&program, &names) {
         let why = format!(
@@ -116,38 +115,61 @@ pub fn lift(files: &[File<'_>]) -> Result<Vec<Lifted>, (usize, Vec<Diagnostic>)>
     for (unit, listing) in listings.iter().enumerate() {
         lines.extend(listing.lines.iter().map(|(place, line)| ((unit, *place), *line)));
     }
-    let mut shared = Shared {
-        program: &program,
-        liveness: &liveness,
-        names: &names,
-        found: program.ids().map(|id| (id, Found { result: 64, stack_arguments: 0 })).collect(),
-        declared: BTreeMap::new(),
-        external: BTreeSet::new(),
-        lines,
-        locations: BTreeMap::new(),
-    };
-    // What functions return and take follows from what the functions that they call return and take.
+    // What is pushed only makes room on the stack, until a function turns out to use it.
+    let mut pushing = BTreeSet::new();
+    loop {
+        let liveness = Liveness::new(&program, pushing.clone());
+        let found = program.ids().map(|id| (id, Found { result: 64, stack_arguments: 0, pushes: false }));
+        let mut shared = Shared {
+            program: &program,
+            liveness: &liveness,
+            names: &names,
+            found: found.collect(),
+            declared: BTreeMap::new(),
+            external: BTreeSet::new(),
+            lines: lines.clone(),
+            locations: BTreeMap::new(),
+        };
+        settle(&mut shared);
+        let before = pushing.len();
+        pushing.extend(shared.found.iter().filter(|(_, found)| found.pushes).map(|(id, _)| *id));
+        if pushing.len() == before {
+            return Ok(modules(&mut shared, listings));
+        }
+    }
+}
+
+/// Finds out what functions return and take, which follows from what the functions that they call return and take.
+fn settle(shared: &mut Shared<'_>) {
     let mut rounds = 0;
     loop {
         let before = shared.found.clone();
-        for id in program.ids() {
-            let (_, found) = emit::function(&mut shared, id);
-            shared.found.insert(id, found);
+        for id in shared.program.ids() {
+            let (_, found) = emit::function(shared, id);
+            let known = shared.found.get_mut(&id).expect("all functions are there");
+            // Less is returned and more is taken from round to round, so that this ends.
+            known.result = known.result.min(found.result);
+            known.stack_arguments = known.stack_arguments.max(found.stack_arguments);
+            known.pushes |= found.pushes;
         }
         rounds += 1;
-        if shared.found == before || rounds > 2 * shared.found.len() + 2 {
-            break;
+        if shared.found == before || rounds > 100 + 8 * shared.found.len() {
+            return;
         }
     }
+}
+
+/// The modules of all files.
+fn modules(shared: &mut Shared<'_>, listings: Vec<Listing>) -> Vec<Lifted> {
     let mut lifted = Vec::new();
     for (unit, listing) in listings.into_iter().enumerate() {
         shared.declared.clear();
         shared.external.clear();
         shared.locations.clear();
-        let module = module(&mut shared, unit, &listing);
+        let module = module(shared, unit, &listing);
         lifted.push(Lifted { listing: listing.text, module });
     }
-    Ok(lifted)
+    lifted
 }
 
 const HELP: &str = "give an object file for x86-64 Linux, as `cc -c` writes it";

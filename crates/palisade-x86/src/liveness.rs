@@ -2,14 +2,18 @@
 //!
 //! *How.* Sets that only grow, until nothing changes: what a function takes follows from what is live at its entry,
 //! and what is live before a call follows from what the called function takes.
+//!
+//! There are two kinds of sets. In one, everything that an instruction reads is live. In the other, only what the program
+//! has a use for: compilers make room on the stack by pushing any register (`push %rcx`), and functions without a result
+//! return with anything in `rax`. What a function takes follows from the second, unless what it pushes is used later.
 
-use crate::decode::{Code, Exit};
+use crate::decode::{Block, Code, Exit};
 use crate::image::Place;
 use crate::library;
 use crate::program::{Callee, FunctionId, Program};
 use crate::registers::{ARGUMENTS, FLAGS, Gpr, RAX, RDX, RSP, SAVED, Set};
 use iced_x86::{InstructionInfoFactory, Mnemonic, OpAccess, OpKind, RflagsBits};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is known about a function from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -20,6 +24,8 @@ pub(crate) struct Summary {
     pub(crate) changes: Set,
     /// Whether a caller uses `rdx` as a second result.
     pub(crate) pair: bool,
+    /// Whether a caller uses `rax`.
+    pub(crate) result: bool,
 }
 
 /// What is live in the functions of a program.
@@ -28,6 +34,19 @@ pub(crate) struct Liveness {
     pub(crate) summaries: BTreeMap<FunctionId, Summary>,
     /// What is live at the beginnings of blocks.
     pub(crate) at: BTreeMap<(FunctionId, Place), Set>,
+    /// What the program has a use for there.
+    used: BTreeMap<(FunctionId, Place), Set>,
+    /// The functions in which what is pushed is used.
+    pushing: BTreeSet<FunctionId>,
+}
+
+/// What counts as live.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// All that is read.
+    Read,
+    /// What the program has a use for.
+    Used,
 }
 
 /// What an instruction reads and overwrites.
@@ -37,9 +56,14 @@ struct Effect {
 }
 
 impl Liveness {
-    pub(crate) fn new(program: &Program) -> Liveness {
+    /// Finds out what is live. In the functions that are given, what is pushed is used.
+    pub(crate) fn new(program: &Program, pushing: BTreeSet<FunctionId>) -> Liveness {
         let summaries = program.ids().map(|id| (id, Summary::default())).collect();
-        let mut liveness = Liveness { summaries, at: BTreeMap::new() };
+        let mut liveness = Liveness { summaries, at: BTreeMap::new(), used: BTreeMap::new(), pushing };
+        // What threads return is used by those that wait for them.
+        for id in starts(program) {
+            liveness.summaries.entry(id).or_default().result = true;
+        }
         let mut factory = InstructionInfoFactory::new();
         let mut changed = true;
         while changed {
@@ -83,44 +107,96 @@ impl Liveness {
         let function = program.function(id);
         let before = self.summary(id);
         let mut summary = before;
-        let mut pairs = Vec::new();
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (place, block) in function.blocks.iter().rev() {
-                let mut live = match block.exit {
-                    Exit::Return | Exit::TailCall => {
-                        let results = if summary.pair { [RAX, RDX] } else { [RAX, RAX] };
-                        Set::of(&results).with(Set::of(&SAVED))
-                    }
-                    _ => Set::default(),
-                };
-                for to in block.successors() {
-                    live = live.with(self.at.get(&(id, to)).copied().unwrap_or_default());
+        let mut called = Called::default();
+        for kind in [Kind::Read, Kind::Used] {
+            let mut changed = true;
+            while changed {
+                changed = false;
+                for (place, block) in function.blocks.iter().rev() {
+                    let live = self.back_to(program, id, block, 0, kind, factory, &mut called, &mut summary);
+                    let sets = if kind == Kind::Read { &mut self.at } else { &mut self.used };
+                    let known = sets.entry((id, *place)).or_default();
+                    changed |= *known != live;
+                    *known = live;
                 }
-                let inside = matches!(block.exit, Exit::Jump(_) | Exit::Branch(..) | Exit::Table(_));
-                for (index, code) in block.code.iter().enumerate().rev() {
-                    let is_call = !(inside && index + 1 == block.code.len());
-                    let callee = program.callee(id.unit, code).filter(|_| is_call);
-                    live = self.before(program, code, callee, live, factory, &mut pairs, &mut summary);
-                }
-                let known = self.at.entry((id, *place)).or_default();
-                changed |= *known != live;
-                *known = live;
             }
         }
-        let live = self.at.get(&(id, function.entry)).copied().unwrap_or_default();
+        let live = self.used.get(&(id, function.entry)).copied().unwrap_or_default();
         let taken = ARGUMENTS.iter().rposition(|register| live.has(*register)).map_or(0, |index| index + 1);
         summary.parameters = summary.parameters.max(taken);
-        let mut pair_changed = false;
-        for callee in pairs {
+        let mut others_changed = false;
+        for callee in called.pairs {
             let of = self.summaries.get_mut(&callee).expect("all functions have summaries");
-            pair_changed |= !of.pair;
+            others_changed |= !of.pair;
             of.pair = true;
         }
+        for callee in called.results {
+            let of = self.summaries.get_mut(&callee).expect("all functions have summaries");
+            others_changed |= !of.result;
+            of.result = true;
+        }
         summary.pair |= self.summaries[&id].pair;
+        summary.result |= self.summaries[&id].result;
         self.summaries.insert(id, summary);
-        summary != before || pair_changed
+        summary != before || others_changed
+    }
+
+    /// What the program has a use for after an instruction of a block.
+    pub(crate) fn used_after(&self, program: &Program, id: FunctionId, block: &Block, index: usize) -> Set {
+        let (mut factory, mut called) = (InstructionInfoFactory::new(), Called::default());
+        let mut summary = self.summary(id);
+        self.back_to(program, id, block, index + 1, Kind::Used, &mut factory, &mut called, &mut summary)
+    }
+
+    /// What is live before an instruction of a block, by its index.
+    #[allow(clippy::too_many_arguments)]
+    fn back_to(
+        &self,
+        program: &Program,
+        id: FunctionId,
+        block: &Block,
+        first: usize,
+        kind: Kind,
+        factory: &mut InstructionInfoFactory,
+        called: &mut Called,
+        summary: &mut Summary,
+    ) -> Set {
+        let mut live = match block.exit {
+            Exit::Return | Exit::TailCall => {
+                let result =
+                    if kind == Kind::Read || summary.result { Set::of(&[RAX]) } else { Set::default() };
+                let second = if summary.pair { Set::of(&[RDX]) } else { Set::default() };
+                Set::of(&SAVED).with(result).with(second)
+            }
+            _ => Set::default(),
+        };
+        let sets = if kind == Kind::Read { &self.at } else { &self.used };
+        for to in block.successors() {
+            live = live.with(sets.get(&(id, to)).copied().unwrap_or_default());
+        }
+        let inside = matches!(block.exit, Exit::Jump(_) | Exit::Branch(..) | Exit::Table(_));
+        for (index, code) in block.code.iter().enumerate().skip(first).rev() {
+            let is_call = !(inside && index + 1 == block.code.len());
+            let callee = program.callee(id.unit, code).filter(|_| is_call);
+            if let (Some(callee), Kind::Used, true) = (&callee, kind, live.has(RAX)) {
+                match callee {
+                    Callee::Function(function) => called.results.push(*function),
+                    Callee::Pointer => called.results.extend(&program.address_taken),
+                    Callee::Library(_) => {}
+                }
+            }
+            let makes_room = kind == Kind::Used
+                && code.instruction.mnemonic() == Mnemonic::Push
+                && code.instruction.op0_kind() == OpKind::Register
+                && !self.pushing.contains(&id);
+            let pushed = Gpr::of(code.instruction.op0_register())
+                .filter(|register| makes_room && Set::volatile().has(*register) && !live.has(*register));
+            live = self.before(program, code, callee, live, factory, called, summary);
+            if let Some(register) = pushed {
+                live = live.without(Set::of(&[register]));
+            }
+        }
+        live
     }
 
     /// What is live before an instruction.
@@ -132,13 +208,13 @@ impl Liveness {
         callee: Option<Callee>,
         live: Set,
         factory: &mut InstructionInfoFactory,
-        pairs: &mut Vec<FunctionId>,
+        called: &mut Called,
         summary: &mut Summary,
     ) -> Set {
         if let Some(callee) = callee {
             let effect = self.call(program, &callee);
             if let (Callee::Function(function), true) = (&callee, live.has(RDX) && effect.kills.has(RDX)) {
-                pairs.push(*function);
+                called.pairs.push(*function);
             }
             summary.changes = summary.changes.with(effect.kills.without(FLAGS));
             let own = Self::effect(code, factory).reads.without(Set::of(&[RSP]));
@@ -194,6 +270,44 @@ impl Liveness {
     }
 }
 
+/// Functions of which more is used than was known.
+#[derive(Default)]
+struct Called {
+    pairs: Vec<FunctionId>,
+    results: Vec<FunctionId>,
+}
+
+/// The functions that threads start with: all whose address is used, if it is not clear which.
+fn starts(program: &Program) -> BTreeSet<FunctionId> {
+    let mut found = BTreeSet::new();
+    for id in program.ids() {
+        for block in program.function(id).blocks.values() {
+            for (index, code) in block.code.iter().enumerate() {
+                let start = match program.callee(id.unit, code) {
+                    Some(Callee::Library(name)) if name == "pthread_create" => ARGUMENTS[2],
+                    Some(Callee::Library(name)) if name == "thrd_create" => ARGUMENTS[1],
+                    _ => continue,
+                };
+                let is_set = |code: &&Code| {
+                    code.instruction.op0_kind() == OpKind::Register
+                        && Gpr::of(code.instruction.op0_register()) == Some(start)
+                };
+                let set = block.code[..index].iter().rev().find(is_set);
+                let reference = set.and_then(|code| code.displacement.as_ref().or(code.immediate.as_ref()));
+                let target = reference.map(|reference| {
+                    let (target, by) = reference.target();
+                    target.moved(by)
+                });
+                match target.and_then(|target| program.resolve(id.unit, &target)) {
+                    Some(Callee::Function(function)) => _ = found.insert(function),
+                    _ => found.extend(&program.address_taken),
+                }
+            }
+        }
+    }
+    found
+}
+
 /// What an instruction needs of the registers that it reads, where that need not be all of them.
 ///
 /// - `and` and `test` with a constant need the bits of the constant.
@@ -202,6 +316,11 @@ fn needed(code: &Code, live: Set) -> Vec<(Gpr, Set)> {
     let instruction = &code.instruction;
     let to = instruction.op0_register();
     let is_register = |operand: u32| instruction.op_kind(operand) == OpKind::Register;
+    if let (Mnemonic::Lea, Some(first)) = (instruction.mnemonic(), Gpr::of(to)) {
+        let used = |register: Gpr| (register, live.part_of(first).moved(first, register).up_to(register));
+        let parts = [instruction.memory_base(), instruction.memory_index()];
+        return parts.into_iter().filter_map(Gpr::of).map(used).collect();
+    }
     if instruction.op_count() != 2 || !is_register(0) || to.size() < 4 {
         return Vec::new();
     }

@@ -101,6 +101,16 @@ impl Set {
         Set(all << (3 * register.0))
     }
 
+    /// How many of the lowest bits of a register are in the set, at least.
+    pub(crate) fn bits(self, register: Gpr) -> u32 {
+        match self.0 >> (3 * register.0) & 7 {
+            0 => 0,
+            1 => 8,
+            2 | 3 => 16,
+            _ => 32,
+        }
+    }
+
     pub(crate) fn has_flags(self) -> bool {
         self.0 & FLAGS.0 != 0
     }

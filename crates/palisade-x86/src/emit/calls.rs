@@ -162,13 +162,16 @@ impl Emitter<'_, '_> {
         let after = self.label();
         let before = self.state.clone();
         let mut defined = 64;
+        // A function that returns less than is used is not called here either.
+        let needed = self.used_after().bits(RAX);
         for function in self.shared.program.address_taken.clone() {
             let name = quoted(self.shared.names.function(function));
             let no = self.if_equal(&pointer, &name);
             // A function that takes more than there is is not called here, unless the program is wrong.
             let passed = |register: &Gpr| before.get(*register).bits() >= 32;
             let summary = self.shared.liveness.summary(function);
-            if ARGUMENTS[..summary.parameters].iter().all(passed) {
+            let returned = self.shared.found.get(&function).map_or(64, |found| found.result);
+            if ARGUMENTS[..summary.parameters].iter().all(passed) && returned >= needed {
                 self.call_of(code, &Callee::Function(function), stack);
                 defined = defined.min(self.state.get(RAX).bits());
                 self.line(format!("br label %{after}"));
@@ -181,11 +184,14 @@ impl Emitter<'_, '_> {
         for name in self.shared.program.library_taken.clone() {
             self.declare(&name, &library_type(&name));
             let no = self.if_equal(&pointer, &quoted(&name));
-            let widths = library::signature(&name).map_or("", |signature| signature.arguments);
+            let signature = library::signature(&name);
+            let widths = signature.map_or("", |signature| signature.arguments);
+            let returned = if signature.is_some_and(|signature| signature.result != 'v') { 32 } else { 0 };
+            let returns = returned >= needed || !decode::returns(&name);
             let passed = |(letter, register): (char, &Gpr)| {
                 before.get(*register).bits() >= if letter == 'i' { 32 } else { 64 }
             };
-            if widths.chars().zip(&ARGUMENTS).all(passed) {
+            if widths.chars().zip(&ARGUMENTS).all(passed) && returns {
                 self.call_library(&name);
                 if decode::returns(&name) {
                     defined = defined.min(self.state.get(RAX).bits());

@@ -173,7 +173,13 @@ impl Emitter<'_, '_> {
                 self.push(&value, known);
             }
             Mnemonic::Pop => {
+                let pushes = self.pushes;
                 let (value, known) = self.pop();
+                // Room on the stack is given back like this.
+                let register = Gpr::of(instruction.op0_register());
+                if register.is_some_and(|register| !self.used_after().has(register)) {
+                    self.pushes = pushes;
+                }
                 self.write(code, 0, None, &value, known);
             }
             Mnemonic::Leave => {
@@ -383,7 +389,37 @@ impl Emitter<'_, '_> {
         self.write(code, 0, None, &value, known);
     }
 
+    /// A sum of registers of which only some of the lowest bits are defined: so many are defined of the result.
+    fn partial_lea(&mut self, code: &Code) -> bool {
+        let instruction = &code.instruction;
+        let (base, index) = (instruction.memory_base(), instruction.memory_index());
+        let used: Vec<Gpr> = [base, index].into_iter().filter_map(Gpr::of).collect();
+        let defined = |register: &Gpr| match self.state.get(*register) {
+            Known::Defined(bits) => bits,
+            _ => 0,
+        };
+        let least = used.iter().map(defined).min().unwrap_or(0);
+        let width = 8 * instruction.op0_register().size() as u32;
+        let is_plain = code.displacement.is_none() && instruction.segment_prefix() == Register::None;
+        if !is_plain || least == 0 || least >= width {
+            return false;
+        }
+        let mut sum = constant(64, instruction.memory_displacement64() as i64);
+        for (register, scale) in [(base, 1), (index, instruction.memory_index_scale())] {
+            let Some(register) = Gpr::of(register) else { continue };
+            let value = self.load_register(register);
+            let scaled = self.bits("mul", &value, &constant(64, i64::from(scale)));
+            sum = self.bits("add", &sum, &scaled);
+        }
+        let value = self.truncate(&sum, width);
+        self.write_register(instruction.op0_register(), &value, Known::Defined(least));
+        true
+    }
+
     fn lea(&mut self, code: &Code) {
+        if self.partial_lea(code) {
+            return;
+        }
         let to = code.instruction.op0_register();
         let value = match self.address(code) {
             super::operands::Address::Frame(at) if to.size() == 8 => {

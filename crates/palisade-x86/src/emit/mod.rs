@@ -27,7 +27,7 @@ use crate::library;
 use crate::liveness::Liveness;
 use crate::names::{self, quoted};
 use crate::program::{Callee, FunctionId, Program};
-use crate::registers::{ARGUMENTS, Gpr, RAX, RDX, SAVED};
+use crate::registers::{ARGUMENTS, Gpr, RAX, RDX, SAVED, Set};
 use crate::state::{Known, State};
 use flags::Flags;
 use iced_x86::FlowControl;
@@ -57,6 +57,8 @@ pub(crate) struct Found {
     pub(crate) result: u32,
     /// How many words it reads from the frame of its caller.
     pub(crate) stack_arguments: usize,
+    /// Whether it uses what it has pushed, where that was taken for room.
+    pub(crate) pushes: bool,
 }
 
 /// What the emission of all functions shares.
@@ -94,6 +96,10 @@ pub(crate) struct Emitter<'s, 'a> {
     constants: BTreeMap<Gpr, String>,
     /// The least that is defined of what it returns.
     result: u32,
+    /// Whether it uses what it has pushed, where that was taken for room.
+    pushes: bool,
+    /// The block and the instruction that are emitted.
+    now: (Place, usize),
 }
 
 impl<'s, 'a> Emitter<'s, 'a> {
@@ -114,7 +120,16 @@ impl<'s, 'a> Emitter<'s, 'a> {
             location: None,
             constants: BTreeMap::new(),
             result: 64,
+            pushes: false,
+            now: (function.entry, 0),
         }
+    }
+
+    /// Which registers the program has a use for after this instruction.
+    fn used_after(&self) -> Set {
+        let (place, index) = self.now;
+        let Some(block) = self.function.blocks.get(&place) else { return Set::default() };
+        self.shared.liveness.used_after(self.shared.program, self.id, block, index)
     }
 
     /// Adds an instruction.
@@ -191,26 +206,29 @@ impl<'s, 'a> Emitter<'s, 'a> {
     fn pass(&mut self) {
         let function = self.function;
         self.result = 64;
+        self.pushes = false;
         self.out.clear();
         for (place, block) in &function.blocks {
             let Some(state) = self.at.get(place) else { continue };
             self.state = state.clone();
             self.flags = if self.state.flags { Flags::Stored } else { Flags::Undefined };
             self.begin(&label_of(*place));
-            self.block(block);
+            self.block(*place, block);
         }
     }
 
     /// Emits one block, and passes on what is known at its end.
-    fn block(&mut self, block: &Block) {
+    fn block(&mut self, place: Place, block: &Block) {
         let (last, before) = match (&block.exit, block.code.split_last()) {
             (Exit::Next(_), _) | (_, None) => (None, &block.code[..]),
             (_, Some((last, before))) => (Some(last), before),
         };
-        for code in before {
+        for (index, code) in before.iter().enumerate() {
+            self.now = (place, index);
             self.place(code);
             self.instruction(code);
         }
+        self.now = (place, before.len());
         let Some(last) = last else {
             match block.exit {
                 Exit::Next(to) => {
@@ -379,7 +397,11 @@ pub(crate) fn function(shared: &mut Shared<'_>, id: FunctionId) -> (String, Foun
         // Now more is known about the frame.
         emitter.settle(summary.parameters);
     }
-    let found = Found { result: emitter.result, stack_arguments: emitter.uses.stack_arguments() };
+    let found = Found {
+        result: emitter.result,
+        stack_arguments: emitter.uses.stack_arguments(),
+        pushes: emitter.pushes,
+    };
     emitter.temporaries = 0;
     emitter.labels = 0;
     if refused.is_none() {

@@ -359,6 +359,7 @@ impl Emitter<'_, '_> {
         };
         if let (Address::Frame(at), UNDEFINED) = (address, known) {
             self.uses.direct.insert((*at, size));
+            self.pushes = true;
             return (constant(width, 0), known);
         }
         let pointer = self.pointer(address, size);

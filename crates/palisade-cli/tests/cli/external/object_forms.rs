@@ -233,6 +233,75 @@ fn weak_and_common_symbols_of_several_files() {
     scratch.run(&["check", "-q", "a.o"]).exits(1);
 }
 
+/// Assembly with functions, each by its name and its text.
+fn functions(all: &[(&str, &str)]) -> String {
+    let one = |(name, text): &(&str, &str)| {
+        format!(" .globl {name}\n .type {name}, @function\n{name}:\n{text}\n .size {name}, .-{name}\n")
+    };
+    all.iter().map(one).collect::<String>() + " .comm x, 8, 8\n .comm p, 8, 8\n"
+}
+
+/// Compilers push any register to make room on the stack. Only if it is used later is it an argument.
+#[test]
+fn pushes_that_make_room_are_not_arguments() {
+    let check = |worker: &str, helper: &str, exit: i32| {
+        let start =
+            " pushq %rbx\n subq $16, %rsp\n leaq worker(%rip), %rdx\n movq %rsp, %rdi\n xorl %esi, %esi
+ movl $7, %ecx\n call pthread_create\n movq (%rsp), %rdi\n leaq 8(%rsp), %rsi\n call pthread_join
+ cmpq $7, 8(%rsp)\n je 1f\n ud2\n1: xorl %eax, %eax\n addq $16, %rsp\n popq %rbx\n ret";
+        let text = functions(&[("main", start), ("worker", worker), ("helper", helper)]);
+        let scratch = Scratch::new("object-room").file("a.s", text);
+        scratch.run(&["check", "-q", "a.s"]).exits(exit);
+    };
+    // Of four registers, one is an argument.
+    check(" pushq %rcx\n movq %rdi, x(%rip)\n call helper\n popq %rdx\n ret", " movq x(%rip), %rax\n ret", 0);
+    check(" pushq %r9\n movq %rdi, x(%rip)\n call helper\n popq %rcx\n ret", " movl $8, %eax\n ret", 1);
+    // What is pushed is used.
+    check(" pushq %rdi\n call helper\n popq %rax\n ret", " movq $1, x(%rip)\n ret", 0);
+    check(" pushq %rdi\n call helper\n movq (%rsp), %rax\n popq %rcx\n ret", " movq $1, x(%rip)\n ret", 0);
+    check(" pushq %rdi\n call helper\n popq %rcx\n ret", " movq 8(%rsp), %rax\n ret", 0);
+    check(" pushq %rdi\n call helper\n popq %rax\n incq %rax\n ret", " movq $1, x(%rip)\n ret", 1);
+}
+
+/// A function without a result is not called where the result is used, and stands in the way of none that has one.
+#[test]
+fn results_of_calls_through_pointers() {
+    let check = |given: &str, after: &str, exit: i32| {
+        let start = format!(
+            " subq $8, %rsp\n leaq nothing(%rip), %rax\n movq %rax, x(%rip)\n leaq {given}(%rip), %rax
+ movq %rax, p(%rip)\n call *p(%rip)\n{after}\n xorl %eax, %eax\n addq $8, %rsp\n ret"
+        );
+        let text = functions(&[
+            ("main", &start),
+            ("nothing", " movq $0, x(%rip)\n ret"),
+            ("number", " movl $5, %eax\n ret"),
+            ("through", " jmp *x(%rip)"),
+        ]);
+        let scratch = Scratch::new("object-results").file("a.s", text);
+        scratch.run(&["check", "-q", "a.s"]).exits(exit);
+    };
+    let used = |value: u32| format!(" cmpl ${value}, %eax\n je 1f\n ud2\n1:");
+    check("number", &used(5), 0);
+    check("number", &used(6), 1);
+    check("nothing", &used(5), 3);
+    check("nothing", "", 0);
+    check("through", "", 0);
+}
+
+/// Of a sum of registers, as many bits are defined as of the registers.
+#[test]
+fn sums_of_parts_of_registers() {
+    let check = |after: &str, exit: i32| {
+        let text =
+            functions(&[("f", &format!(" movb x(%rip), %al\n leal 1(%rax,%rax,2), %edx\n{after}\n ret"))]);
+        let scratch = Scratch::new("object-sums").file("a.s", text);
+        scratch.run(&["check", "-q", "a.s", "--thread", "f"]).exits(exit);
+    };
+    check(" cmpb $1, %dl\n je 1f\n ud2\n1:", 0);
+    check(" movzbl %dl, %ecx\n cmpl $1, %ecx\n jne 1f\n ud2\n1:", 1);
+    check(" movl %edx, p(%rip)", 2);
+}
+
 /// A tentative definition is as aligned as its symbol says.
 #[test]
 fn common_symbols_are_aligned() {
