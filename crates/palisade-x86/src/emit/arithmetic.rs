@@ -217,9 +217,6 @@ impl Emitter<'_, '_> {
         if instruction.op_count() == 1 {
             let (low, high) = accumulators(width);
             let b = self.read(code, 0, width);
-            if width == 8 {
-                return self.unknown(code);
-            }
             let a = self.read_register(low);
             let (first, second) = match width {
                 64 => self.wide_product(&a, &b, signed),

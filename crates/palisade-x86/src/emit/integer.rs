@@ -232,7 +232,12 @@ impl Emitter<'_, '_> {
             }
             Mnemonic::Shl | Mnemonic::Sal | Mnemonic::Shr | Mnemonic::Sar => self.shift(code),
             Mnemonic::Rol | Mnemonic::Ror => self.rotate(code),
+            Mnemonic::Imul | Mnemonic::Mul if self.width(code, 0) == 8 => self.multiply_bytes(code),
             Mnemonic::Imul | Mnemonic::Mul => self.multiply(code),
+            Mnemonic::Popcnt | Mnemonic::Tzcnt | Mnemonic::Lzcnt | Mnemonic::Bsf | Mnemonic::Bsr => {
+                self.count_bits(code);
+            }
+            Mnemonic::Shld | Mnemonic::Shrd => self.double_shift(code),
             Mnemonic::Div | Mnemonic::Idiv => self.divide(code),
             Mnemonic::Cbw | Mnemonic::Cwde | Mnemonic::Cdqe => {
                 let (from, to) = match instruction.mnemonic() {
@@ -401,7 +406,7 @@ impl Emitter<'_, '_> {
         let least = used.iter().map(defined).min().unwrap_or(0);
         let width = 8 * instruction.op0_register().size() as u32;
         let is_plain = code.displacement.is_none() && instruction.segment_prefix() == Register::None;
-        if !is_plain || least == 0 || least >= width {
+        if !is_plain || least == 0 || least == 64 {
             return false;
         }
         let mut sum = constant(64, instruction.memory_displacement64() as i64);
@@ -412,7 +417,8 @@ impl Emitter<'_, '_> {
             sum = self.bits("add", &sum, &scaled);
         }
         let value = self.truncate(&sum, width);
-        self.write_register(instruction.op0_register(), &value, Known::Defined(least));
+        let known = if least < width { Known::Defined(least) } else { DEFINED };
+        self.write_register(instruction.op0_register(), &value, known);
         true
     }
 

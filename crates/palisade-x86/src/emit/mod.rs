@@ -14,6 +14,7 @@
 
 mod arithmetic;
 mod calls;
+mod counts;
 mod flags;
 mod integer;
 mod locked;

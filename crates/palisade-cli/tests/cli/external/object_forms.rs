@@ -300,6 +300,21 @@ fn sums_of_parts_of_registers() {
     check(" cmpb $1, %dl\n je 1f\n ud2\n1:", 0);
     check(" movzbl %dl, %ecx\n cmpl $1, %ecx\n jne 1f\n ud2\n1:", 1);
     check(" movl %edx, p(%rip)", 2);
+    // The upper half does not matter either.
+    let text = functions(&[
+        (
+            "f",
+            " call number\n leal 1(%rax), %edx\n movl %edx, p(%rip)\n movslq %edx, %rdx\n movq %rdx, x(%rip)\n ret",
+        ),
+        ("number", " movb x(%rip), %al\n movzbl %al, %eax\n ret"),
+    ]);
+    let after = |text: &str| text.replace(" call number\n", " leaq x(%rip), %rdi\n call pthread_spin_lock\n");
+    let scratch = Scratch::new("object-halves")
+        .file("a.s", after(&text))
+        .file("b.s", after(&text).replace("leal", "leaq"));
+    scratch.run(&["check", "-q", "a.s", "--thread", "f"]).exits(0);
+    let wide = after(&text).replace("leal 1(%rax), %edx\n movl %edx", "leaq 1(%rax), %rdx\n movq %rdx");
+    scratch.file("b.s", wide).run(&["check", "-q", "b.s", "--thread", "f"]).exits(2);
 }
 
 /// A tentative definition is as aligned as its symbol says.
