@@ -115,8 +115,8 @@ impl Report for MonitorFinding<'_> {
 
     fn why(&self) -> Option<String> {
         let read = self.events;
+        let events = if read == 1 { "event" } else { "events" };
         if let (Standing::Open, Some(problem)) = (self.standing(), self.problem) {
-            let events = if read == 1 { "event" } else { "events" };
             return Some(format!("no violation in {read} {events} read; {}", visible(problem)));
         }
         let of = |model| self.violations.iter().filter(|(violation, _)| violation.model == model).count();
@@ -125,7 +125,7 @@ impl Report for MonitorFinding<'_> {
             .filter(|&model| of(model) > 0)
             .map(|model| format!("{} under {}", of(model), model.name().to_uppercase()))
             .collect();
-        counts.push(format!("{read} {}", if self.problem.is_some() { "events read" } else { "events" }));
+        counts.push(format!("{read} {events}{}", if self.problem.is_some() { " read" } else { "" }));
         Some(counts.join(", "))
     }
 

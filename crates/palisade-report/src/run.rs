@@ -220,7 +220,10 @@ fn counts(finding: &RunFinding<'_>) -> Vec<String> {
         1 => counts.push("1 of them ended early at a silenced failure".to_owned()),
         short => counts.push(format!("{short} of them ended early at silenced failures")),
     }
-    counts.push(format!("{} events", finding.findings.events));
+    counts.push(match finding.findings.events {
+        1 => "1 event".to_owned(),
+        events => format!("{events} events"),
+    });
     counts
 }
 

@@ -126,7 +126,7 @@ pub fn summary(results: &[FileResult], compared: Option<&Compared>, left: usize,
     for line in table::lines(&columns) {
         writeln!(text, "{line}").expect("writing to a string");
     }
-    writeln!(text, "{} files in {seconds:.2} s", results.len()).expect("writing to a string");
+    writeln!(text, "{} in {seconds:.2} s", files(results.len())).expect("writing to a string");
     if left > 0 {
         writeln!(text, "stopped before {left} more").expect("writing to a string");
     }
