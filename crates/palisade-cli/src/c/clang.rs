@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// Names to try, in this order. The reader of LLVM IR knows the text of clang 14 to 22 and skips most of what later
 /// versions add.
@@ -73,16 +74,21 @@ pub enum NotCompiled {
 }
 
 impl Clang {
-    /// `$CC` if it is clang, or else the first clang that is installed.
+    /// `$CC` if it is clang, or else the first clang that is installed. It is looked for until it is found once.
     pub fn find() -> Result<Clang, Diagnostic> {
+        static FOUND: OnceLock<Clang> = OnceLock::new();
+        if let Some(clang) = FOUND.get() {
+            return Ok(clang.clone());
+        }
         // With `make CC='palisade cc'` we must not call ourselves.
         let requested = std::env::var("CC").ok().filter(|name| !name.contains("palisade"));
         let requested = requested.iter().map(|cc| cc.split_whitespace().map(str::to_owned).collect());
         let usual = NAMES.iter().map(|name| vec![(*name).to_owned()]);
-        requested.chain(usual).find_map(Clang::of).ok_or_else(|| {
+        let found = requested.chain(usual).find_map(Clang::of).ok_or_else(|| {
             Diagnostic::error("no-clang", "clang is not installed, but it is needed to read C programs")
                 .help(INSTALL)
-        })
+        })?;
+        Ok(FOUND.get_or_init(|| found).clone())
     }
 
     /// The compiler with that command, if it is clang.

