@@ -242,12 +242,13 @@ struct Entry {
 type Actor = (u32, u32, Vec<(Flag, u32, u32)>);
 
 impl Certificate {
-    /// How many instances of the templates there are, in the form used in certificates: `declared`, `any` or
-    /// a number.
+    /// How many instances of the templates there are, in the form used in certificates: `declared`, `any`,
+    /// `any-of-several` or a number.
     pub fn threads_word(&self) -> String {
         match self.threads {
             Threads::Declared => "declared".to_owned(),
             Threads::Any => "any".to_owned(),
+            Threads::Several => "any-of-several".to_owned(),
             Threads::Each(count) => count.to_string(),
         }
     }
@@ -328,6 +329,7 @@ impl Certificate {
         let threads = match &file.threads[..] {
             "declared" => Threads::Declared,
             "any" => Threads::Any,
+            "any-of-several" => Threads::Several,
             count => match count.parse::<u32>() {
                 Ok(number) if (1..=MAX_INSTANCES).contains(&number) && number.to_string() == count => {
                     Threads::Each(number)

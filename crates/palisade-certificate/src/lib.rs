@@ -275,7 +275,7 @@ fn population(task: &Task<'_>, system: &System, role: RoleId) -> Population {
     let template = &task.program.templates[system.roles[role].template.0 as usize];
     let any = match task.threads {
         Threads::Any => true,
-        Threads::Declared => template.count == Count::Any,
+        Threads::Declared | Threads::Several => template.count == Count::Any,
         Threads::Each(_) => false,
     };
     match any {

@@ -50,6 +50,7 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
         int_range: certificate.int_range,
         constants: &certificate.constants,
         build: certificate.build.as_ref(),
+        several: certificate.threads == Threads::Several,
     };
     let path =
         recorded.path(&args.certificate, args.program.as_deref(), |text| certificate.hash == text_hash(text));
@@ -159,6 +160,9 @@ fn question(certificate: &Certificate, program: &Program) -> String {
         }
         Threads::Declared => " with the threads it declares".to_owned(),
         Threads::Any => " with any number of threads of each process".to_owned(),
+        Threads::Several => {
+            " with any number of threads of each process that it declares with several".to_owned()
+        }
         Threads::Each(1) => " with 1 thread of each process".to_owned(),
         Threads::Each(count) => format!(" with {count} threads of each process"),
     });

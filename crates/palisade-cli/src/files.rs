@@ -218,7 +218,12 @@ pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
         constants.retain(|(name, _)| declared.contains(name));
     }
     let source = source.with_constants(constants);
-    match palisade::read(source, language, reading.int_range) {
+    let read = palisade::read(source, language, reading.int_range);
+    let read = match reading.several {
+        true => read.and_then(Input::with_any_number_of_several),
+        false => read,
+    };
+    match read {
         Ok(input) => Reading::Program(Box::new(input)),
         Err(_) if found.named == Named::InFolder && is_txt(&found.path) => Reading::Skipped,
         Err(refused) => Reading::Refused(refused),
@@ -288,7 +293,8 @@ pub fn read_for(found: &InputFile, reading: &ReadingArgs, machine: &MachineArgs)
 /// The reading options, with any number of threads in a C program if that is asked for.
 pub fn for_any_number(reading: &ReadingArgs, machine: &MachineArgs) -> ReadingArgs {
     let mut reading = reading.clone();
-    reading.c.any_threads = machine.threads == Some(Threads::Any);
+    reading.c.any_threads = matches!(machine.threads, Some(Threads::Any | Threads::Several));
+    reading.several = machine.threads == Some(Threads::Several);
     reading
 }
 
@@ -400,6 +406,8 @@ pub struct Recorded<'a> {
     pub constants: &'a BTreeMap<String, i64>,
     /// How it was made from its text, if a compiler took part.
     pub build: Option<&'a BuildRecord>,
+    /// Whether there is any number of the processes that it declares with several instances.
+    pub several: bool,
 }
 
 /// A warning that the program is not the one that the result was found for: the user gave another one, or it
@@ -467,7 +475,13 @@ impl Recorded<'_> {
         };
         let found = InputFile { path, key: String::new(), named: Named::ByUser };
         let constants = self.constants.iter().map(|(name, value)| (name.clone(), *value)).collect();
-        let reading = ReadingArgs { input: Some(language), int_range, constants, c: CArgs::default() };
+        let reading = ReadingArgs {
+            input: Some(language),
+            int_range,
+            constants,
+            several: self.several,
+            c: CArgs::default(),
+        };
         Ok(match self.build {
             Some(build) if language == InputLanguage::Rust => rust::read_again(&found, build),
             Some(build) if language.is_machine_code() => object::read_again(&found, language, build),

@@ -208,5 +208,6 @@ pub fn recorded(witness: &WitnessFile) -> Result<Recorded<'_>, Diagnostic> {
         int_range: witness.int_range.map(|[lo, hi]| (lo, hi)),
         constants: &witness.constants,
         build: witness.program.build.as_ref(),
+        several: witness.instantiation.several,
     })
 }

@@ -51,6 +51,7 @@ fn show(args: &ShowArgs, limits: &Limits, output: &Output) -> Result<String, Ref
             input: args.input,
             int_range: None,
             constants: args.constants.clone(),
+            several: false,
             c: args.c.clone(),
         },
     )?;

@@ -39,5 +39,5 @@ pub use race::{Entered, Race};
 pub use reach::{Reachability, Reached};
 pub use reason::Reason;
 pub use stats::{Stats, peak_memory_bytes};
-pub use task::{Bound, Options, Reduction, Task, Threads};
+pub use task::{Bound, Options, Reduction, Task, Threads, any_number_of_several};
 pub use verdict::{Outcome, Verdict, Witness};

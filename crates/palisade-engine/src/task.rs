@@ -4,7 +4,7 @@ use crate::Analysis;
 use palisade_automata::Population;
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::running::{RoleId, System};
-use palisade_program::written::{Count, Program, Start};
+use palisade_program::written::{Count, Program, Start, Template};
 use palisade_program::{Instantiation, Waits, lower_with};
 
 /// The question: a program on a machine, and the bounds that the user set.
@@ -32,6 +32,23 @@ pub enum Threads {
     Each(u32),
     /// Any number of instances of every template.
     Any,
+    /// Any number of instances of each template that is declared with several. The program of the task already says so
+    /// (see [`any_number_of_several`]).
+    Several,
+}
+
+/// Turns a program into the one with any number of instances of each template that is declared with several. Whether
+/// there is any number of instances of some template now.
+pub fn any_number_of_several(program: &mut Program) -> bool {
+    let initially = |template: &&mut Template| template.start == Start::Initially;
+    let mut is_any = false;
+    for template in program.templates.iter_mut().filter(initially) {
+        if !matches!(template.count, Count::Fixed(0 | 1)) {
+            template.count = Count::Any;
+            is_any = true;
+        }
+    }
+    is_any
 }
 
 /// Options for individual engines.
@@ -101,7 +118,7 @@ impl<'a> Task<'a> {
     /// The instantiation with `any` instances of each template whose number of instances is not fixed.
     pub fn instantiation(&self, any: u32) -> Instantiation {
         match self.threads {
-            Threads::Declared => Instantiation { any, every: None },
+            Threads::Declared | Threads::Several => Instantiation { any, every: None },
             Threads::Each(n) => Instantiation { any, every: Some(n) },
             Threads::Any => Instantiation { any, every: Some(any) },
         }
@@ -111,7 +128,7 @@ impl<'a> Task<'a> {
     pub fn is_parameterized(&self) -> bool {
         let starts = |start| start == Start::Initially;
         match self.threads {
-            Threads::Declared => {
+            Threads::Declared | Threads::Several => {
                 self.program.templates.iter().any(|t| starts(t.start) && t.count == Count::Any)
             }
             Threads::Each(_) => false,
@@ -129,7 +146,7 @@ impl<'a> Task<'a> {
     pub fn population(&self, system: &System, role: RoleId) -> Population {
         let template = &self.program.templates[system.roles[role].template.0 as usize];
         match (self.threads, template.count) {
-            (Threads::Any, _) | (Threads::Declared, Count::Any) => Population::Any,
+            (Threads::Any, _) | (Threads::Declared | Threads::Several, Count::Any) => Population::Any,
             _ => {
                 let instances = system.instances.iter().filter(|instance| instance.role == role);
                 Population::Fixed(instances.count() as u32)

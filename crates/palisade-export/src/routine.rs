@@ -158,7 +158,11 @@ impl<'a> Routine<'a> {
                 _ => false,
             };
             let next = &self.moves[middle];
-            if !self.code.registers[register].is_temporary()
+            // The register would stand for the value in the address, too.
+            let mut is_in_address = false;
+            address.registers(&mut |read| is_in_address |= read == register);
+            if is_in_address
+                || !self.code.registers[register].is_temporary()
                 || liveness.is_observed(self.id, register)
                 || middle == location
                 || incoming[middle.index()] != 1

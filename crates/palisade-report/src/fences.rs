@@ -392,7 +392,7 @@ fn fence_json(finding: &FencesFinding<'_>, fence: &ReportedFence<'_>, language: 
 fn steps(evidence: &Evidence<'_>, language: &str) -> Value {
     let Evidence { source, machine, run, replay, .. } = *evidence;
     let instantiation = palisade_program::Instantiation::declared(1);
-    let origin = Origin { source, language, build: None, instantiation, int_range: None };
+    let origin = Origin { source, language, build: None, instantiation, several: false, int_range: None };
     let file = WitnessFile::new(machine, origin, run, replay);
     let records =
         file.steps.iter().filter(|step| !matches!(step.effect, palisade_trace::EffectRecord::Local));

@@ -50,7 +50,13 @@ fn read(
 ) -> Result<Result<Input, Refused>, String> {
     let globals = if question.command == Command::Outcomes { Globals::Kept } else { Globals::AsNeeded };
     match (question.language()?, read_c) {
-        (InputLanguage::Text(language), _) => Ok(palisade::read(question.source(), language, None)),
+        (InputLanguage::Text(language), _) => {
+            let read = palisade::read(question.source(), language, None);
+            Ok(match question.has_any_number_of_several() {
+                true => read.and_then(Input::with_any_number_of_several),
+                false => read,
+            })
+        }
         (_, Some(read_c)) => {
             limits.within(|| read_c(question.source(), globals)).map_err(|what| what.to_string())
         }

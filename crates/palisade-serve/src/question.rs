@@ -108,14 +108,20 @@ impl Question {
     fn threads(&self) -> Result<Threads, String> {
         match self.threads.as_deref() {
             None | Some("" | "declared") => Ok(Threads::Declared),
-            Some("any") => Ok(Threads::Any),
+            Some("any") => Ok(Threads::Several),
+            Some("any=all") => Ok(Threads::Any),
             Some(number) => {
                 let number = number.parse().ok().filter(|number| (1..=MAX_THREADS).contains(number));
-                number
-                    .map(Threads::Each)
-                    .ok_or_else(|| format!("expected a number of threads from 1 to {MAX_THREADS}, or `any`"))
+                number.map(Threads::Each).ok_or_else(|| {
+                    format!("expected a number of threads from 1 to {MAX_THREADS}, `any` or `any=all`")
+                })
             }
         }
+    }
+
+    /// Whether there is any number of the processes that are declared with several instances.
+    pub(crate) fn has_any_number_of_several(&self) -> bool {
+        self.threads() == Ok(Threads::Several)
     }
 
     fn engine(&self) -> EngineChoice {
@@ -128,7 +134,7 @@ impl Question {
     /// The running form to step through. Any number of processes becomes two.
     pub(crate) fn instantiation(&self) -> Result<Instantiation, String> {
         Ok(match self.threads()? {
-            Threads::Declared => Instantiation { any: 2, every: None },
+            Threads::Declared | Threads::Several => Instantiation { any: 2, every: None },
             Threads::Any => Instantiation { any: 2, every: Some(2) },
             Threads::Each(number) => Instantiation { any: number, every: Some(number) },
         })

@@ -36,6 +36,8 @@ pub struct Origin<'a> {
     pub build: Option<&'a BuildRecord>,
     /// How many instances each template has.
     pub instantiation: Instantiation,
+    /// Whether the program was changed so that templates declared with several instances have any number of them.
+    pub several: bool,
     /// The range of integers without a declared domain, if one was given.
     pub int_range: Option<(Value, Value)>,
 }
@@ -62,7 +64,11 @@ impl WitnessFile {
             },
             model: machine.model.name().to_owned(),
             interlocked: interlocked_name(machine.interlocked).to_owned(),
-            instantiation: Instances { any: origin.instantiation.any, every: origin.instantiation.every },
+            instantiation: Instances {
+                any: origin.instantiation.any,
+                every: origin.instantiation.every,
+                several: origin.several,
+            },
             int_range: origin.int_range.map(|(lo, hi)| [lo, hi]),
             constants: origin.source.constants().iter().cloned().collect(),
             memory: cells.zip(run.memory.iter().copied()).collect(),

@@ -92,6 +92,7 @@ impl<Q: Ask> Answer<Q> {
             language: input.language.name(),
             build: input.c.as_ref().map(|c| &c.build),
             instantiation: witness.instantiation,
+            several: self.threads == Threads::Several,
             int_range: input.int_range.map(|range| (range.lo, range.hi)),
         };
         Some(WitnessFile::new(evidence.machine, origin, evidence.run, evidence.replay))
@@ -139,7 +140,9 @@ impl<Q: Ask> Answer<Q> {
         let starts = program.templates.iter().filter(|template| template.start == Start::Initially);
         let any = match self.threads {
             Threads::Any => true,
-            Threads::Declared => starts.into_iter().any(|template| template.count == Count::Any),
+            Threads::Declared | Threads::Several => {
+                starts.into_iter().any(|template| template.count == Count::Any)
+            }
             Threads::Each(_) => false,
         };
         let run = &self.outcome.verdict.witness().filter(|_| any)?.run;

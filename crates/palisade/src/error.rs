@@ -4,7 +4,7 @@ use crate::question::Unconfirmed;
 use palisade_certificate::Refusal;
 use palisade_engine::Threads;
 use palisade_program::mentions_more_than;
-use palisade_program::written::Program;
+use palisade_program::written::{Count, Program, Start, Template};
 
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -29,15 +29,29 @@ pub enum AskError {
         /// How many there are to be.
         threads: u32,
     },
+    /// Any number of instances of templates with several is asked about, but the number is still fixed.
+    #[error(
+        "the number of instances of `{name}` is fixed: any number of them has to be set in the program first"
+    )]
+    FixedNumber {
+        /// The process.
+        name: String,
+    },
     /// Palisade has a bug, and there is no verdict.
     #[error("{0}. This is a bug in Palisade, and there is no verdict; please report it with the program")]
     Bug(#[from] Bug),
 }
 
 impl AskError {
-    /// Refuses a number of threads that is smaller than what the properties mention. Otherwise the answer would be
+    /// Refuses a fixed number of threads where any number is asked about, and a number of threads that is smaller than what the properties mention. Otherwise the answer would be
     /// about more threads than it says.
     pub(crate) fn check_threads(program: &Program, threads: Threads) -> Result<(), AskError> {
+        let several = |template: &Template| {
+            template.start == Start::Initially && matches!(template.count, Count::Fixed(2..))
+        };
+        if let (Threads::Several, Some(template)) = (threads, program.templates.iter().find(|t| several(t))) {
+            return Err(AskError::FixedNumber { name: template.name.to_string() });
+        }
         let Threads::Each(threads) = threads else { return Ok(()) };
         match mentions_more_than(program, threads) {
             Some((name, needed)) => Err(AskError::TooFewThreads { name: name.to_owned(), needed, threads }),
@@ -50,6 +64,7 @@ impl AskError {
         match self {
             AskError::NoSuchEngine { .. } => "no-such-engine",
             AskError::TooFewThreads { .. } => "too-few-threads",
+            AskError::FixedNumber { .. } => "fixed-number",
             AskError::Bug(_) => "internal-error",
         }
     }

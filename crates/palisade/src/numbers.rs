@@ -130,5 +130,5 @@ fn with_threads(program: &Program, threads: Threads, number: u32) -> (Program, T
             template.count = Count::Fixed(number);
         }
     }
-    (program, threads)
+    (program, if threads == Threads::Several { Threads::Declared } else { threads })
 }

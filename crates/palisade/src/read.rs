@@ -3,6 +3,7 @@
 use crate::c::CProgram;
 use crate::language::InputLanguage;
 use palisade_base::{Diagnostic, Source};
+use palisade_engine::any_number_of_several;
 use palisade_program::Value;
 use palisade_program::written::{Block, Domain, Outside, Program, StmtKind, Type};
 use palisade_report::Colour;
@@ -35,6 +36,25 @@ impl Input {
         let range = self.int_range.map(|range| format!("integers in {range}"));
         let terms: Vec<String> = constants.chain(range).collect();
         (!terms.is_empty()).then(|| format!("with {}", terms.join(", ")))
+    }
+}
+
+impl Input {
+    /// The program with any number of instances of each process that is declared with several. Refused if there is no
+    /// such process, or if properties refer to instances in a way that needs their number.
+    pub fn with_any_number_of_several(mut self) -> Result<Input, Refused> {
+        if !any_number_of_several(&mut self.program) {
+            let message =
+                "no process is declared with several instances, so `--threads any` would change nothing";
+            let help = "`--threads any=all` takes every process any number of times; in `.pal`, `process P[*]` declares any number";
+            let error = Diagnostic::error("declared-once", message).help(help);
+            return Err(Refused { source: self.source, diagnostics: vec![error] });
+        }
+        let diagnostics = palisade_program::validate(&self.program);
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(Refused { source: self.source, diagnostics });
+        }
+        Ok(self)
     }
 }
 

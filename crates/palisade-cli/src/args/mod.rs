@@ -119,8 +119,8 @@ pub struct Common {
 /// Options about processes and their locked instructions.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct MachineArgs {
-    /// Number of instances of every process, or any
-    #[arg(long, value_name = "any|N", value_parser = threads)]
+    /// Number of instances of every process; `any` for those that are declared with several, `any=all` for all
+    #[arg(long, value_name = "any|any=all|N", value_parser = threads)]
     pub threads: Option<Threads>,
     /// What a locked instruction waits for under PSO
     #[arg(long, value_name = "WHAT", default_value = "whole-buffer")]
@@ -139,6 +139,10 @@ pub struct ReadingArgs {
     /// Input language, regardless of the file's extension
     #[arg(long, value_name = "LANGUAGE", value_parser = languages())]
     pub input: Option<InputLanguage>,
+    /// Whether there is any number of the processes declared with several instances. Not an option: `--threads any`
+    /// says so.
+    #[arg(skip)]
+    pub several: bool,
     /// How C programs are read.
     #[command(flatten)]
     pub c: CArgs,
@@ -335,10 +339,11 @@ fn constant(text: &str) -> Result<(String, i64), String> {
 
 fn threads(text: &str) -> Result<Threads, String> {
     match text {
-        "any" => Ok(Threads::Any),
-        _ => {
-            up_to(MAX_INSTANCES, text).map(Threads::Each).map_err(|expected| format!("{expected}, or `any`"))
-        }
+        "any" => Ok(Threads::Several),
+        "any=all" => Ok(Threads::Any),
+        _ => up_to(MAX_INSTANCES, text)
+            .map(Threads::Each)
+            .map_err(|expected| format!("{expected}, `any` or `any=all`")),
     }
 }
 
@@ -420,7 +425,8 @@ mod tests {
 
     #[test]
     fn numbers() {
-        assert_eq!(threads("any"), Ok(Threads::Any));
+        assert_eq!(threads("any"), Ok(Threads::Several));
+        assert_eq!(threads("any=all"), Ok(Threads::Any));
         assert_eq!(threads("3"), Ok(Threads::Each(3)));
         for wrong in ["0", "-1", "4097", "99999999999", "all", ""] {
             assert!(threads(wrong).is_err() && jobs(wrong).is_err(), "{wrong}");

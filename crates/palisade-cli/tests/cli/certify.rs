@@ -145,9 +145,16 @@ fn the_question_is_stated() {
     check(
         "w.pal",
         locked,
-        &["--threads", "any"],
+        &["--threads", "any=all"],
         "TSO with any number of threads of each process, by load buffers (",
         &["\"threads\":\"any\""],
+    );
+    check(
+        "w.pal",
+        &locked.replace("[*]", "[3]"),
+        &["--threads", "any"],
+        "TSO with any number of threads of each process that it declares with several, by load buffers (",
+        &["\"threads\":\"any-of-several\""],
     );
     check(
         "w.pal",

@@ -30,6 +30,7 @@ mod replay;
 mod robust;
 mod serve;
 mod shell;
+mod threads;
 mod translate;
 mod written;
 

@@ -57,6 +57,9 @@ pub struct Instances {
     /// Overrides the count of every template.
     #[serde(default)]
     pub every: Option<u32>,
+    /// Whether templates declared with several instances count as declared with `[*]`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub several: bool,
 }
 
 /// A step.

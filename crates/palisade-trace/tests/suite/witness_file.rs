@@ -26,6 +26,7 @@ fn witness(text: &str) -> WitnessFile {
         language: "pal",
         build: None,
         instantiation: DECLARED,
+        several: false,
         int_range: Some((-1, 7)),
     };
     WitnessFile::new(machine, origin, &run, &replay)
@@ -191,6 +192,7 @@ fn every_witness_of_random_programs_can_be_written_read_and_checked() {
                     language: "pal",
                     build: None,
                     instantiation: DECLARED,
+                    several: false,
                     int_range: None,
                 };
                 let file = WitnessFile::new(machine, origin, &run, &replay);

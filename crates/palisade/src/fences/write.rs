@@ -11,7 +11,7 @@ use crate::language::InputLanguage;
 use crate::{AskError, Input, Refused, read};
 use palisade_base::Diagnostic;
 use palisade_engine::Verdict;
-use palisade_engine::{Limits, Reason};
+use palisade_engine::{Limits, Reason, Threads};
 use palisade_fences::{BodyId, FencePlace, Fencing, Oracle, PlaceId, Places};
 use palisade_syntax::Language;
 use palisade_syntax::edit::{FenceAt, insert_conditional_fences};
@@ -89,7 +89,12 @@ impl FencesAnswer {
             patch.map_or_else(|| input.source.slice(span), |patch| patch.after.as_str())
         });
         let source = input.source.with_texts(texts);
-        let again = read(source, language, input.int_range).map_err(WriteError::NotReadable)?;
+        let again = read(source, language, input.int_range);
+        let again = match self.options.check.threads {
+            Threads::Several => again.and_then(Input::with_any_number_of_several),
+            _ => again,
+        };
+        let again = again.map_err(WriteError::NotReadable)?;
         self.confirm(&again, limits)?;
         Ok(again.source.text().to_owned())
     }

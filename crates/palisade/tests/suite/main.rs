@@ -13,6 +13,7 @@ mod races;
 mod ranking;
 mod reference;
 mod robustness_engines;
+mod some_any;
 mod sugar;
 mod sugar_random;
 mod words;

@@ -95,7 +95,7 @@ fn a_program_is_chosen_checked_and_fixed() {
     choose(&mut page, "engine", "explicit");
     ask(&mut page, "check", "unsafe");
     choose(&mut page, "engine", "auto");
-    choose(&mut page, "threads", "any");
+    choose(&mut page, "threads", "any=all");
     ask(&mut page, "check", "unsafe");
     choose(&mut page, "threads", "");
 
