@@ -61,7 +61,7 @@ fn runs_fences_and_formatting_know_the_files() {
     assert_eq!(ran.stdout, "unchanged  main.pal\nunchanged  lib/lock.pal\n");
     // A part that is no program is not checked on its own, but formatted.
     let ran = scratch.run(&["check", ".", "-D", "N=2"]);
-    assert!(ran.stdout.contains("unsafe       1\n") && ran.stdout.contains("1 files"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("unsafe       1\n") && ran.stdout.contains("1 file in"), "{}", ran.stdout);
     assert!(ran.stderr.is_empty(), "{}", ran.stderr);
     assert_eq!(scratch.run(&["fmt", "--check", "."]).stdout.lines().count(), 3);
 }
