@@ -5,7 +5,7 @@ use crate::flat::StepKind;
 use crate::inline::{Generator, Refused};
 use crate::memory::Val;
 use palisade_llvm::values::Operand;
-use palisade_program::written::BinaryOp;
+use palisade_program::written::{BinaryOp, Check};
 
 /// An operation that may leave the range of its width.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,35 @@ impl Generator<'_, '_> {
                 let value = self.operand(operands, 0)?;
                 let value = expr::unsigned(width, value, &self.code.registers);
                 self.count_bits(value)
+            }
+            "cttz" | "ctlz" => {
+                let value = self.operand(operands, 0)?;
+                let value = expr::unsigned(width, value, &self.code.registers);
+                let word = self.in_register(value);
+                // The count for 0 may be left open.
+                if self.operand(operands, 1)? != Expr::Int(0) {
+                    let some = self.binary(BinaryOp::Ne, word.clone(), Expr::Int(0));
+                    self.step(StepKind::Assert(some, Check::Value));
+                }
+                match name {
+                    "cttz" => self.count_zeros_below(width, word),
+                    _ => self.count_zeros_above(width, word),
+                }
+            }
+            "bswap" => {
+                let value = self.operand(operands, 0)?;
+                let value = expr::unsigned(width, value, &self.code.registers);
+                let word = self.in_register(value);
+                let mut sum = Expr::Int(0);
+                for byte in 0..i64::from(width / 8) {
+                    let moved = self.binary(BinaryOp::WordShr, word.clone(), Expr::Int(8 * byte));
+                    let one = self.binary(BinaryOp::BitAnd, moved, Expr::Int(255));
+                    let to = i64::from(width) - 8 - 8 * byte;
+                    let put = self.binary(BinaryOp::WordMul, one, Expr::Int(1i64.wrapping_shl(to as u32)));
+                    let both = self.binary(BinaryOp::BitOr, sum, put);
+                    sum = self.in_register(both);
+                }
+                self.wrap(width, sum)
             }
             _ => return Ok(None),
         };
@@ -155,6 +184,32 @@ impl Generator<'_, '_> {
             }
         };
         Ok((value, left))
+    }
+
+    /// How many bits below the lowest one that is set are not.
+    fn count_zeros_below(&mut self, width: u32, word: Expr) -> Expr {
+        // A bit above all others ends the count.
+        let word = match width {
+            64 => word,
+            width => self.binary(BinaryOp::BitOr, word, Expr::Int(1 << width)),
+        };
+        let word = self.in_register(word);
+        let less = self.binary(BinaryOp::WordSub, word.clone(), Expr::Int(1));
+        let rest = self.binary(BinaryOp::BitXor, word, Expr::Int(-1));
+        let below = self.binary(BinaryOp::BitAnd, less, rest);
+        self.count_bits(below)
+    }
+
+    /// How many bits above the highest one that is set are not.
+    fn count_zeros_above(&mut self, width: u32, word: Expr) -> Expr {
+        let mut filled = word;
+        for by in [1, 2, 4, 8, 16, 32] {
+            let moved = self.binary(BinaryOp::WordShr, filled.clone(), Expr::Int(by));
+            let both = self.binary(BinaryOp::BitOr, filled, moved);
+            filled = self.in_register(both);
+        }
+        let bits = self.count_bits(filled);
+        self.binary(BinaryOp::WordSub, Expr::Int(i64::from(width)), bits)
     }
 
     /// How many bits of a word are set: sums of 2, 4 and 8 bits side by side, which a product adds up.

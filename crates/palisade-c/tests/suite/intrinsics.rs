@@ -108,3 +108,40 @@ fn minima_sums_and_bits() {
     let lines: Vec<String> = numbers(64).iter().map(|n| format!("y = {};", n.count_ones())).collect();
     assert_eq!(stored("declare i64 @llvm.ctpop.i64(i64)", &calls), lines);
 }
+
+#[test]
+fn zeros_and_bytes() {
+    for width in [8u32, 16, 32, 64] {
+        let ty = format!("i{width}");
+        let wide = |index: usize| match width {
+            64 => format!("  %w{index} = add i64 %r{index}, 0"),
+            _ => format!("  %w{index} = sext {ty} %r{index} to i64"),
+        };
+        let unsigned = |n: i64| n as u64 & (u64::MAX >> (64 - width));
+        type Operation = fn(u64, u32) -> i64;
+        let operations: [(&str, &str, Operation); 5] = [
+            ("cttz", ", i1 false", |n, width| i64::from(n.trailing_zeros().min(width))),
+            ("cttz", ", i1 true", |n, width| i64::from(n.trailing_zeros().min(width))),
+            ("ctlz", ", i1 false", |n, width| i64::from(n.leading_zeros() + width - 64)),
+            ("ctlz", ", i1 true", |n, width| i64::from(n.leading_zeros() + width - 64)),
+            ("bswap", "", |n, width| cut((n.swap_bytes() >> (64 - width)) as i64, width)),
+        ];
+        for (name, second, operation) in operations {
+            // Bytes have no order, and the count for 0 may be left open.
+            let (open, bytes) = (second.ends_with("true"), name == "bswap");
+            if bytes && width == 8 {
+                continue;
+            }
+            let all: Vec<i64> = numbers(width).into_iter().filter(|n| !open || *n != 0).collect();
+            let calls = all.iter().enumerate().map(|(index, n)| {
+                let call = format!("  %r{index} = call {ty} @llvm.{name}.{ty}({ty} {n}{second})");
+                format!("{call}\n{}\n  store volatile i64 %w{index}, ptr @y", wide(index))
+            });
+            let lines: Vec<String> =
+                all.iter().map(|n| format!("y = {};", operation(unsigned(*n), width))).collect();
+            let flag = if bytes { "" } else { ", i1" };
+            let declaration = format!("declare {ty} @llvm.{name}.{ty}({ty}{flag})");
+            assert_eq!(stored(&declaration, &calls.collect::<Vec<_>>()), lines, "{name} {ty}");
+        }
+    }
+}
