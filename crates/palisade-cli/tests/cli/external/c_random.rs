@@ -217,6 +217,12 @@ fn built(scratch: &Scratch, (compiler, level): (&str, &str), file: &str, to: &st
     }
 }
 
+/// Whether `check` finds a data race in a program.
+fn has_data_race(scratch: &Scratch, file: &str, model: Model) -> bool {
+    let ran = scratch.run(&["check", file, "--model", model.name(), "--timeout", "60"]);
+    ran.code == Some(1) && ran.stdout.contains("data race")
+}
+
 /// The source, its build and the running program have the same outcomes under SC and TSO. Every second program is a litmus
 /// test.
 #[test]
@@ -247,8 +253,16 @@ fn three_ways_to_the_same_outcomes() {
             }
             let source = outcomes(scratch, file, model.name())?.remove(0).values;
             same(&format!("source and run, {}", model.name()), &source, &run)?;
-            let object = outcomes(scratch, &object, model.name())?.remove(0).values;
-            same(&format!("{build:?} and source, {}", model.name()), &object, &source)?;
+            let object = match outcomes(scratch, &object, model.name()) {
+                // An instruction that is refused by name, such as one that spills a register of which a part is not set.
+                Err(why) if why.contains("c-unsupported") => return Err(format!("{UNKNOWN}{why}")),
+                other => other?.remove(0).values,
+            };
+            // An optimiser that assumes that there are no data races reads a variable once instead of twice.
+            let optimised = build.1 != "-O0" && object.len() < source.len() && object.is_subset(&source);
+            if !optimised || !has_data_race(scratch, file, model) {
+                same(&format!("{build:?} and source, {}", model.name()), &object, &source)?;
+            }
             println!("seed {seed}: {} outcomes under {}", run.len(), model.name());
         }
         for name in [&program, &object] {
