@@ -150,7 +150,14 @@ pub(crate) fn functions(image: &Image) -> Vec<Function> {
             continue;
         }
         if let Some(known) = found.iter_mut().find(|known| known.entry == symbol.place) {
-            known.aliases.push((symbol.name.clone(), symbol.global, symbol.weak));
+            let mut alias = (symbol.name.clone(), symbol.global, symbol.weak);
+            // A name that all files see is its first name.
+            if symbol.global && !known.global {
+                std::mem::swap(&mut alias.0, &mut known.name);
+                std::mem::swap(&mut alias.1, &mut known.global);
+                std::mem::swap(&mut alias.2, &mut known.weak);
+            }
+            known.aliases.push(alias);
             continue;
         }
         let (blocks, refused) = match Walk::new(image, symbol.place).blocks() {

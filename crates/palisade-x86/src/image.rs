@@ -9,13 +9,18 @@ use object::{
     Endianness, Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _, RelocationFlags,
     RelocationTarget, SectionFlags, SymbolKind, SymbolSection,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// Larger objects than this are not read.
 pub(crate) const MAX_SECTION: u64 = 1 << 26;
 
 /// The name of the section of tentative definitions of C.
 pub(crate) const COMMON: &str = "COMMON";
+
+/// Sections with functions, or lists of functions, that run before `main` begins or after it has ended.
+const CONSTRUCTORS: [&str; 7] =
+    [".preinit_array", ".init_array", ".fini_array", ".ctors", ".dtors", ".init", ".fini"];
 
 /// A place in a section, by the index of the section.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -286,6 +291,11 @@ impl Image {
             // Another file may define a function of this name too, which then replaces a weak one.
             let replaceable = symbol.is_weak().then(|| symbol_name.clone());
             places.insert(symbol.index().0, (place, replaceable));
+            if symbol.elf_symbol().st_type() == elf::STT_GNU_IFUNC {
+                return Err(format!(
+                    "which function `{symbol_name}` is, is decided when the program starts (`ifunc`)"
+                ));
+            }
             let function = symbol.kind() == SymbolKind::Text;
             let (global, weak) = (symbol.is_global(), symbol.is_weak());
             let named = matches!(
@@ -353,6 +363,37 @@ impl Image {
         )?;
         image.lines = Lines::read(&image);
         Ok(image)
+    }
+
+    /// Fails if functions of the file run before `main` begins or after it has ended.
+    pub(crate) fn has_no_constructors(&self) -> Result<(), String> {
+        let is_list = |section: &&Section| {
+            let named = |list: &str| {
+                section.name.strip_prefix(list).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            CONSTRUCTORS.into_iter().any(named) && !section.bytes.is_empty()
+        };
+        match self.sections.iter().find(is_list) {
+            None => Ok(()),
+            Some(list) => Err(format!(
+                "the section `{}` has functions that run before `main` begins or after it has ended",
+                list.name
+            )),
+        }
+    }
+
+    /// Assembly may not say how long a function is. Then it ends where the next one begins.
+    pub(crate) fn close_functions(&mut self) {
+        let starts: BTreeSet<Place> =
+            self.symbols.iter().filter(|symbol| symbol.function).map(|symbol| symbol.place).collect();
+        for symbol in self.symbols.iter_mut().filter(|symbol| symbol.function && symbol.size == 0) {
+            let next = starts.range((Bound::Excluded(symbol.place), Bound::Unbounded)).next();
+            let end = match next {
+                Some(next) if next.section == symbol.place.section => next.offset,
+                _ => self.sections[symbol.place.section].bytes.len() as i64,
+            };
+            symbol.size = end.saturating_sub(symbol.place.offset).max(0);
+        }
     }
 
     pub(crate) fn section(&self, place: Place) -> &Section {

@@ -81,6 +81,14 @@ impl File<'_> {
             Contents::Assembly(text) => text::read(self.name, text),
         }
     }
+
+    /// The file, if it can be followed.
+    fn followed(&self) -> Result<Image, Vec<Diagnostic>> {
+        let mut image = self.read()?;
+        image.has_no_constructors().map_err(|why| vec![Diagnostic::error("object-file", why)])?;
+        image.close_functions();
+        Ok(image)
+    }
 }
 
 /// What a file defines, as text: sections, relocations and symbols. Two files with the same text are the same program.
@@ -98,7 +106,7 @@ pub fn dump(file: &File<'_>) -> Result<String, Vec<Diagnostic>> {
 pub fn lift(files: &[File<'_>]) -> Result<Vec<Lifted>, (usize, Vec<Diagnostic>)> {
     let mut images = Vec::new();
     for (index, file) in files.iter().enumerate() {
-        images.push(file.read().map_err(|refused| (index, refused))?);
+        images.push(file.followed().map_err(|refused| (index, refused))?);
     }
     let program = Program::new(images);
     let names = Names::new(&program);

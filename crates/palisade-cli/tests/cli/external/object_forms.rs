@@ -335,6 +335,64 @@ fn common_symbols_are_aligned() {
     }
 }
 
+/// Code that runs before `main`, and functions that are chosen then, are not followed.
+#[test]
+fn what_runs_before_main_is_refused() {
+    let constructor = "volatile int x;
+__attribute__((constructor)) static void init(void) { x = 1; }
+int main(void) { assert(x == 0); return 0; }
+";
+    let destructor = "volatile int x;
+__attribute__((destructor)) static void end(void) { assert(x == 1); }
+int main(void) { return 0; }
+";
+    let chosen = "static int one(void) { return 1; }
+static int (*choose(void))(void) { return one; }
+int selected(void) __attribute__((ifunc(\"choose\")));
+int main(void) { assert(selected() == 0); return 0; }
+";
+    let list = |name: &str| {
+        format!("the section `{name}` has functions that run before `main` begins or after it has ended")
+    };
+    let ifunc = "which function `selected` is, is decided when the program starts (`ifunc`)".to_owned();
+    for (program, why) in
+        [(constructor, list(".init_array")), (destructor, list(".fini_array")), (chosen, ifunc)]
+    {
+        let scratch =
+            Scratch::new("object-before-main").file("a.c", format!("#include <assert.h>\n{program}"));
+        for build in ["gcc -O1", "clang -O1"] {
+            compile(&scratch, build, "a.c", "a.o");
+            scratch.run(&["check", "a.o"]).exits(2).complains(format!("error[object-file]: a.o: {why}\n..."));
+        }
+    }
+}
+
+/// Hand-written assembly may not say how long functions are, and compilers give them local names, too.
+#[test]
+fn functions_end_and_are_named_as_the_linker_sees_them() {
+    let part = |name: &str, mine: &str, other: &str, result: &str| {
+        format!(
+            " .globl {name}\n .type {name}, @function\n{name}: movl $1, {mine}(%rip)\n mfence\n movl {other}(%rip), %eax\n \
+             movl %eax, {result}(%rip)\n ret\n"
+        )
+    };
+    let look = " .globl look\n .type look, @function\nlook: movl r0(%rip), %eax\n addl r1(%rip), %eax\n jne 1f\n ud2\n1: ret\n";
+    let data = " .comm x, 4, 4\n .comm y, 4, 4\n .comm r0, 4, 4\n .comm r1, 4, 4\n";
+    let text = format!(
+        "{}{}{look} .set f.localalias, f\n{data}",
+        part("f", "x", "y", "r0"),
+        part("g", "y", "x", "r1")
+    );
+    let question = ["--thread", "f", "--thread", "g", "--final", "look"];
+    let scratch = Scratch::new("object-without-sizes").file("broken.s", text.replace("mfence", "nop"));
+    let scratch = scratch.file("a.s", text);
+    compile(&scratch, "gcc", "a.s", "a.o");
+    compile(&scratch, "gcc", "broken.s", "broken.o");
+    for (file, exit) in [("a.s", 0), ("a.o", 0), ("broken.s", 1), ("broken.o", 1)] {
+        let _ = scratch.run(&[&["check", "-q", "--no-races", file][..], &question].concat()).exits(exit);
+    }
+}
+
 #[test]
 fn fills_in_any_order_are_assumed_to_be_in_order() {
     let text = " .globl f\n .type f, @function\nf: leaq x(%rip), %rdi\n xorl %eax, %eax\n movl $2, %ecx\n rep stosl\n ret
