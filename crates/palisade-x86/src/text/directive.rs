@@ -2,33 +2,73 @@
 
 use super::Reader;
 use super::instruction::{Field, Fix};
-use super::layout::{Piece, Section};
+use super::layout::{Piece, Position, Section};
 use super::lexer::{Cursor, is_of_name};
 use super::symbols::Meaning;
 use crate::image::{Kind, MAX_SECTION};
+use iced_x86::{Decoder, DecoderOptions};
 
-/// Directives that say nothing about what the program does.
-const IGNORED: [&str; 12] = [
-    ".ident",
-    ".addrsig",
-    ".addrsig_sym",
-    ".hidden",
-    ".protected",
-    ".internal",
-    ".code64",
-    ".version",
-    ".gnu_attribute",
-    ".loc_mark_labels",
-    ".att_syntax",
-    ".no_dead_strip",
-];
+/// Directives about unwinding, which say nothing about what the program does.
+const UNWINDING: &str = "startproc endproc sections personality lsda def_cfa def_cfa_offset def_cfa_register \
+    adjust_cfa_offset offset rel_offset val_offset register restore undefined same_value remember_state restore_state \
+    return_column signal_frame window_save escape";
 
 impl Reader {
     pub(super) fn directive(&mut self, name: &str, cursor: &mut Cursor<'_>) {
-        match name {
-            ".att_syntax" if cursor.rest().contains("noprefix") => {
-                self.error("not supported: registers without `%`", self.span);
+        let before = self.position();
+        self.any_directive(name, cursor);
+        if self.current == before.section && self.sections[self.current].kind == Kind::Code {
+            self.check_bytes(before);
+        }
+    }
+
+    /// Refuses bytes in code that depend on what follows: they have to be instructions of their own, or prefixes as the
+    /// access to thread-local variables has them.
+    fn check_bytes(&mut self, before: Position) {
+        let is_align = |piece: &Piece| matches!(piece, Piece::Align { .. });
+        let added = match self.sections[self.current].pieces.get(before.piece..).unwrap_or_default() {
+            [Piece::Bytes(bytes, fixes), rest @ ..] => {
+                let is_plain = rest.iter().all(is_align) && fixes.iter().all(|fix| fix.at < before.offset);
+                is_plain.then(|| &bytes[before.offset..])
             }
+            rest => rest.iter().all(is_align).then_some(&[][..]),
+        };
+        let is_whole = |bytes: &[u8]| {
+            let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
+            decoder.iter().all(|instruction| !instruction.is_invalid())
+        };
+        match added {
+            Some([]) => {}
+            Some(bytes) if bytes.iter().all(|byte| *byte == 0x66) => self.widened = true,
+            Some(bytes) if !self.widened && is_whole(bytes) => {}
+            _ => self.not_supported("data in code that is not a whole instruction", self.span),
+        }
+    }
+
+    fn any_directive(&mut self, name: &str, cursor: &mut Cursor<'_>) {
+        match name {
+            ".att_syntax" => {
+                let word = cursor.name();
+                if word.is_some_and(|word| word != "prefix") {
+                    return self.not_supported("registers without `%`", self.span);
+                }
+                self.end(cursor);
+            }
+            ".ident" | ".version" => match cursor.string() {
+                Some(_) => self.end(cursor),
+                None => self.error("a string is expected here", cursor.span()),
+            },
+            ".code64" | ".addrsig" => self.end(cursor),
+            ".loc_mark_labels" => {
+                if self.given_number(cursor).is_some() {
+                    self.end(cursor);
+                }
+            }
+            ".hidden" | ".protected" | ".internal" => self.each_symbol(cursor, |_| {}),
+            ".addrsig_sym" => match cursor.name() {
+                Some(_) => self.end(cursor),
+                None => self.error("the name of a symbol is expected here", cursor.span()),
+            },
             ".cfi_personality" | ".cfi_lsda" => {
                 // The table for unwinding is left out, but it makes the symbol one of the file.
                 let symbol = cursor.rest().split_once(',').map(|(_, symbol)| symbol.trim().to_owned());
@@ -36,7 +76,15 @@ impl Reader {
                     self.symbols.named(&symbol, self.span);
                 }
             }
-            _ if name.starts_with(".cfi_") || IGNORED.contains(&name) => {}
+            _ if name
+                .strip_prefix(".cfi_")
+                .is_some_and(|of| UNWINDING.split(' ').any(|known| known == of)) =>
+            {
+                // Numbers, names of registers and of symbols.
+                let is_known = |c: char| is_of_name(c) || matches!(c, ' ' | '\t' | ',' | '%' | '-' | '+');
+                cursor.take_while(is_known);
+                self.end(cursor);
+            }
             ".text" | ".data" | ".bss" => {
                 self.end(cursor);
                 self.enter(name, None, "");
@@ -47,24 +95,34 @@ impl Reader {
                 }
                 self.named_section(cursor);
             }
-            ".popsection" => match self.kept.pop() {
-                Some((current, previous)) => (self.current, self.previous) = (current, previous),
-                None => self.error("no `.pushsection` before this", self.span),
-            },
-            ".previous" => std::mem::swap(&mut self.current, &mut self.previous),
+            ".popsection" => {
+                self.end(cursor);
+                match self.kept.pop() {
+                    Some((current, previous)) => (self.current, self.previous) = (current, previous),
+                    None => self.error("no `.pushsection` before this", self.span),
+                }
+            }
+            ".previous" => {
+                self.end(cursor);
+                std::mem::swap(&mut self.current, &mut self.previous);
+            }
             ".globl" | ".global" => self.each_symbol(cursor, |symbol| symbol.global = true),
             ".weak" => self.each_symbol(cursor, |symbol| symbol.weak = true),
             ".local" => self.each_symbol(cursor, |symbol| symbol.local = true),
             ".type" => self.symbol_type(cursor),
             ".size" => {
                 let Some((symbol, size)) = self.symbol_and_value(cursor) else { return };
-                self.symbols.get_mut(symbol).size = Some(size);
+                let known = &mut self.symbols.get_mut(symbol).size;
+                if known.as_ref().is_some_and(|known| *known != size) {
+                    return self.not_supported("a symbol with two sizes", self.span);
+                }
+                *known = Some(size);
             }
             ".set" | ".equ" => {
                 let Some((symbol, value)) = self.symbol_and_value(cursor) else { return };
                 self.give(symbol, Meaning::Equal(value));
             }
-            ".comm" | ".common" | ".lcomm" => self.common(name == ".lcomm", cursor),
+            ".comm" => self.common(cursor),
             ".file" => self.file(cursor),
             ".loc" => self.location(cursor),
             ".byte" => self.data(1, cursor),
@@ -78,86 +136,12 @@ impl Reader {
             ".fill" => self.fill(true, cursor),
             ".p2align" => self.align(true, cursor),
             ".align" | ".balign" => self.align(false, cursor),
-            ".end" => self.ended = true,
+            ".end" => {
+                self.end(cursor);
+                self.ended = true;
+            }
             _ => self.error(format!("not supported: the directive `{name}`"), self.span),
         }
-    }
-
-    /// The section with this name, which is added if it is new.
-    pub(super) fn section(&mut self, name: &str, flags: Option<&str>, more: &str) -> usize {
-        let key = format!("{name}\n{more}");
-        if let Some(known) = self.by_key.get(&key) {
-            return *known;
-        }
-        let is = |family: &str| {
-            name == family || name.strip_prefix(family).is_some_and(|rest| rest.starts_with('.'))
-        };
-        let usual = match () {
-            () if is(".text") || is(".init") || is(".fini") => "ax",
-            () if is(".data") || is(".bss") || is(".init_array") || is(".fini_array") => "aw",
-            () if is(".preinit_array") || is(".ctors") || is(".dtors") => "aw",
-            () if is(".tdata") || is(".tbss") => "awT",
-            () if is(".rodata") || is(".eh_frame") => "a",
-            () => "",
-        };
-        let flags = flags.unwrap_or(usual);
-        let kind = match () {
-            () if !flags.contains('a') => Kind::Other,
-            () if flags.contains('x') => Kind::Code,
-            () if flags.contains('T') => Kind::ThreadLocal,
-            () if flags.contains('w') && !name.starts_with(".data.rel.ro") => Kind::Data,
-            () => Kind::ReadOnly,
-        };
-        self.by_key.insert(key, self.sections.len());
-        self.sections.push(Section {
-            name: name.to_owned(),
-            kind,
-            align: 1,
-            mergeable: flags.contains('M'),
-            pieces: Vec::new(),
-            after: None,
-            offsets: Vec::new(),
-        });
-        self.sections.len() - 1
-    }
-
-    fn enter(&mut self, name: &str, flags: Option<&str>, more: &str) {
-        let section = self.section(name, flags, more);
-        self.previous = self.current;
-        self.current = section;
-    }
-
-    /// `name, "flags", @type, size, group, comdat`, of which all but the name may be missing.
-    fn named_section(&mut self, cursor: &mut Cursor<'_>) {
-        // Names of sections may have other characters in them than names of symbols.
-        let name = match cursor.peek() {
-            Some('"') => cursor.name(),
-            _ => Some(cursor.take_while(|c| is_of_name(c) || matches!(c, '-' | '@' | '/' | '+')).to_owned()),
-        };
-        let Some(name) = name.filter(|name| !name.is_empty()) else {
-            return self.error("the name of a section is expected here", cursor.span());
-        };
-        if cursor.is_at_end() {
-            return self.enter(&name, None, "");
-        }
-        let flags = if cursor.eat(',') { cursor.string() } else { None };
-        let Some(flags) = flags.and_then(|flags| String::from_utf8(flags).ok()) else {
-            return self.error("not supported: a section without flags such as \"ax\"", cursor.span());
-        };
-        if let Some(unknown) = flags.chars().find(|c| !"awxMSTGoRe?".contains(*c)) {
-            return self.error(format!("not supported: the flag `{unknown}` of a section"), cursor.span());
-        }
-        let mut rest = cursor.rest().trim().trim_start_matches(',').trim_start();
-        // Sections of one name differ by what follows the type.
-        rest = rest
-            .strip_prefix(['@', '%'])
-            .map_or(rest, |of| of.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_'));
-        let more = rest.split_whitespace().collect::<String>();
-        self.enter(
-            &name,
-            Some(&flags),
-            if flags.contains('G') || more.contains("unique") { &more } else { "" },
-        );
     }
 
     fn each_symbol(&mut self, cursor: &mut Cursor<'_>, change: impl Fn(&mut super::symbols::Symbol)) {
@@ -178,7 +162,13 @@ impl Reader {
             return self.error("the name of a symbol is expected here", cursor.span());
         };
         cursor.eat(',');
-        let kind = cursor.rest().trim().trim_start_matches(['@', '%']).trim_matches('"').to_ascii_lowercase();
+        let marked = cursor.eat('@') || cursor.eat('%');
+        let kind = match (marked, cursor.peek()) {
+            (false, Some('"')) => cursor.name().unwrap_or_default(),
+            _ => cursor.take_while(is_of_name).to_owned(),
+        };
+        let kind = kind.to_ascii_lowercase();
+        self.end(cursor);
         let function = match kind.as_str() {
             "function" | "stt_func" => true,
             "object" | "tls_object" | "notype" | "common" | "stt_object" | "stt_notype" | "stt_tls"
@@ -186,7 +176,11 @@ impl Reader {
             _ => return self.error(format!("not supported: a symbol of the type `{kind}`"), self.span),
         };
         let symbol = self.symbols.named(&name, self.span);
-        self.symbols.get_mut(symbol).function = Some(function);
+        let known = &mut self.symbols.get_mut(symbol).function;
+        if known.is_some_and(|known| known != function) {
+            return self.not_supported("a symbol with two types", self.span);
+        }
+        *known = Some(function);
     }
 
     fn symbol_and_value(
@@ -214,22 +208,18 @@ impl Reader {
         value
     }
 
-    fn common(&mut self, local: bool, cursor: &mut Cursor<'_>) {
-        let Some(name) = cursor.name().filter(|_| cursor.eat(',')) else {
+    fn common(&mut self, cursor: &mut Cursor<'_>) {
+        let Some(name) = cursor.name().filter(|name| name != "." && cursor.eat(',')) else {
             return self.error("the name of a symbol and a size are expected here", cursor.span());
         };
         let Some(size) = self.given_number(cursor) else { return };
-        let declared = self.symbols.named(&name, self.span);
-        let declared = self.symbols.get(declared).local;
-        // Without an alignment, it follows from the size, as assemblers do it.
-        let mut align = match (local, declared) {
-            (true, _) => 1 << size.max(1).ilog2().min(3),
-            (false, true) => 1,
-            (false, false) => size.next_power_of_two().min(16),
-        };
+        // Without an alignment, assemblers disagree about it.
+        let mut align = 1;
         if cursor.eat(',') {
             let Some(given) = self.given_number(cursor) else { return };
-            align = given.max(1);
+            align = given;
+        } else if size > 1 {
+            return self.not_supported("`.comm` without an alignment, as in `.comm x,4,4`", self.span);
         }
         self.end(cursor);
         if !align.is_power_of_two() || align > 1 << 20 {
@@ -239,13 +229,13 @@ impl Reader {
             return self.error(format!("the variable `{name}` is too large"), self.span);
         }
         let symbol = self.symbols.named(&name, self.span);
-        if !local && !self.symbols.get(symbol).local {
+        if !self.symbols.get(symbol).local {
             self.symbols.get_mut(symbol).global = true;
             self.symbols.get_mut(symbol).size = Some(super::Expression::number(i128::from(size)));
             return self.give(symbol, Meaning::Common(size, align));
         }
         // Those that only this file sees come after everything else in `.bss`.
-        let bss = self.section(".bss", None, "");
+        let Some(bss) = self.section(".bss", None, "") else { return };
         let rest = match self.sections.iter().position(|section| section.after == Some(bss)) {
             Some(known) => known,
             None => {
@@ -266,7 +256,8 @@ impl Reader {
 
     /// `number "folder" "name"`, or only a name.
     fn file(&mut self, cursor: &mut Cursor<'_>) {
-        let digits = cursor.take_while(|c| c.is_ascii_digit() || c.is_whitespace()).trim().parse::<u64>();
+        let digits =
+            cursor.take_while(|c| c.is_ascii_digit() || c == ' ' || c == '\t').trim_ascii().parse::<u64>();
         let mut name = None;
         while cursor.peek() == Some('"') {
             let Some(found) = cursor.string() else {
@@ -274,6 +265,17 @@ impl Reader {
             };
             name = Some(String::from_utf8_lossy(&found).into_owned());
         }
+        for word in ["md5", "source"] {
+            let mut ahead = cursor.clone();
+            if ahead.name().as_deref() == Some(word) {
+                *cursor = ahead;
+                match cursor.peek() {
+                    Some('"') => _ = cursor.string(),
+                    _ => _ = cursor.take_while(|c| c.is_ascii_alphanumeric()),
+                }
+            }
+        }
+        self.end(cursor);
         if let (Ok(number), Some(name)) = (digits, name) {
             let last = name.rsplit('/').next().unwrap_or_default();
             self.files.insert(number, last.chars().filter(|c| !c.is_control()).collect());
@@ -282,10 +284,13 @@ impl Reader {
 
     /// `file line column …`.
     fn location(&mut self, cursor: &mut Cursor<'_>) {
-        let mut words = cursor.rest().split_whitespace().map(str::parse::<u64>);
+        let mut words = cursor.rest().split_ascii_whitespace().map(str::parse::<u64>);
         let (Some(Ok(file)), Some(Ok(line))) = (words.next(), words.next()) else {
             return self.error("the numbers of a file and a line are expected here", cursor.span());
         };
+        if !cursor.rest().chars().all(|c| is_of_name(c) || matches!(c, ' ' | '\t' | '-')) {
+            return self.not_supported("a line of such a form", cursor.span());
+        }
         // What comes between two of them belongs to the first.
         if let Some(row) = self.announced.take() {
             self.rows.push((self.position(), row));
@@ -342,6 +347,10 @@ impl Reader {
             let before = cursor.clone();
             let Some(value) = self.expression(cursor) else { return };
             let span = cursor.since(&before);
+            let range = if signed { i128::from(i64::MIN)..1 << 63 } else { 0..1 << 64 };
+            if value.value().is_some_and(|value| !range.contains(&value)) {
+                return self.not_supported("a number with a sign, or of more than 64 bits", span);
+            }
             self.sections[self.current].pieces.push(Piece::Number { value, signed, length: 1, span });
             if !cursor.eat(',') {
                 return self.end(cursor);
@@ -416,7 +425,10 @@ impl Reader {
         if cursor.eat(',') {
             if cursor.peek() != Some(',') {
                 let Some(value) = self.given_number(cursor) else { return };
-                fill = Some((value & 0xff) as u8);
+                let Ok(value) = u8::try_from(value) else {
+                    return self.not_supported("a fill of more than a byte", self.span);
+                };
+                fill = Some(value);
             }
             if cursor.eat(',') {
                 let Some(value) = self.given_number(cursor) else { return };
@@ -426,6 +438,10 @@ impl Reader {
         self.end(cursor);
         if !u64::is_power_of_two(to) {
             return self.error("an alignment that is not a power of two", self.span);
+        }
+        // How many of these bytes there are depends on how long instructions are.
+        if self.sections[self.current].kind == Kind::Code && !matches!(fill, None | Some(0x90)) {
+            return self.not_supported("code that is filled with something else than `nop`", self.span);
         }
         self.align_to(to, most, fill);
     }

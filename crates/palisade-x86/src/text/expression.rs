@@ -73,6 +73,9 @@ impl Expression {
         self.constant = self.constant.checked_add(other.constant)?;
         self.plus.extend(other.plus);
         self.minus.extend(other.minus);
+        if self.plus.len() + self.minus.len() > MAX_SYMBOLS {
+            return None;
+        }
         if self.suffix.is_some() && other.suffix.is_some() {
             return None;
         }
@@ -90,6 +93,9 @@ pub(super) trait Lookup {
     /// The label that is a number, before or after the statement.
     fn numbered(&mut self, number: u64, forwards: bool) -> SymbolId;
 }
+
+/// How many symbols a sum may have.
+const MAX_SYMBOLS: usize = 8;
 
 /// How deep parentheses are followed.
 const MAX_DEPTH: usize = 50;
@@ -186,7 +192,7 @@ fn unary(cursor: &mut Cursor<'_>, lookup: &mut dyn Lookup, depth: usize) -> Resu
 fn number(cursor: &mut Cursor<'_>, lookup: &mut dyn Lookup) -> Result<Expression, String> {
     let word = cursor.take_while(|c| c.is_ascii_alphanumeric());
     let lower = word.to_ascii_lowercase();
-    if let Some(digits) = lower.strip_suffix(['b', 'f'])
+    if let Some(digits) = word.strip_suffix(['b', 'f'])
         && !lower.starts_with("0x")
         && !digits.is_empty()
         && digits != "0"
@@ -195,10 +201,10 @@ fn number(cursor: &mut Cursor<'_>, lookup: &mut dyn Lookup) -> Result<Expression
         return Ok(Expression::symbol(lookup.numbered(label, lower.ends_with('f'))));
     }
     // `0b` and `0f` are labels, too, unless digits follow.
-    if lower == "0b" || lower == "0f" {
-        return Ok(Expression::symbol(lookup.numbered(0, lower == "0f")));
+    if word == "0b" || word == "0f" {
+        return Ok(Expression::symbol(lookup.numbered(0, word == "0f")));
     }
-    let (digits, base) = match lower.as_bytes() {
+    let (digits, base) = match word.as_bytes() {
         [b'0', b'x', ..] => (&lower[2..], 16),
         [b'0', b'b', ..] => (&lower[2..], 2),
         [b'0', _, ..] => (&lower[1..], 8),

@@ -5,7 +5,7 @@ use super::expression::{Expression, SymbolId};
 use super::instruction::{Field, Fix};
 use super::layout::{Piece, Position, in_groups, nothing};
 use super::symbols::Meaning;
-use super::values::{MAX_DEPTH, Value};
+use super::values::{MAX_DEPTH, Value, is_for_exceptions};
 use crate::image::{self, COMMON, Image, Kind, MAX_SECTION, Place, Section, Symbol};
 use crate::lines::Lines;
 use palisade_base::{Diagnostic, Span};
@@ -23,7 +23,10 @@ pub(super) fn image(mut reader: Reader, name: &str) -> Result<Image, Vec<Diagnos
             Some(before) => reader.roots[before],
             None => count,
         };
-        count += usize::from(reader.sections[section].after.is_none());
+        if reader.sections[section].after.is_none() {
+            reader.firsts.push(section);
+            count += 1;
+        }
         reader.roots.push(root);
     }
     if reader.errors.is_empty() {
@@ -60,12 +63,24 @@ pub(super) fn image(mut reader: Reader, name: &str) -> Result<Image, Vec<Diagnos
     Ok(image)
 }
 
-/// Labels that are used and not there.
+/// Labels that are used and not there, and symbols whose visibility is not clear.
 fn undefined(reader: &mut Reader) {
     let mut missing = Vec::new();
     for symbol in &reader.symbols.all {
         if symbol.hidden && symbol.meaning == Meaning::Elsewhere {
             missing.push((format!("the label `{}` is not defined", symbol.name), symbol.span));
+        }
+    }
+    for symbol in &reader.symbols.all {
+        let seen = symbol.global || symbol.weak;
+        let is_odd = (symbol.local && seen)
+            || (symbol.global && symbol.weak)
+            || (symbol.hidden && seen)
+            || (symbol.local && matches!(symbol.meaning, Meaning::Elsewhere | Meaning::Common(..)));
+        if is_odd {
+            let why =
+                format!("not supported: contradicting `.globl`, `.weak` and `.local` of `{}`", symbol.name);
+            missing.push((why, symbol.span));
         }
     }
     missing.into_iter().for_each(|(why, span)| reader.error(why, span));
@@ -172,6 +187,9 @@ fn sections(reader: &mut Reader, common: &(BTreeMap<SymbolId, i64>, i64)) -> Vec
                     };
                     bytes.extend(opcode);
                     let by = reader.distance(target, index, start + length);
+                    if let Err(why) = reader.is_exact() {
+                        errors.push((format!("not supported: {why}"), *span));
+                    }
                     if let (Some(by), true) = (by, *long) {
                         bytes.extend(&by.to_le_bytes()[..4]);
                     } else if *long {
@@ -186,6 +204,11 @@ fn sections(reader: &mut Reader, common: &(BTreeMap<SymbolId, i64>, i64)) -> Vec
                     } else {
                         bytes.push(by.unwrap_or_default() as u8);
                     }
+                }
+                Piece::Number { value, span, .. }
+                    if value.value().is_none() && !is_for_exceptions(&of.name) =>
+                {
+                    errors.push(("not supported: a distance in groups of 7 bits".to_owned(), *span));
                 }
                 Piece::Number { value, signed, length, span } => match reader.number(value) {
                     Some(value) => bytes.extend(in_groups(value, *signed, *length)),
@@ -225,6 +248,7 @@ fn symbols(reader: &mut Reader, common: &(BTreeMap<SymbolId, i64>, i64), image: 
             if (symbol.hidden && !kept) || global != (symbol.global || symbol.weak) {
                 continue;
             }
+            reader.begin();
             let place = match reader.value(id, 0) {
                 Ok(Value::Place(section, offset)) => Place { section, offset: offset as i64 },
                 Ok(Value::Elsewhere(of)) if of == id && common.0.contains_key(&id) => {
@@ -251,14 +275,18 @@ fn symbols(reader: &mut Reader, common: &(BTreeMap<SymbolId, i64>, i64), image: 
                     _ => break,
                 }
             }
-            let size = symbol.size.as_ref().or(like.size.as_ref());
-            let size = match size.map(|size| (size, reader.number(size))) {
-                None => 0,
-                Some((_, Some(size))) => i64::try_from(size).unwrap_or(0),
-                Some((_, None)) => {
-                    errors.push((format!("the size of `{}` is not a number", symbol.name), symbol.span));
-                    0
-                }
+            let is_code = image.sections[place.section].kind == Kind::Code;
+            let size = match symbol.size.as_ref().or(like.size.as_ref()) {
+                None => Some(0),
+                Some(size) => size_of(reader, size, is_code.then_some(place)),
+            };
+            let Some(size) = size else {
+                let why = match is_code {
+                    true => format!("not supported: the size of `{0}` is not written `.-{0}`", symbol.name),
+                    false => format!("the size of `{}` is not a positive number", symbol.name),
+                };
+                errors.push((why, symbol.span));
+                continue;
             };
             let function = symbol.function.or(like.function).unwrap_or(false);
             let (name, weak) = (symbol.name.clone(), symbol.weak);
@@ -266,4 +294,20 @@ fn symbols(reader: &mut Reader, common: &(BTreeMap<SymbolId, i64>, i64), image: 
         }
     }
     errors.into_iter().for_each(|(why, span)| reader.error(why, span));
+}
+
+/// The size of a symbol. For a place in code, it has to be the distance from there to a label.
+fn size_of(reader: &Reader, size: &Expression, code: Option<Place>) -> Option<i64> {
+    let number = reader.number(size)?;
+    if let Some(place) = code {
+        let Expression { constant: 0, plus, minus, suffix: None } = size else { return None };
+        let ([_], [start]) = (&plus[..], &minus[..]) else { return None };
+        let start = reader.value(*start, 0).ok()?;
+        if start != Value::Place(place.section, i128::from(place.offset)) {
+            return None;
+        }
+    } else if reader.is_exact().is_err() {
+        return None;
+    }
+    i64::try_from(number).ok().filter(|size| *size >= 0)
 }

@@ -114,6 +114,9 @@ pub(super) fn read(
         return Err((format!("`{mnemonic}` does not take an operand with `*`"), whole));
     }
     let is_wide = mnemonic.starts_with("movabs");
+    let unsized_memory = operands.iter().any(|operand| matches!(operand.what, What::Memory(_)))
+        && operands.iter().any(|operand| matches!(operand.what, What::Immediate(_)))
+        && !operands.iter().any(|operand| matches!(operand.what, What::Register(_)));
     for wanted in &readings {
         let mut found: Vec<Encoded> = Vec::new();
         for operands in orders(&wanted.name, operands.clone()) {
@@ -124,7 +127,9 @@ pub(super) fn read(
             }
         }
         let Some(first) = found.first() else { continue };
-        if found.iter().any(|other| other.memory != first.memory) {
+        // Which sizes a constant fits does not decide: assemblers take 4 bytes.
+        if (unsized_memory && wanted.size.is_none()) || found.iter().any(|other| other.memory != first.memory)
+        {
             let why = format!("the size of the operand of `{mnemonic}` is not written, as in `{mnemonic}l`");
             return Err((why, whole));
         }
@@ -163,6 +168,9 @@ fn branch(
         let why = format!("`{mnemonic}` through a register or memory is written with `*`");
         return Err((why, operand.span));
     };
+    if mnemonic == "jmpq" {
+        return Err(("`jmpq` to a label, which is written `jmp`".to_owned(), whole));
+    }
     if target.value().is_some() {
         return Ok(Read::Unread);
     }
@@ -176,10 +184,13 @@ fn branch(
 /// The operands in the order of the manual, in all ways in which they may be meant.
 fn orders(name: &str, mut operands: Vec<Operand>) -> Vec<Vec<Operand>> {
     operands.reverse();
+    let is_immediate = |operand: &Operand| matches!(operand.what, What::Immediate(_));
     let mut orders = vec![operands.clone()];
     match (name, &operands[..]) {
         // The order makes no difference, and only one has an encoding.
-        ("test" | "xchg", [first, second]) => orders.push(vec![second.clone(), first.clone()]),
+        ("test" | "xchg", [first, second]) if !is_immediate(second) && !is_immediate(first) => {
+            orders.push(vec![second.clone(), first.clone()])
+        }
         // The target is the source.
         ("imul", [target, constant @ Operand { what: What::Immediate(_), .. }]) => {
             orders.push(vec![target.clone(), target.clone(), constant.clone()]);
@@ -373,10 +384,8 @@ fn put_displacement(
     let relative = memory.base == Some(Register::RIP);
     let expression = memory.displacement.clone().unwrap_or_default();
     match expression.value() {
-        Some(value) if relative => {
-            let value = i32::try_from(value).ok()?;
-            encoded.bytes.get_mut(at..at + 4)?.copy_from_slice(&value.to_le_bytes());
-        }
+        // So many bytes after the instruction, which is nothing that has a name.
+        Some(_) if relative => return None,
         Some(_) => {}
         None if size == 4 => {
             encoded.bytes.get_mut(at..at + 4)?.fill(0);

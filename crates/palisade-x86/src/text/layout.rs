@@ -51,6 +51,8 @@ pub(super) struct Section {
     pub(super) align: u64,
     /// Whether the linker may put equal parts of it together.
     pub(super) mergeable: bool,
+    /// The flags and what follows them, once they were written.
+    pub(super) written: Option<(Vec<char>, String)>,
     pub(super) pieces: Vec<Piece>,
     /// The section whose end this one begins at.
     pub(super) after: Option<usize>,

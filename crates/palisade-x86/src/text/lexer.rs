@@ -1,5 +1,6 @@
 //! Statements of an assembly file, and a cursor over the text of one.
 
+use super::scan;
 use palisade_base::Span;
 
 /// A statement: the text between two separators, without comments.
@@ -12,76 +13,6 @@ pub(super) struct Statement<'a> {
     pub(super) line: u64,
 }
 
-/// The text with its comments replaced by spaces, byte by byte, so that places stay the same.
-///
-/// A comment is what follows `#`, what is between `/*` and `*/`, and a line that begins with `/`.
-pub(super) fn without_comments(text: &str) -> String {
-    let mut bytes = text.as_bytes().to_vec();
-    let mut at = 0;
-    let mut line_is_empty = true;
-    while at < bytes.len() {
-        let blank_to = |bytes: &mut [u8], from: usize, to: usize| {
-            bytes[from..to].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
-        };
-        let end_of_line = |bytes: &[u8]| {
-            bytes[at..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |length| at + length)
-        };
-        match bytes[at] {
-            b'/' if bytes.get(at + 1) == Some(&b'*') => {
-                let rest = &bytes[at + 2..];
-                let end = rest.windows(2).position(|pair| pair == b"*/");
-                let end = end.map_or(bytes.len(), |length| at + 2 + length + 2);
-                blank_to(&mut bytes, at, end);
-                at = end;
-                continue;
-            }
-            b'#' => {
-                let end = end_of_line(&bytes);
-                blank_to(&mut bytes, at, end);
-                at = end;
-                continue;
-            }
-            b'/' if line_is_empty => {
-                let end = end_of_line(&bytes);
-                blank_to(&mut bytes, at, end);
-                at = end;
-                continue;
-            }
-            b'"' | b'\'' => {
-                at = end_of_literal(&bytes, at);
-                line_is_empty = false;
-                continue;
-            }
-            b'\n' => line_is_empty = true,
-            b' ' | b'\t' | b'\r' => {}
-            _ => line_is_empty = false,
-        }
-        at += 1;
-    }
-    // Comments may hold any characters, and become ASCII as a whole.
-    String::from_utf8(bytes).expect("comments are replaced as a whole")
-}
-
-/// The end of a string or of a character that begins at a place.
-fn end_of_literal(bytes: &[u8], start: usize) -> usize {
-    if bytes[start] == b'\'' {
-        let end = start + if bytes.get(start + 1) == Some(&b'\\') { 3 } else { 2 };
-        // A second mark may follow.
-        let end = if bytes.get(end) == Some(&b'\'') { end + 1 } else { end };
-        return end.min(bytes.len());
-    }
-    let mut at = start + 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'"' => return at + 1,
-            b'\n' => return at,
-            b'\\' if bytes.get(at + 1) != Some(&b'\n') => at += 2,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
 /// The statements of a text without comments.
 pub(super) fn statements(text: &str) -> Vec<Statement<'_>> {
     let bytes = text.as_bytes();
@@ -90,15 +21,15 @@ pub(super) fn statements(text: &str) -> Vec<Statement<'_>> {
     while at <= bytes.len() {
         match bytes.get(at) {
             Some(b'"' | b'\'') => {
-                at = end_of_literal(bytes, at);
+                at = scan::after_literal(bytes, at);
                 continue;
             }
             None | Some(b'\n' | b';') => {
                 let whole = text.get(start..at).unwrap_or_default();
-                let trimmed = whole.trim_start();
+                let trimmed = whole.trim_ascii_start();
                 if !trimmed.is_empty() {
                     let start = start + whole.len() - trimmed.len();
-                    found.push(Statement { text: trimmed.trim_end(), start, line });
+                    found.push(Statement { text: trimmed.trim_ascii_end(), start, line });
                 }
                 start = at + 1;
                 if bytes.get(at) == Some(&b'\n') {
@@ -133,7 +64,7 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn skip_space(&mut self) {
         let rest = self.rest();
-        self.at += rest.len() - rest.trim_start().len();
+        self.at += rest.len() - rest.trim_ascii_start().len();
     }
 
     /// The next character that is not a space.
@@ -169,13 +100,29 @@ impl<'a> Cursor<'a> {
         &rest[..length]
     }
 
-    /// A name: letters, digits, `_`, `.` and `$`, or anything in quotation marks.
+    /// A name: letters, digits, `_`, `.` and `$`, or some more characters in quotation marks.
     pub(super) fn name(&mut self) -> Option<String> {
-        match self.peek()? {
-            '"' => self.string().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-            c if c.is_ascii_digit() || !is_of_name(c) => None,
-            _ => Some(self.take_while(is_of_name).to_owned()),
-        }
+        let mut ahead = self.clone();
+        let name = match ahead.peek()? {
+            '"' => {
+                ahead.bump();
+                let name =
+                    ahead.take_while(|c| is_of_name(c) || matches!(c, '-' | ' ' | '{' | '}' | '<' | '>'));
+                (ahead.bump() == Some('"') && name != ".").then_some(name)?
+            }
+            _ => ahead.take_while(is_of_name),
+        };
+        // Others are numbers, or names for one assembler only.
+        let is_known = match name.as_bytes() {
+            [b'.'] => true,
+            [b'.', second, ..] => second.is_ascii_alphabetic() || *second == b'_',
+            [first, ..] => first.is_ascii_alphabetic() || *first == b'_',
+            [] => false,
+        };
+        is_known.then(|| {
+            *self = ahead;
+            name.to_owned()
+        })
     }
 
     /// A string in quotation marks, with its escapes replaced.
@@ -193,6 +140,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// An escape that means the same everywhere.
     fn escape(&mut self) -> Option<u8> {
         Some(match self.bump()? {
             'b' => 8,
@@ -202,21 +150,26 @@ impl<'a> Cursor<'a> {
             't' => b'\t',
             '"' => b'"',
             '\\' => b'\\',
-            'x' | 'X' => {
+            'x' => {
+                // How many digits belong to it is not the same everywhere.
                 let digits = self.take_while(|c| c.is_ascii_hexdigit());
-                digits.bytes().try_fold(0u8, |value, digit| {
-                    let digit = (digit as char).to_digit(16)? as u8;
-                    Some(value.wrapping_mul(16).wrapping_add(digit))
-                })?
+                if digits.len() > 2 {
+                    return None;
+                }
+                u8::from_str_radix(digits, 16).ok()?
             }
             first @ '0'..='7' => {
                 let mut value = first.to_digit(8)?;
                 for _ in 0..2 {
-                    let Some(digit) = self.rest().chars().next().and_then(|c| c.to_digit(8)) else { break };
+                    let Some(digit) = self.rest().chars().next().and_then(|c| c.to_digit(10)) else { break };
+                    // GNU `as` takes `8` and `9` for digits here.
+                    if digit > 7 {
+                        return None;
+                    }
                     value = value * 8 + digit;
                     self.bump();
                 }
-                (value & 0xff) as u8
+                u8::try_from(value).ok()?
             }
             _ => return None,
         })
@@ -225,18 +178,18 @@ impl<'a> Cursor<'a> {
     /// The rest of the text, up to its end, as a place in the file.
     pub(super) fn span(&self) -> Span {
         let rest = self.rest();
-        let start = self.base + self.at + (rest.len() - rest.trim_start().len());
+        let start = self.base + self.at + (rest.len() - rest.trim_ascii_start().len());
         Span::new(start..(self.base + self.text.len()).max(start + 1))
     }
 
     /// From a cursor to this one.
     pub(super) fn since(&self, before: &Cursor<'_>) -> Span {
         let start = before.span().start;
-        let taken = self.text.get(..self.at).unwrap_or_default().trim_end().len();
+        let taken = self.text.get(..self.at).unwrap_or_default().trim_ascii_end().len();
         Span::new(start as usize..(self.base + taken).max(start as usize + 1))
     }
 }
 
 pub(super) fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$') || !c.is_ascii()
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$')
 }

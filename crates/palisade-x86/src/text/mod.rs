@@ -25,6 +25,8 @@ mod layout;
 mod lexer;
 mod mnemonic;
 mod operand;
+mod scan;
+mod section;
 mod symbols;
 mod values;
 
@@ -46,8 +48,14 @@ const MAX_ERRORS: usize = 20;
 /// # Errors
 /// What is wrong with it, or not known.
 pub(crate) fn read(name: &str, text: &str) -> Result<Image, Vec<Diagnostic>> {
-    let plain = lexer::without_comments(text);
     let mut reader = Reader::new();
+    let plain = scan::without_comments(text).unwrap_or_else(|(why, span)| {
+        reader.error(why, span);
+        String::new()
+    });
+    if !reader.errors.is_empty() {
+        return Err(reader.errors);
+    }
     for statement in lexer::statements(&plain) {
         reader.statement(statement);
         if reader.errors.len() >= MAX_ERRORS || reader.ended {
@@ -64,6 +72,8 @@ struct Reader {
     by_key: BTreeMap<String, usize>,
     /// For each section, the index in the image of the one that it is a part of.
     roots: Vec<usize>,
+    /// For each section of the image, its first part.
+    firsts: Vec<usize>,
     current: usize,
     previous: usize,
     /// Current and previous sections that `.pushsection` has kept.
@@ -85,10 +95,14 @@ struct Reader {
     here: Option<SymbolId>,
     /// How many bytes were not written one by one.
     filled: u64,
+    /// The code ends with a prefix for sizes, which belongs to what follows.
+    widened: bool,
     /// `.end` was read.
     ended: bool,
     /// How many symbols the value of an expression has depended on so far.
     work: Cell<u32>,
+    /// Whether that value depends on how long instructions are, or on what is not loaded.
+    measured: Cell<bool>,
     /// Labels of the text alone that relocations refer to, so that object files have them.
     kept_symbols: RefCell<BTreeSet<SymbolId>>,
 }
@@ -119,6 +133,7 @@ impl Reader {
             sections: Vec::new(),
             by_key: BTreeMap::new(),
             roots: Vec::new(),
+            firsts: Vec::new(),
             current: 0,
             previous: 0,
             kept: Vec::new(),
@@ -132,7 +147,9 @@ impl Reader {
             span: Span::NONE,
             here: None,
             filled: 0,
+            widened: false,
             ended: false,
+            measured: Cell::new(false),
             work: Cell::new(0),
             kept_symbols: RefCell::default(),
         };
@@ -141,6 +158,10 @@ impl Reader {
             reader.section(name, None, "");
         }
         reader
+    }
+
+    fn not_supported(&mut self, what: &str, span: Span) {
+        self.error(format!("not supported: {what}"), span);
     }
 
     fn error(&mut self, message: impl Into<String>, span: Span) {
@@ -192,6 +213,7 @@ impl Reader {
                 return self.error("a statement of a form that is not read", self.span);
             };
             match ahead.peek() {
+                Some(':' | '=') if word == "." => return self.error("a place that is set", self.span),
                 Some(':') => {
                     ahead.bump();
                     let symbol = self.symbols.named(&word, self.span);
@@ -201,6 +223,10 @@ impl Reader {
                 Some('=') => {
                     ahead.bump();
                     return self.equate(&word, &mut ahead);
+                }
+                _ if cursor.peek() == Some('"') => {
+                    return self
+                        .error("not supported: a statement that begins with a name in quotes", self.span);
                 }
                 _ if word.starts_with('.') => return self.directive(&word, &mut ahead),
                 _ => return self.instruction(&mut cursor, statement.line),
@@ -226,9 +252,6 @@ impl Reader {
 
     /// `name = expression`.
     fn equate(&mut self, name: &str, cursor: &mut Cursor<'_>) {
-        if name == "." {
-            return self.error("a place that is set", self.span);
-        }
         let symbol = self.symbols.named(name, self.span);
         if let Some(value) = self.expression(cursor) {
             self.give(symbol, Meaning::Equal(value));
@@ -267,8 +290,8 @@ impl Reader {
     }
 
     fn instruction(&mut self, cursor: &mut Cursor<'_>, line: u64) {
-        if !self.is_loaded() {
-            return;
+        if self.sections[self.current].kind != Kind::Code {
+            return self.error("not supported: an instruction in a section without code", self.span);
         }
         let at = self.position();
         let text = cursor.rest();
@@ -277,17 +300,31 @@ impl Reader {
             if cursor.is_at_end() {
                 break None;
             }
-            let Some(word) = cursor.name().map(|word| word.to_ascii_lowercase()) else { break None };
+            let before = cursor.span();
+            let Some(word) = cursor.name().map(|word| word.to_ascii_lowercase()) else {
+                return self.error("not supported: this after a prefix", before);
+            };
             match mnemonic::prefix(&word) {
+                Some(byte) if prefixes.contains(&byte) => {
+                    return self.error("not supported: the same prefix twice", before);
+                }
                 Some(byte) => prefixes.push(byte),
                 None => break Some(word),
             }
         };
+        let expects_size = std::mem::replace(&mut self.widened, false);
+        let is_sized = |mnemonic: &str| matches!(mnemonic, "lea" | "leaq" | "call" | "callq");
+        if expects_size && !mnemonic.as_deref().map_or(matches!(prefixes[..], [0x66 | 0x48]), is_sized) {
+            return self.error("not supported: the prefix before this with such an instruction", self.span);
+        }
         self.own_rows.push((at, line));
         if let Some(row) = self.announced.take() {
             self.rows.push((at, row));
         }
-        let Some(mnemonic) = mnemonic else { return self.append(&prefixes, Vec::new()) };
+        let Some(mnemonic) = mnemonic else {
+            self.widened = prefixes.iter().any(|byte| matches!(byte, 0x66 | 0x67 | 0x48));
+            return self.append(&prefixes, Vec::new());
+        };
         match instruction::read(&mnemonic, cursor, &prefixes, self) {
             Ok(Read::Bytes(bytes, fixes)) => {
                 self.append(&prefixes, Vec::new());
@@ -298,8 +335,11 @@ impl Reader {
                 let (long, span) = (false, self.span);
                 self.sections[self.current].pieces.push(Piece::Jump { condition, target, long, span });
             }
+            Ok(Read::Unread) if !prefixes.is_empty() => {
+                self.error(format!("not supported: `{mnemonic}` after a prefix"), self.span);
+            }
             Ok(Read::Unread) => {
-                self.unread.push((at, text.split_whitespace().collect::<Vec<_>>().join(" ")));
+                self.unread.push((at, text.split_ascii_whitespace().collect::<Vec<_>>().join(" ")));
                 self.append(&[0x90], Vec::new());
             }
             Err((why, span)) => self.error(format!("not supported: {why}"), span),

@@ -1,14 +1,16 @@
 //! Values of expressions, and what is left to the linker.
 //!
 //! What is left follows the rules of assemblers: a place of the same section is known, unless other files may replace its
-//! symbol. A symbol that only this file sees is replaced by its section and the offset in it.
+//! symbol. Nothing depends on how long instructions are, because one text has several encodings, and those that are not
+//! read have no length at all: a number that is the distance of two places in code is refused, except for sizes of
+//! functions and in tables of exceptions. A symbol that only this file sees is replaced by its section and the offset in it.
 
 use super::Reader;
 use super::expression::{Expression, Suffix, SymbolId};
 use super::instruction::{Field, Fix};
-use super::layout::Position;
+use super::layout::{Position, Section};
 use super::symbols::Meaning;
-use crate::image::{How, Place, Relocation, Target};
+use crate::image::{How, Kind, Place, Relocation, Target};
 use std::collections::BTreeMap;
 
 /// How long symbols may be chains of other symbols.
@@ -33,6 +35,11 @@ pub(super) struct Outcome {
     pub(super) minus: Option<(usize, i128)>,
 }
 
+/// Whether a section is one of those for exceptions, which nothing else looks at, and which hold distances in code.
+pub(super) fn is_for_exceptions(name: &str) -> bool {
+    [".gcc_except_table", ".eh_frame"].iter().any(|family| name.starts_with(family))
+}
+
 impl Reader {
     /// The section that a section is a part of, by its index among those of the image.
     pub(super) fn root(&self, section: usize) -> usize {
@@ -43,6 +50,30 @@ impl Reader {
         let section = &self.sections[position.section];
         let start = section.offsets.get(position.piece).copied().unwrap_or_default();
         Place { section: self.root(position.section), offset: (start + position.offset as u64) as i64 }
+    }
+
+    /// What a section of the image is for.
+    fn kind_of(&self, root: usize) -> Kind {
+        self.section_of(root).kind
+    }
+
+    /// The first part of a section of the image.
+    fn section_of(&self, root: usize) -> &Section {
+        &self.sections[self.firsts[root]]
+    }
+
+    /// Begins to compute the value of an expression or a symbol.
+    pub(super) fn begin(&self) {
+        self.work.set(0);
+        self.measured.set(false);
+    }
+
+    /// Refuses a value that depends on how long instructions are: they may have another length here.
+    pub(super) fn is_exact(&self) -> Result<(), String> {
+        match self.measured.get() {
+            true => Err("a distance between places in code, or in a section that is not loaded".to_owned()),
+            false => Ok(()),
+        }
     }
 
     /// What a symbol stands for.
@@ -58,8 +89,9 @@ impl Reader {
                 let unknown = || format!("the value of the symbol `{}`", symbol.name);
                 match self.evaluate(expression, depth + 1)? {
                     Outcome { number, plus: None, minus: None } => Ok(Value::Number(number)),
-                    Outcome { number, plus: Some((_, Value::Place(section, at))), minus: None } => {
-                        Ok(Value::Place(section, at + number))
+                    // Assemblers disagree about the size of a symbol that is so far after another one.
+                    Outcome { number: 0, plus: Some((_, Value::Place(section, at))), minus: None } => {
+                        Ok(Value::Place(section, at))
                     }
                     Outcome { number: 0, plus: Some((_, value)), minus: None } => Ok(value),
                     _ => Err(unknown()),
@@ -69,8 +101,12 @@ impl Reader {
     }
 
     pub(super) fn evaluate(&self, expression: &Expression, depth: usize) -> Result<Outcome, String> {
-        let work = if depth == 0 { 0 } else { self.work.get() + 1 };
-        self.work.set(work);
+        if depth == 0 {
+            self.begin();
+        } else {
+            self.work.set(self.work.get() + 1);
+        }
+        let work = self.work.get();
         if depth > MAX_DEPTH || work > MAX_WORK {
             return Err("symbols that stand for each other".to_owned());
         }
@@ -96,10 +132,18 @@ impl Reader {
             if let (_, Value::Place(_, from)) = plus.remove(found) {
                 number += from - at;
             }
+            if matches!(self.kind_of(*section), Kind::Code | Kind::Other) {
+                self.measured.set(true);
+            }
             false
         });
         if plus.len() > 1 || minus.len() > 1 {
             return Err("a sum of addresses".to_owned());
+        }
+        let is_in_code =
+            |value: &Value| matches!(value, Value::Place(of, _) if self.kind_of(*of) == Kind::Code);
+        if number != 0 && plus.iter().any(|(_, value)| is_in_code(value)) {
+            self.measured.set(true);
         }
         Ok(Outcome { number, plus: plus.pop(), minus: minus.pop() })
     }
@@ -137,6 +181,22 @@ impl Reader {
         let Fix { at, field, expression, .. } = fix;
         let suffix = expression.suffix;
         let Outcome { number, plus, minus } = self.evaluate(expression, 0)?;
+        let for_exceptions = |section: usize| is_for_exceptions(&self.section_of(section).name);
+        if !for_exceptions(section) {
+            self.is_exact()?;
+            if let Some((_, Value::Place(of, _))) = plus {
+                if for_exceptions(of) {
+                    return Err("the address of something in a table of exceptions".to_owned());
+                }
+                if self.kind_of(of) == Kind::Other {
+                    return Err("the address of something in a section that is not loaded".to_owned());
+                }
+            }
+            let is_far = |(of, from): (usize, i128)| of == section && from != i128::from(place);
+            if self.kind_of(section) == Kind::Code && minus.is_some_and(is_far) {
+                return Err("a distance from a place in code".to_owned());
+            }
+        }
         let mut put = |value: i128| {
             let size = field.size();
             let bits = size as u32 * 8;
@@ -227,10 +287,8 @@ impl Reader {
             },
             _ if symbol.weak => (Target::External(symbol.name.clone()), by),
             Value::Place(section, offset) => {
-                let of =
-                    self.roots.iter().position(|root| *root == section).map(|index| &self.sections[index]);
                 // The linker may move parts of sections that it puts together.
-                let moves = of.is_some_and(|of| of.mergeable) && (number != 0 || how == How::Relative32);
+                let moves = self.section_of(section).mergeable && (number != 0 || how == How::Relative32);
                 let kept = symbol.global || how.is_of_thread() || how == How::TableEntry || moves;
                 match kept {
                     true => {

@@ -42,7 +42,7 @@ const OTHERS: &str = "
     jmp f | call f | call local | jmp local | jc local | movq other@GOTPCREL(%rip), %rax
     movl other(%rip), %eax | movq other+8(%rip), %rax | movb $1, x+3(%rip) | movl $7, 4+x(%rip)
     addq $-9, other(%rip) | cmpb $5, -1+x(%rip) | movw $300, x(%rip) | movl x, %eax | movl x(,%rcx,4), %eax
-    movl %eax, x(%rdx) | leaq x-8(,%rcx,8), %rax | movq 16(%rip), %rax | movq %fs:0, %rax | movq %fs:40, %rax
+    movl %eax, x(%rdx) | leaq x-8(,%rcx,8), %rax | movq %fs:0, %rax | movq %fs:40, %rax
     xorq %fs:0x28, %rdx | movl %fs:t@tpoff, %eax | movl %fs:t@TPOFF+4, %eax | movl %fs:t@tpoff(,%rax,4), %ecx
     leaq t@tpoff(%rax), %rcx | movq t@gottpoff(%rip), %rax | addq other@GOTTPOFF(%rip), %rcx
     movq %fs:(%rax), %rcx | leaq t@tlsld(%rip), %rdi
@@ -132,7 +132,7 @@ fn single_instructions() {
     for instruction in &all {
         writeln!(text, " {instruction}").expect("writing to a string");
     }
-    text.push_str(" .type f, @function\nf: ret\n .size f, .-f\n .local x\n .comm x, 64, 8\n .comm y, 8\n");
+    text.push_str(" .type f, @function\nf: ret\n .size f, .-f\n .local x\n .comm x, 64, 8\n .comm y, 8, 8\n");
     text.push_str(" .section .tdata,\"awT\",@progbits\nt: .long 1, 2, 3\n");
     check(&Folder::new(), "single instructions", &text, Depth::File);
 }

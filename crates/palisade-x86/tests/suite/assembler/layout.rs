@@ -17,7 +17,6 @@ f: jmp 1f
  jmp 2f
 1: je 1b
 2: jmp f
- jmp f+2
  .p2align 4,,10
 3: loop_here: jmp 3b ; jmp loop_here
  {far}{far} jmp 3b
@@ -39,7 +38,7 @@ w: call w ; jmp w ; ret
  .size w, .-w
 g: ret
  .type g, @function
- .size g, 1
+ .size g, .-g
  .globl alias
  .set alias, g
  same = w
@@ -48,8 +47,8 @@ g: ret
  .section .rodata
  .align 8
 .Ltable: .long .Lcold-.Ltable, g-.Ltable, f-.Ltable
- .long .-.Ltable, 3b-f
- .quad f, f+3, .Ltable+8, outside, outside-4, w
+ .long .-.Ltable
+ .quad f, .Ltable+8, outside, outside-4, w
  .byte 1, -1, 255, seven, 'a'
  .value 65535, -2
  .long 0xffffffff, -5, seven+3*4
@@ -60,8 +59,10 @@ g: ret
  .fill 3
  .skip 5, 7
  .zero 2
- .uleb128 300, .Lcold-f
+ .uleb128 300
  .sleb128 -5, 64
+ .section .gcc_except_table,\"a\",@progbits
+ .uleb128 .Lcold-f, 2b-f
  .section .rodata.str1.1,\"aMS\",@progbits,1
 .LC0: .string \"merged\"
  .data
@@ -76,8 +77,7 @@ e: .long 5
 b: .zero 12
  .local l
  .comm l, 4, 4
- .lcomm m, 12
- .comm n, 12
+ .comm n, 12, 8
  .comm o, 5, 32
  .section .init_array,\"aw\"
  .quad f

@@ -8,6 +8,7 @@ mod compilers;
 mod instructions;
 mod layout;
 mod random;
+mod refused;
 
 use crate::common::run;
 use palisade_x86::{Contents, File, dump, lift};

@@ -81,8 +81,8 @@ fn random_instructions_are_read_as_they_are_printed() {
 }
 
 /// What is not read: the x87 and other floating point, input and output, segments and other special registers, prefixes
-/// for transactions, absolute addresses of 64 bits, hints for what does nothing, and what only systems use.
-const ODD: &str = ": f|: cmp|VEX|D3NOW|: enter|%dx|: in|xacquire|xrelease|%cr|%dr|%es|%cs|%ss|%ds|%fs|%gs|movabs|addr32|%eip| 0xFFFFFFFF|Reservednop|Nop|Wait|pushf|popf|pushw $|leavew|gdt|idt|getsec|extrq|insertq|maskmov|blendv|xlat|(%edi)|(%esi)|: out|sha256rnds2";
+/// for transactions, places after the instruction without a label, absolute addresses of 64 bits, hints for what does nothing, and what only systems use.
+const ODD: &str = "(%rip)|: f|: cmp|VEX|D3NOW|: enter|%dx|: in|xacquire|xrelease|%cr|%dr|%es|%cs|%ss|%ds|%fs|%gs|movabs|addr32|%eip| 0xFFFFFFFF|Reservednop|Nop|Wait|pushf|popf|pushw $|leavew|gdt|idt|getsec|extrq|insertq|maskmov|blendv|xlat|(%edi)|(%esi)|: out|sha256rnds2";
 
 /// What a dump says about an instruction, from bytes that data puts into the code.
 fn expected(bytes: &[u8]) -> String {
