@@ -17,7 +17,11 @@ impl Reader {
     pub(super) fn directive(&mut self, name: &str, cursor: &mut Cursor<'_>) {
         let before = self.position();
         self.any_directive(name, cursor);
-        if self.current == before.section && self.sections[self.current].kind == Kind::Code {
+        if self.current != before.section {
+            if self.widened {
+                self.not_supported("a prefix before another section", self.span);
+            }
+        } else if self.sections[self.current].kind == Kind::Code {
             self.check_bytes(before);
         }
     }
@@ -146,7 +150,7 @@ impl Reader {
 
     fn each_symbol(&mut self, cursor: &mut Cursor<'_>, change: impl Fn(&mut super::symbols::Symbol)) {
         loop {
-            let Some(name) = cursor.name() else {
+            let Some(name) = cursor.name().filter(|name| name != ".") else {
                 return self.error("the name of a symbol is expected here", cursor.span());
             };
             let symbol = self.symbols.named(&name, self.span);
@@ -158,7 +162,7 @@ impl Reader {
     }
 
     fn symbol_type(&mut self, cursor: &mut Cursor<'_>) {
-        let Some(name) = cursor.name() else {
+        let Some(name) = cursor.name().filter(|name| name != ".") else {
             return self.error("the name of a symbol is expected here", cursor.span());
         };
         cursor.eat(',');

@@ -195,7 +195,7 @@ fn number(cursor: &mut Cursor<'_>, lookup: &mut dyn Lookup) -> Result<Expression
     if let Some(digits) = word.strip_suffix(['b', 'f'])
         && !lower.starts_with("0x")
         && !digits.is_empty()
-        && digits != "0"
+        && !digits.starts_with('0')
         && let Ok(label) = digits.parse::<u64>()
     {
         return Ok(Expression::symbol(lookup.numbered(label, lower.ends_with('f'))));

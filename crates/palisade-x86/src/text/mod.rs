@@ -5,14 +5,21 @@
 //!
 //! *How.* The reader does what an assembler does: it turns the text into bytes, relocations and symbols. Those are
 //! decoded by what reads object files, so that there is one path behind both, and a listing shows what was understood.
-//! 1. `lexer` splits the text into statements. `expression` and `operand` read their parts.
-//! 2. `directive` handles directives. `instruction` and `mnemonic` turn instructions into bytes, with the encoder of the
+//! 1. `scan` removes comments, and `lexer` splits the text into statements. `expression` and `operand` read their parts.
+//! 2. `directive` and `section` handle directives. `instruction` and `mnemonic` turn instructions into bytes, with the encoder of the
 //!    library that also decodes them.
 //! 3. `layout` gives everything a place, `values` computes expressions, and `finish` makes an image of it.
 //!
 //! *Guarantee.* The image is the one of the object file: the tests compare the two for what compilers write and for
 //! random instructions. Whatever is not known is refused. A directive is refused with its place. An instruction is
 //! refused by its text, and only if control can reach it: it becomes `nop` in the bytes, and a note in the image.
+//! What assemblers read in different ways is refused, too. An instruction may have another length than in the object file
+//! (`xchg %rax, %rax`, `int $3`, `%ds:x`, `cmpl $a, %ecx` with `a = 1`, and those that are not read). So nothing that is
+//! computed depends on lengths:
+//! - Distances between places in code are sizes of functions, or in tables of exceptions, which nothing refers to.
+//! - Nothing refers to a place in code plus a number, or to a number of bytes after an instruction.
+//! - Bytes in code are whole instructions, and gaps are filled with `nop`.
+//! - Sections without code hold no instructions.
 //!
 //! What is absent: macros, conditions and repetitions (`.macro`, `.if`, `.rept`), which compilers do not write, and
 //! Intel syntax.
@@ -200,7 +207,7 @@ impl Reader {
             let digits = ahead.take_while(|c| c.is_ascii_digit());
             if !digits.is_empty() {
                 match digits.parse() {
-                    Ok(number) if ahead.eat(':') => {
+                    Ok(number) if (digits == "0" || !digits.starts_with('0')) && ahead.eat(':') => {
                         let symbol = self.symbols.next_numbered(number, self.span);
                         self.define(symbol);
                         cursor = ahead;

@@ -102,7 +102,7 @@ impl Reader {
                 }
                 // The first mention without flags has decided about them.
                 (None, Some(written))
-                    if written.0.contains(&'M')
+                    if written.0.iter().any(|flag| matches!(flag, 'M' | 'R'))
                         || flags.map(decisive) != usual.first().map(|usual| decisive(usual)) =>
                 {
                     self.not_supported(
@@ -165,8 +165,8 @@ impl Reader {
         let Some(flags) = flags.and_then(|flags| String::from_utf8(flags).ok()) else {
             return self.not_supported("a section without flags such as \"ax\"", cursor.span());
         };
-        // Those that are loaded with others, kept in any case, or left out are seldom written.
-        let allowed = if flags.contains('a') { "awxMSTG" } else { "wxMSTGoRe?" };
+        // Those that are loaded with others or left out are seldom written.
+        let allowed = if flags.contains('a') { "awxMSTGR" } else { "wxMSTGoRe?" };
         if let Some(unknown) = flags.chars().find(|c| !allowed.contains(*c)) {
             return self.not_supported(&format!("the flag `{unknown}` of a section"), cursor.span());
         }

@@ -177,11 +177,11 @@ fn what_is_not_followed_is_refused_by_name() {
             .complains(format!("error[c-unsupported]: not supported: {expected}\n..."));
     };
     check(
-        " movl %eax, x(%rip)\n ret\n .comm x, 4",
+        " movl %eax, x(%rip)\n ret\n .comm x, 4, 4",
         "a store of a register that holds nothing that the program has put there",
     );
     check(
-        " xorl %eax, %eax\n movnti %eax, x(%rip)\n ret\n .comm x, 4",
+        " xorl %eax, %eax\n movnti %eax, x(%rip)\n ret\n .comm x, 4, 4",
         "the instruction `movnti %eax, (%rip)`",
     );
     check(" fldpi\n ret", "the instruction `fldpi`");
