@@ -1,9 +1,9 @@
 //! Directives and places.
 
-use super::{Depth, Folder, check};
+use super::{Depth, Folder, check, same};
 use palisade_conformance::random::Random;
 use palisade_conformance::seeds;
-use palisade_x86::{Contents, File, lift};
+use palisade_x86::{Contents, File, dump, lift};
 
 /// Directives, sections, and jumps that are short or long.
 fn text() -> String {
@@ -104,6 +104,7 @@ fn layout() {
 #[test]
 fn damaged_text() {
     let whole = text();
+    let folder = Folder::new();
     let pieces: Vec<&str> = whole.split_inclusive([' ', ',', '\n', '(', ')']).collect();
     for seed in seeds(150) {
         let mut random = Random::new(seed);
@@ -124,6 +125,21 @@ fn damaged_text() {
         }
         let text = damaged.concat();
         let _ = lift(&[File { name: "damaged.s", contents: Contents::Assembly(&text) }]);
+        // What is read although it is damaged is what `as` reads, too, unless it refuses the text.
+        if let Ok(found) = dump(&File { name: "text.s", contents: Contents::Assembly(&text) })
+            && let Some(object) = folder.assembled_if_possible(&text)
+        {
+            let expected = File { name: "text.s", contents: Contents::Object(&object) };
+            // Object files have symbols of groups of sections, and jumps to numbers as they are.
+            let Ok(expected) = dump(&expected) else { continue };
+            let plain = |dumped: &str| {
+                let lines = dumped.lines().filter(|line| !line.contains(": .group+"));
+                lines.collect::<Vec<_>>().join("\n")
+            };
+            if !found.contains("not read") {
+                same(&format!("seed {seed}:\n{text}"), &plain(&expected), &plain(&found));
+            }
+        }
     }
     // Symbols that stand for each other, and sums that grow.
     let mut text = String::from(" .type f, @function\nf: ret\n s0 = s1 + s1\n .long s0, a\n a = b\n b = a\n");

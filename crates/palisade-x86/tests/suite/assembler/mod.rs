@@ -28,6 +28,15 @@ impl Folder {
         self.0.path().join(name)
     }
 
+    /// What `as` makes of a text, if it takes it.
+    fn assembled_if_possible(&self, text: &str) -> Option<Vec<u8>> {
+        std::fs::write(self.at("text.s"), text).expect("the text can be written");
+        let mut command = Command::new("as");
+        command.arg("--64").arg("-o").arg(self.at("text.o")).arg(self.at("text.s"));
+        let made = command.output().expect("`as` can be run");
+        made.status.success().then(|| std::fs::read(self.at("text.o")).expect("the object file was written"))
+    }
+
     /// What `as` makes of a text.
     fn assembled(&self, text: &str) -> Vec<u8> {
         // Some assemblers do not know what clang says about symbols to the linker, and folders of files.
