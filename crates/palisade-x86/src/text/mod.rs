@@ -309,7 +309,8 @@ impl Reader {
             }
             let before = cursor.span();
             let Some(word) = cursor.name().map(|word| word.to_ascii_lowercase()) else {
-                return self.error("not supported: this after a prefix", before);
+                return self
+                    .error("not supported: something else than an instruction after a prefix", before);
             };
             match mnemonic::prefix(&word) {
                 Some(byte) if prefixes.contains(&byte) => {
