@@ -183,7 +183,8 @@ fn pair(seed: u64) -> (String, String) {
 #[test]
 fn differential_random_constructs_and_their_expansions() {
     let mut verdicts = std::collections::BTreeMap::new();
-    for seed in seeds(60).starting_at(1) {
+    let seeds = seeds(60).starting_at(1);
+    for seed in seeds.range() {
         let (short, long) = pair(seed);
         let read = |text: &str| {
             let input = palisade::read(Source::new("random.pal", text), Language::Pal, None);
@@ -202,5 +203,5 @@ fn differential_random_constructs_and_their_expansions() {
             *verdicts.entry(found).or_insert(0) += 1;
         }
     }
-    assert!(verdicts.len() > 1 || verdicts.is_empty(), "{verdicts:?}");
+    assert!(verdicts.len() > 1 || !seeds.suffice(), "{verdicts:?}");
 }
