@@ -12,7 +12,7 @@ use crate::library;
 use crate::link::FunctionRef;
 use crate::memory::{Leaf, Memory, MemoryObject, Refusal, ThreadNumber, Val, alignment, leaves, width};
 use crate::objects::ObjectKind;
-use crate::taken::Taken;
+use crate::taken::AddressesTaken;
 use crate::unsupported::Unsupported;
 use crate::{Language, Places, scopes, undefined};
 use palisade_base::{Id, Span};
@@ -46,7 +46,7 @@ pub(crate) struct Context<'a> {
     /// What cannot be translated, by the index in [`StepKind::Unsupported`].
     pub(crate) unsupported: Vec<Unsupported>,
     /// Functions whose address is used other than to call them, of all modules.
-    pub(crate) taken: Taken,
+    pub(crate) taken: AddressesTaken,
     /// The tokens of threads that park.
     pub(crate) tokens: Vec<(ThreadNumber, ObjectId)>,
     /// What the answer rests on.

@@ -27,7 +27,7 @@ const VIRTUAL_TABLE: &str = "vtable.";
 
 /// Functions whose address is used.
 #[derive(Default)]
-pub(crate) struct Taken {
+pub(crate) struct AddressesTaken {
     functions: BTreeMap<FunctionRef, Uses>,
     /// Those that no module defines, and how many parameters they are declared with, if it is a fixed number.
     pub(crate) library: Vec<(Box<str>, Option<usize>)>,
@@ -42,7 +42,7 @@ struct Uses {
     slots: BTreeSet<u64>,
 }
 
-impl Taken {
+impl AddressesTaken {
     /// Functions that threads may run.
     pub(crate) fn entries(&self) -> impl Iterator<Item = FunctionRef> {
         self.functions.keys().copied()
@@ -59,9 +59,14 @@ impl Taken {
 }
 
 /// Collects them.
-pub(crate) fn taken(linked: &Linked<'_>, language: Language) -> Taken {
-    let mut walk =
-        Walk { linked, language, taken: Taken::default(), library: BTreeSet::new(), seen: BTreeSet::new() };
+pub(crate) fn taken(linked: &Linked<'_>, language: Language) -> AddressesTaken {
+    let mut walk = Walk {
+        linked,
+        language,
+        taken: AddressesTaken::default(),
+        library: BTreeSet::new(),
+        seen: BTreeSet::new(),
+    };
     for (index, module) in linked.modules.iter().enumerate() {
         for body in module.functions.iter().filter_map(|function| function.body.as_ref()) {
             body.blocks
@@ -83,7 +88,7 @@ pub(crate) fn taken(linked: &Linked<'_>, language: Language) -> Taken {
 struct Walk<'a> {
     linked: &'a Linked<'a>,
     language: Language,
-    taken: Taken,
+    taken: AddressesTaken,
     library: BTreeSet<(Box<str>, Option<usize>)>,
     /// The constants that were followed, by module.
     seen: BTreeSet<(usize, ConstantId)>,

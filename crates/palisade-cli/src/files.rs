@@ -6,7 +6,7 @@ use crate::object;
 use crate::rust;
 use crate::waiting::Waiting;
 use palisade::syntax::names::{declared_constants, declares_process};
-use palisade::syntax::{Found, Language, find_imports};
+use palisade::syntax::{ImportedFile, Language, find_imports};
 use palisade::trace::BuildRecord;
 use palisade::{Diagnostic, Input, InputLanguage, IntRange, Refused, Source, Threads};
 use std::collections::{BTreeMap, BTreeSet};
@@ -263,7 +263,7 @@ pub fn with_imports(path: &Path, text: String) -> Source {
         // The name of the main file need not be its path.
         let importer = if importer == main { path } else { Path::new(importer) };
         match palisade_files::import(importer, imported, LARGEST_FILE) {
-            Ok(import) => Ok(Found {
+            Ok(import) => Ok(ImportedFile {
                 name: import.path.display().to_string(),
                 identity: import.identity,
                 text: import.text,

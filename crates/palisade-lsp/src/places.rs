@@ -4,7 +4,7 @@ use crate::documents::{Document, path, uri};
 use crate::position::Lines;
 use lsp_types::{Location, Uri};
 use palisade::syntax::names::declared_constants;
-use palisade::syntax::{Found, find_imports};
+use palisade::syntax::{ImportedFile, find_imports};
 use palisade::{Language, Source, Span};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -80,7 +80,7 @@ pub(crate) fn program(
                 .map_err(|why| (why, "paths start at the folder of the file that imports them".to_owned()))?;
             paths.insert(name.clone(), found.path);
             let text = open.get(&found.identity).cloned().unwrap_or(found.text);
-            Ok(Found { name, identity: found.identity, text })
+            Ok(ImportedFile { name, identity: found.identity, text })
         });
         let names = source.files().skip(1).map(|(name, _)| name);
         places.uris.extend(names.map(|name| uri(paths.get(name)?)));

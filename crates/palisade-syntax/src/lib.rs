@@ -29,7 +29,7 @@ mod suggest {
 pub use bound::{Bound, BoundKind};
 pub use format::format as format_pal;
 pub use litmus::{Asks, LitmusQuestion, LitmusTest, Shown, litmus_test};
-pub use pal::{Found, find_imports};
+pub use pal::{ImportedFile, find_imports};
 
 use palisade_base::{Diagnostic, Source, Span};
 use palisade_program::written::Program;

@@ -1,6 +1,6 @@
 //! The variables of an object file as LLVM IR: bytes, and addresses among them.
 
-use crate::image::{COMMON, How, Kind, Target};
+use crate::image::{COMMON, How, SectionKind, Target};
 use crate::names::{Names, Variable, quoted};
 use crate::program::{Callee, Program};
 use std::collections::BTreeSet;
@@ -40,10 +40,10 @@ fn variable_text(
         _ => "internal ",
     };
     let kind = match section.kind {
-        Kind::ReadOnly => "constant",
+        SectionKind::ReadOnly => "constant",
         _ => "global",
     };
-    let thread_local = if section.kind == Kind::ThreadLocal { "thread_local " } else { "" };
+    let thread_local = if section.kind == SectionKind::ThreadLocal { "thread_local " } else { "" };
     let mut types = Vec::new();
     let mut values = Vec::new();
     let bytes = |from: i64, to: i64, types: &mut Vec<String>, values: &mut Vec<String>| {

@@ -3,7 +3,7 @@
 //! Control flow is followed from the entry of each function. Parts of a function that the compiler has moved elsewhere
 //! (`main.cold`) belong to it. A jump to another function is a call after which the function returns.
 
-use crate::image::{How, Image, Kind, Place, Relocation, Target};
+use crate::image::{How, Image, Relocation, SectionKind, SectionOffset, Target};
 use crate::library;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ impl Reference {
 /// An instruction.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
-    pub(crate) place: Place,
+    pub(crate) place: SectionOffset,
     pub(crate) instruction: Instruction,
     /// What its displacement stands for.
     pub(crate) displacement: Option<Reference>,
@@ -53,11 +53,11 @@ pub(crate) struct Code {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
     /// To the next block.
-    Next(Place),
+    Next(SectionOffset),
     /// To another place.
-    Jump(Place),
+    Jump(SectionOffset),
     /// To one of two places, by the flags.
-    Branch(Place, Place),
+    Branch(SectionOffset, SectionOffset),
     /// To one of several places, by a table: the place of the table and its entries.
     Table(Jumps),
     /// A jump to a function, or to an address in a register.
@@ -71,9 +71,9 @@ pub(crate) enum Exit {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Jumps {
     /// Where the table is.
-    pub(crate) table: Place,
+    pub(crate) table: SectionOffset,
     /// Where its entries lead.
-    pub(crate) entries: Vec<Place>,
+    pub(crate) entries: Vec<SectionOffset>,
     /// The register that holds the index, at the jump.
     pub(crate) form: TableForm,
 }
@@ -95,7 +95,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    pub(crate) fn successors(&self) -> Vec<Place> {
+    pub(crate) fn successors(&self) -> Vec<SectionOffset> {
         match &self.exit {
             Exit::Next(to) | Exit::Jump(to) => vec![*to],
             Exit::Branch(yes, no) => vec![*yes, *no],
@@ -109,12 +109,12 @@ impl Block {
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
     pub(crate) name: String,
-    pub(crate) entry: Place,
+    pub(crate) entry: SectionOffset,
     pub(crate) global: bool,
     pub(crate) weak: bool,
     /// Other names of it.
     pub(crate) aliases: Vec<(String, bool, bool)>,
-    pub(crate) blocks: BTreeMap<Place, Block>,
+    pub(crate) blocks: BTreeMap<SectionOffset, Block>,
     /// Why it cannot be followed at all.
     pub(crate) refused: Option<String>,
 }
@@ -146,7 +146,7 @@ pub(crate) fn returns(name: &str) -> bool {
 pub(crate) fn functions(image: &Image) -> Vec<Function> {
     let mut found: Vec<Function> = Vec::new();
     for symbol in image.symbols.iter().filter(|symbol| symbol.function && !is_part(&symbol.name)) {
-        if image.section(symbol.place).kind != Kind::Code {
+        if image.section(symbol.place).kind != SectionKind::Code {
             continue;
         }
         if let Some(known) = found.iter_mut().find(|known| known.entry == symbol.place) {
@@ -185,20 +185,20 @@ fn is_part(name: &str) -> bool {
 /// The instructions of one function, while control flow is followed.
 struct Walk<'a> {
     image: &'a Image,
-    entry: Place,
-    code: BTreeMap<Place, Code>,
-    exits: BTreeMap<Place, Exit>,
-    starts: BTreeSet<Place>,
-    open: Vec<Place>,
+    entry: SectionOffset,
+    code: BTreeMap<SectionOffset, Code>,
+    exits: BTreeMap<SectionOffset, Exit>,
+    starts: BTreeSet<SectionOffset>,
+    open: Vec<SectionOffset>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(image: &'a Image, entry: Place) -> Walk<'a> {
+    fn new(image: &'a Image, entry: SectionOffset) -> Walk<'a> {
         let (code, exits) = (BTreeMap::new(), BTreeMap::new());
         Walk { image, entry, code, exits, starts: [entry].into(), open: vec![entry] }
     }
 
-    fn blocks(mut self) -> Result<BTreeMap<Place, Block>, String> {
+    fn blocks(mut self) -> Result<BTreeMap<SectionOffset, Block>, String> {
         while let Some(start) = self.open.pop() {
             self.run(start)?;
         }
@@ -223,7 +223,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The symbol that a place belongs to, with its parts elsewhere.
-    fn is_own(&self, place: Place) -> bool {
+    fn is_own(&self, place: SectionOffset) -> bool {
         match (self.image.function_at(place), self.image.function_at(self.entry)) {
             (Some(other), Some(own)) => {
                 let whole = |name: &str| name.split(".cold").next().map(str::to_owned);
@@ -236,7 +236,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Follows control from a place to where it branches.
-    fn run(&mut self, start: Place) -> Result<(), String> {
+    fn run(&mut self, start: SectionOffset) -> Result<(), String> {
         let mut at = start;
         loop {
             if self.code.contains_key(&at) {
@@ -268,7 +268,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn exit(&self, code: &Code, next: Place) -> Result<Option<Exit>, String> {
+    fn exit(&self, code: &Code, next: SectionOffset) -> Result<Option<Exit>, String> {
         let instruction = &code.instruction;
         Ok(match instruction.flow_control() {
             FlowControl::Next | FlowControl::XbeginXabortXend => None,
@@ -318,7 +318,7 @@ impl<'a> Walk<'a> {
             self.code.range(self.entry..code.place).map(|(_, code)| code).rev().take(40).collect();
         let table = before.iter().find_map(|code| match &code.displacement {
             Some(Reference::Address(target, by)) if code.instruction.mnemonic() == Mnemonic::Lea => {
-                target.place(*by).filter(|table| self.image.section(*table).kind == Kind::ReadOnly)
+                target.place(*by).filter(|table| self.image.section(*table).kind == SectionKind::ReadOnly)
             }
             _ => None,
         })?;
@@ -327,9 +327,9 @@ impl<'a> Walk<'a> {
     }
 
     /// Where the entries of a table lead, as long as they lead into this function.
-    fn entries(&self, table: Place, size: i64) -> Option<Vec<Place>> {
+    fn entries(&self, table: SectionOffset, size: i64) -> Option<Vec<SectionOffset>> {
         let section = self.image.section(table);
-        if section.kind != Kind::ReadOnly {
+        if section.kind != SectionKind::ReadOnly {
             return None;
         }
         let mut entries = Vec::new();
@@ -351,10 +351,10 @@ impl<'a> Walk<'a> {
         (!entries.is_empty()).then_some(entries)
     }
 
-    fn decode(&self, place: Place) -> Option<Code> {
+    fn decode(&self, place: SectionOffset) -> Option<Code> {
         let section = self.image.section(place);
         let bytes = section.bytes.get(usize::try_from(place.offset).ok()?..)?;
-        if section.kind != Kind::Code || bytes.is_empty() {
+        if section.kind != SectionKind::Code || bytes.is_empty() {
             return None;
         }
         let mut decoder = Decoder::with_ip(64, bytes, place.offset as u64, DecoderOptions::NONE);
@@ -372,19 +372,21 @@ impl<'a> Walk<'a> {
             OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64
         );
         if is_branch {
-            code.branch =
-                Some(Target::Place(Place { offset: instruction.near_branch_target() as i64, ..place }));
+            code.branch = Some(Target::Place(SectionOffset {
+                offset: instruction.near_branch_target() as i64,
+                ..place
+            }));
         }
         // A place in the same section, which the assembler knows.
         if instruction.is_ip_rel_memory_operand() {
-            let target = Place { offset: instruction.ip_rel_memory_address() as i64, ..place };
+            let target = SectionOffset { offset: instruction.ip_rel_memory_address() as i64, ..place };
             code.displacement = Some(Reference::Address(Target::Place(target), 0));
         }
         if has_short_addresses(&bytes[..instruction.len()]) && reads_addresses(&instruction) {
             code.refused = Some("addresses of 32 bits".to_owned());
         }
         // An instruction that the assembly has and nobody knows.
-        let last = Place { offset: end - 1, ..place };
+        let last = SectionOffset { offset: end - 1, ..place };
         if let Some((_, text)) = self.image.unread.range(place..=last).next() {
             code.refused = Some(format!("the instruction `{text}`"));
         }
@@ -431,7 +433,7 @@ impl<'a> Walk<'a> {
     ) -> Option<Reference> {
         let Relocation { how, target, addend } = relocation;
         let thread_local =
-            target.place(0).is_some_and(|place| self.image.section(place).kind == Kind::ThreadLocal);
+            target.place(0).is_some_and(|place| self.image.section(place).kind == SectionKind::ThreadLocal);
         let is_external = matches!(target, Target::External(_));
         if !is_external && thread_local != how.is_of_thread() {
             return None;

@@ -2,7 +2,7 @@
 //!
 //! Instructions that do nothing are left out: they fill gaps, and which of them do so is up to the assembler.
 
-use crate::image::{Image, Kind, Place};
+use crate::image::{Image, SectionKind, SectionOffset};
 use crate::listing;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub(crate) fn text(image: &Image) -> String {
     let mut out = String::new();
     for (index, section) in image.sections.iter().enumerate() {
-        let matters = section.kind != Kind::Other
+        let matters = section.kind != SectionKind::Other
             && !section.name.starts_with(".eh_frame")
             && !section.name.starts_with(".note")
             && !section.bytes.is_empty();
@@ -22,7 +22,7 @@ pub(crate) fn text(image: &Image) -> String {
         writeln!(out, "section {name}: {kind:?}, {length} bytes, aligned to {}", section.align)
             .expect(WRITES);
         match section.kind {
-            Kind::Code => code(image, index, &mut out),
+            SectionKind::Code => code(image, index, &mut out),
             _ => section.bytes.chunks(16).zip((0usize..).step_by(16)).for_each(|(bytes, at)| {
                 if bytes.iter().any(|byte| *byte != 0) {
                     writeln!(out, "  {at:#x}: {bytes:02x?}").expect(WRITES);
@@ -56,7 +56,7 @@ pub(crate) fn text(image: &Image) -> String {
 
 const WRITES: &str = "writing to a string";
 
-fn named(image: &Image, place: Place) -> String {
+fn named(image: &Image, place: SectionOffset) -> String {
     format!("{}{:+}", image.section(place).name, place.offset)
 }
 

@@ -24,14 +24,14 @@ const CONSTRUCTORS: [&str; 7] =
 
 /// A place in a section, by the index of the section.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SectionOffset {
     pub(crate) section: usize,
     pub(crate) offset: i64,
 }
 
 /// What a section is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum SectionKind {
     Code,
     Data,
     ReadOnly,
@@ -44,7 +44,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SectionKind,
     pub(crate) bytes: Vec<u8>,
     pub(crate) align: u64,
     pub(crate) relocations: BTreeMap<i64, Relocation>,
@@ -122,17 +122,17 @@ impl std::fmt::Display for How {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Target {
     /// A place of the same file: the beginning of a section.
-    Place(Place),
+    Place(SectionOffset),
     /// A place of the same file that a symbol names. What is so many bytes further on belongs to this symbol, even if
     /// another one begins there.
-    Symbol(Place),
+    Symbol(SectionOffset),
     /// A symbol that another file defines.
     External(String),
 }
 
 impl Target {
     /// The place in the same file that is so many bytes further on.
-    pub(crate) fn place(&self, by: i64) -> Option<Place> {
+    pub(crate) fn place(&self, by: i64) -> Option<SectionOffset> {
         match self {
             Target::Place(place) | Target::Symbol(place) => Some(*place + by),
             Target::External(_) => None,
@@ -149,7 +149,7 @@ impl Target {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Symbol {
     pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) place: SectionOffset,
     pub(crate) size: i64,
     pub(crate) function: bool,
     pub(crate) global: bool,
@@ -165,7 +165,7 @@ pub(crate) struct Image {
     /// The lines of the source program, or of the assembly.
     pub(crate) lines: Lines,
     /// Instructions of assembly that were not read, as they are written.
-    pub(crate) unread: BTreeMap<Place, String>,
+    pub(crate) unread: BTreeMap<SectionOffset, String>,
 }
 
 /// Where a tentative definition goes, after the end of the others, and the end after it. No place is more aligned than
@@ -231,15 +231,15 @@ impl Image {
             let has = |flag: elf::SectionFlags| sh_flags.0 & flag.0 != 0;
             let allocated = has(elf::SHF_ALLOC);
             let kind = if !allocated {
-                Kind::Other
+                SectionKind::Other
             } else if has(elf::SHF_EXECINSTR) {
-                Kind::Code
+                SectionKind::Code
             } else if has(elf::SHF_TLS) {
-                Kind::ThreadLocal
+                SectionKind::ThreadLocal
             } else if has(elf::SHF_WRITE) && !section_name.starts_with(".data.rel.ro") {
-                Kind::Data
+                SectionKind::Data
             } else {
-                Kind::ReadOnly
+                SectionKind::ReadOnly
             };
             let mut data = match allocated {
                 true => section.data().map_err(broken)?.to_vec(),
@@ -264,7 +264,7 @@ impl Image {
         // Tentative definitions of C have a section of their own.
         let common = image.sections.len();
         let mut common_size = 0i64;
-        let mut places: BTreeMap<usize, (Place, Option<String>)> = BTreeMap::new();
+        let mut places: BTreeMap<usize, (SectionOffset, Option<String>)> = BTreeMap::new();
         for symbol in file.symbols() {
             let symbol_name = symbol.name().map_err(broken)?.to_owned();
             let size = i64::try_from(symbol.size()).map_err(|_| "a symbol is too large".to_owned())?;
@@ -273,7 +273,7 @@ impl Image {
                     let Some(&section) = numbers.get(&section.0) else { continue };
                     let offset = i64::try_from(symbol.address());
                     let offset = offset.map_err(|_| format!("`{symbol_name}` has no place"))?;
-                    Place { section, offset }
+                    SectionOffset { section, offset }
                 }
                 SymbolSection::Common => {
                     // Such a symbol has its alignment where others have their address.
@@ -284,7 +284,7 @@ impl Image {
                     if common_size > MAX_SECTION as i64 {
                         return Err("the common variables are too large".to_owned());
                     }
-                    Place { section: common, offset }
+                    SectionOffset { section: common, offset }
                 }
                 _ => continue,
             };
@@ -312,7 +312,7 @@ impl Image {
         }
         if common_size > 0 {
             let bytes = vec![0; usize::try_from(common_size).unwrap_or(0)];
-            let (name, kind, align) = (COMMON.to_owned(), Kind::Data, 4096);
+            let (name, kind, align) = (COMMON.to_owned(), SectionKind::Data, 4096);
             image.sections.push(Section { name, kind, bytes, align, relocations: BTreeMap::new() });
         }
         image.symbols.retain(|symbol| symbol.place.section < image.sections.len());
@@ -320,7 +320,7 @@ impl Image {
             let Some(&number) = numbers.get(&section.index().0) else { continue };
             for (offset, relocation) in section.relocations() {
                 // What is not loaded is debug information.
-                let loaded = image.sections[number].kind != Kind::Other;
+                let loaded = image.sections[number].kind != SectionKind::Other;
                 let wrong = |what: &str| {
                     format!("a relocation in the section `{}` {what}", image.sections[number].name)
                 };
@@ -384,7 +384,7 @@ impl Image {
 
     /// Assembly may not say how long a function is. Then it ends where the next one begins.
     pub(crate) fn close_functions(&mut self) {
-        let starts: BTreeSet<Place> =
+        let starts: BTreeSet<SectionOffset> =
             self.symbols.iter().filter(|symbol| symbol.function).map(|symbol| symbol.place).collect();
         for symbol in self.symbols.iter_mut().filter(|symbol| symbol.function && symbol.size == 0) {
             let next = starts.range((Bound::Excluded(symbol.place), Bound::Unbounded)).next();
@@ -396,12 +396,12 @@ impl Image {
         }
     }
 
-    pub(crate) fn section(&self, place: Place) -> &Section {
+    pub(crate) fn section(&self, place: SectionOffset) -> &Section {
         &self.sections[place.section]
     }
 
     /// The function that contains a place.
-    pub(crate) fn function_at(&self, place: Place) -> Option<&Symbol> {
+    pub(crate) fn function_at(&self, place: SectionOffset) -> Option<&Symbol> {
         self.symbols.iter().filter(|symbol| symbol.function && symbol.place.section == place.section).find(
             |symbol| {
                 let start = symbol.place.offset;
@@ -413,10 +413,10 @@ impl Image {
 }
 
 /// A place that is so many bytes further on.
-impl std::ops::Add<i64> for Place {
-    type Output = Place;
+impl std::ops::Add<i64> for SectionOffset {
+    type Output = SectionOffset;
 
-    fn add(self, by: i64) -> Place {
-        Place { offset: self.offset.wrapping_add(by), ..self }
+    fn add(self, by: i64) -> SectionOffset {
+        SectionOffset { offset: self.offset.wrapping_add(by), ..self }
     }
 }

@@ -35,7 +35,7 @@ mod registers;
 mod state;
 mod text;
 
-use emit::{Found, Shared};
+use emit::{Interface, Shared};
 use image::Image;
 use listing::Listing;
 use liveness::Liveness;
@@ -127,7 +127,7 @@ pub fn lift(files: &[File<'_>]) -> Result<Vec<Lifted>, (usize, Vec<Diagnostic>)>
     let mut pushing = BTreeSet::new();
     loop {
         let liveness = Liveness::new(&program, pushing.clone());
-        let found = program.ids().map(|id| (id, Found { result: 64, stack_arguments: 0, pushes: false }));
+        let found = program.ids().map(|id| (id, Interface { result: 64, stack_arguments: 0, pushes: false }));
         let mut shared = Shared {
             program: &program,
             liveness: &liveness,

@@ -1,6 +1,6 @@
 //! Lines of the source program, from the debug information of an object file.
 
-use crate::image::{How, Image, Place};
+use crate::image::{How, Image, SectionOffset};
 use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LittleEndian};
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ const APART: u64 = 1 << 40;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
     /// From each place on, up to the next one.
-    rows: BTreeMap<Place, Option<(String, u64)>>,
+    rows: BTreeMap<SectionOffset, Option<(String, u64)>>,
 }
 
 impl Lines {
     /// The file and the line of a place.
-    pub(crate) fn at(&self, place: Place) -> Option<(&str, u64)> {
-        let first = Place { offset: i64::MIN, ..place };
+    pub(crate) fn at(&self, place: SectionOffset) -> Option<(&str, u64)> {
+        let first = SectionOffset { offset: i64::MIN, ..place };
         let (_, row) = self.rows.range(first..=place).next_back()?;
         row.as_ref().map(|(file, line)| (file.as_str(), *line))
     }
 
     /// From this place on, the code comes from a line, or from none.
-    pub(crate) fn add(&mut self, place: Place, row: Option<(String, u64)>) {
+    pub(crate) fn add(&mut self, place: SectionOffset, row: Option<(String, u64)>) {
         self.rows.insert(place, row);
     }
 
@@ -39,7 +39,7 @@ impl Lines {
             let length = program.header().unit_length();
             let mut rows = program.rows();
             while let Ok(Some((header, row))) = rows.next_row() {
-                let place = Place {
+                let place = SectionOffset {
                     section: (row.address() / APART) as usize,
                     offset: (row.address() % APART) as i64,
                 };
@@ -87,7 +87,7 @@ fn relocated(image: &Image, name: &str) -> Option<Vec<u8>> {
     let mut bytes = section.bytes.clone();
     for (&at, relocation) in &section.relocations {
         let Some(place) = relocation.target.place(0) else { continue };
-        let in_code = image.section(place).kind == crate::image::Kind::Code;
+        let in_code = image.section(place).kind == crate::image::SectionKind::Code;
         let base = if in_code { APART.wrapping_mul(place.section as u64) } else { 0 };
         let value = base.wrapping_add(place.offset as u64).wrapping_add(relocation.addend as u64);
         let size = if relocation.how == How::Absolute64 { 8 } else { 4 };

@@ -1,6 +1,6 @@
 //! The listing of an object file: one line per instruction. Places of the program are places in it.
 
-use crate::image::Place;
+use crate::image::SectionOffset;
 use crate::program::Unit;
 use iced_x86::{Formatter, GasFormatter, Instruction};
 use std::collections::BTreeMap;
@@ -10,9 +10,9 @@ use std::fmt::Write;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listing {
     pub(crate) text: String,
-    pub(crate) lines: BTreeMap<Place, u32>,
+    pub(crate) lines: BTreeMap<SectionOffset, u32>,
     /// The line of each function, by its entry.
-    pub(crate) functions: BTreeMap<Place, u32>,
+    pub(crate) functions: BTreeMap<SectionOffset, u32>,
 }
 
 /// The text of an instruction.

@@ -8,7 +8,7 @@
 //! return with anything in `rax`. What a function takes follows from the second, unless what it pushes is used later.
 
 use crate::decode::{Block, Code, Exit};
-use crate::image::Place;
+use crate::image::SectionOffset;
 use crate::library;
 use crate::program::{Callee, FunctionId, Program};
 use crate::registers::{ARGUMENTS, FLAGS, Gpr, RAX, RDX, RSP, SAVED, Set};
@@ -33,16 +33,16 @@ pub(crate) struct Summary {
 pub(crate) struct Liveness {
     pub(crate) summaries: BTreeMap<FunctionId, Summary>,
     /// What is live at the beginnings of blocks.
-    pub(crate) at: BTreeMap<(FunctionId, Place), Set>,
+    pub(crate) at: BTreeMap<(FunctionId, SectionOffset), Set>,
     /// What the program has a use for there.
-    used: BTreeMap<(FunctionId, Place), Set>,
+    used: BTreeMap<(FunctionId, SectionOffset), Set>,
     /// The functions in which what is pushed is used.
     pushing: BTreeSet<FunctionId>,
 }
 
 /// What counts as live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum Live {
     /// All that is read.
     Read,
     /// What the program has a use for.
@@ -108,13 +108,13 @@ impl Liveness {
         let before = self.summary(id);
         let mut summary = before;
         let mut called = Called::default();
-        for kind in [Kind::Read, Kind::Used] {
+        for kind in [Live::Read, Live::Used] {
             let mut changed = true;
             while changed {
                 changed = false;
                 for (place, block) in function.blocks.iter().rev() {
                     let live = self.back_to(program, id, block, 0, kind, factory, &mut called, &mut summary);
-                    let sets = if kind == Kind::Read { &mut self.at } else { &mut self.used };
+                    let sets = if kind == Live::Read { &mut self.at } else { &mut self.used };
                     let known = sets.entry((id, *place)).or_default();
                     changed |= *known != live;
                     *known = live;
@@ -145,7 +145,7 @@ impl Liveness {
     pub(crate) fn used_after(&self, program: &Program, id: FunctionId, block: &Block, index: usize) -> Set {
         let (mut factory, mut called) = (InstructionInfoFactory::new(), Called::default());
         let mut summary = self.summary(id);
-        self.back_to(program, id, block, index + 1, Kind::Used, &mut factory, &mut called, &mut summary)
+        self.back_to(program, id, block, index + 1, Live::Used, &mut factory, &mut called, &mut summary)
     }
 
     /// What is live before an instruction of a block, by its index.
@@ -156,7 +156,7 @@ impl Liveness {
         id: FunctionId,
         block: &Block,
         first: usize,
-        kind: Kind,
+        kind: Live,
         factory: &mut InstructionInfoFactory,
         called: &mut Called,
         summary: &mut Summary,
@@ -164,13 +164,13 @@ impl Liveness {
         let mut live = match block.exit {
             Exit::Return | Exit::TailCall => {
                 let result =
-                    if kind == Kind::Read || summary.result { Set::of(&[RAX]) } else { Set::default() };
+                    if kind == Live::Read || summary.result { Set::of(&[RAX]) } else { Set::default() };
                 let second = if summary.pair { Set::of(&[RDX]) } else { Set::default() };
                 Set::of(&SAVED).with(result).with(second)
             }
             _ => Set::default(),
         };
-        let sets = if kind == Kind::Read { &self.at } else { &self.used };
+        let sets = if kind == Live::Read { &self.at } else { &self.used };
         for to in block.successors() {
             live = live.with(sets.get(&(id, to)).copied().unwrap_or_default());
         }
@@ -178,14 +178,14 @@ impl Liveness {
         for (index, code) in block.code.iter().enumerate().skip(first).rev() {
             let is_call = !(inside && index + 1 == block.code.len());
             let callee = program.callee(id.unit, code).filter(|_| is_call);
-            if let (Some(callee), Kind::Used, true) = (&callee, kind, live.has(RAX)) {
+            if let (Some(callee), Live::Used, true) = (&callee, kind, live.has(RAX)) {
                 match callee {
                     Callee::Function(function) => called.results.push(*function),
                     Callee::Pointer => called.results.extend(&program.address_taken),
                     Callee::Library(_) => {}
                 }
             }
-            let makes_room = kind == Kind::Used
+            let makes_room = kind == Live::Used
                 && code.instruction.mnemonic() == Mnemonic::Push
                 && code.instruction.op0_kind() == OpKind::Register
                 && !self.pushing.contains(&id);

@@ -4,7 +4,7 @@
 //! zero at first. One that is recursive or checks for errors has a number at [`KIND`], and it must not be taken for a
 //! usual one. So a variable that looks like this is refused in a program that uses mutexes.
 
-use crate::image::{Kind, Target};
+use crate::image::{SectionKind, Target};
 use crate::names::{Names, Variable};
 use crate::program::{Program, Unit};
 
@@ -41,5 +41,6 @@ fn may_hold_one(unit: &Unit, variable: &Variable) -> bool {
         let (before, kind, after) = (&bytes[..KIND], &bytes[KIND..KIND + 4], &bytes[KIND + 4..]);
         kind != [0; 4] && before.iter().chain(after).all(|byte| *byte == 0)
     };
-    section.kind == Kind::Data && bytes.is_some_and(|bytes| bytes.windows(SIZE).step_by(ALIGN).any(is_one))
+    section.kind == SectionKind::Data
+        && bytes.is_some_and(|bytes| bytes.windows(SIZE).step_by(ALIGN).any(is_one))
 }

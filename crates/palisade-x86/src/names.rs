@@ -1,6 +1,6 @@
 //! What functions and variables are called in LLVM IR, and which variables there are.
 
-use crate::image::{How, Image, Kind, Place, Section, Target};
+use crate::image::{How, Image, Section, SectionKind, SectionOffset, Target};
 use crate::program::{FunctionId, Program};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Variable {
     pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) place: SectionOffset,
     pub(crate) size: i64,
     pub(crate) global: bool,
     pub(crate) weak: bool,
@@ -29,7 +29,7 @@ pub(crate) enum Unreadable {
 
 impl Variable {
     /// Whether a place is in it.
-    pub(crate) fn contains(&self, place: Place) -> bool {
+    pub(crate) fn contains(&self, place: SectionOffset) -> bool {
         place.section == self.place.section
             && (self.place.offset..self.place.offset + self.size).contains(&place.offset)
     }
@@ -40,7 +40,7 @@ impl Variable {
 pub(crate) struct Names {
     functions: BTreeMap<FunctionId, String>,
     /// The variables of each unit, by their place.
-    variables: Vec<BTreeMap<Place, Variable>>,
+    variables: Vec<BTreeMap<SectionOffset, Variable>>,
     /// The names that all files see.
     visible: BTreeSet<String>,
 }
@@ -85,7 +85,7 @@ impl Names {
         self.visible.contains(name)
     }
 
-    pub(crate) fn variables(&self, unit: usize) -> &BTreeMap<Place, Variable> {
+    pub(crate) fn variables(&self, unit: usize) -> &BTreeMap<SectionOffset, Variable> {
         &self.variables[unit]
     }
 
@@ -93,8 +93,8 @@ impl Names {
     /// if no other one begins there, or if its own symbol is used.
     pub(crate) fn target(&self, unit: usize, target: &Target, by: i64) -> Option<(&Variable, i64)> {
         let variables = &self.variables[unit];
-        let at = |place: Place| {
-            let first = Place { offset: i64::MIN, ..place };
+        let at = |place: SectionOffset| {
+            let first = SectionOffset { offset: i64::MIN, ..place };
             variables.range(first..=place).next_back().map(|(_, variable)| variable)
         };
         let place = target.place(by)?;
@@ -140,10 +140,11 @@ impl Names {
         // One that begins before the variable reaches into it.
         for (&at, relocation) in section.relocations.range(start - 7..end) {
             let How::Absolute64 = relocation.how else {
-                let is_code = |place: Place| program.units[unit].image.section(place).kind == Kind::Code;
+                let is_code =
+                    |place: SectionOffset| program.units[unit].image.section(place).kind == SectionKind::Code;
                 let is_jump = relocation.how == How::Relative32
                     && relocation.target.place(relocation.addend).is_some_and(is_code)
-                    && section.kind == Kind::ReadOnly
+                    && section.kind == SectionKind::ReadOnly
                     && start <= at
                     && at + 4 <= end;
                 if !is_jump && at + 4 > start {
@@ -201,10 +202,10 @@ fn unique(taken: &mut BTreeSet<(usize, String)>, unit: usize, name: &str) -> Str
 }
 
 /// The variables of an object file: what symbols name, and what is between them.
-fn variables(image: &Image) -> BTreeMap<Place, Variable> {
-    let mut found: BTreeMap<Place, Variable> = BTreeMap::new();
+fn variables(image: &Image) -> BTreeMap<SectionOffset, Variable> {
+    let mut found: BTreeMap<SectionOffset, Variable> = BTreeMap::new();
     for (section, data) in image.sections.iter().enumerate() {
-        if !matches!(data.kind, Kind::Data | Kind::ReadOnly | Kind::ThreadLocal)
+        if !matches!(data.kind, SectionKind::Data | SectionKind::ReadOnly | SectionKind::ThreadLocal)
             || data.name.starts_with(".eh_frame")
             || data.name.starts_with(".note")
         {
@@ -254,7 +255,7 @@ fn variables(image: &Image) -> BTreeMap<Place, Variable> {
         gaps.push((at, length));
         let gaps = gaps.into_iter().flat_map(|(start, end)| without_tables(image, data, start, end));
         for (start, end) in gaps.filter(|(start, end)| start < end) {
-            let place = Place { section, offset: start };
+            let place = SectionOffset { section, offset: start };
             let name = format!("{}+{start:#x}", data.name);
             let (global, weak, aliases) = (false, false, Vec::new());
             found.insert(
@@ -268,10 +269,10 @@ fn variables(image: &Image) -> BTreeMap<Place, Variable> {
 
 /// Cuts tables of jumps out of a part of a section that has no name, where constants may be too.
 fn without_tables(image: &Image, section: &Section, start: i64, end: i64) -> Vec<(i64, i64)> {
-    let is_code = |place: Place, how: How| {
+    let is_code = |place: SectionOffset, how: How| {
         // What is relative to an entry counts from the table, so it need not be where it leads.
         let is_function = || image.symbols.iter().any(|symbol| symbol.function && symbol.place == place);
-        image.section(place).kind == Kind::Code && (how == How::Relative32 || !is_function())
+        image.section(place).kind == SectionKind::Code && (how == How::Relative32 || !is_function())
     };
     let mut parts = Vec::new();
     let (mut from, mut table) = (start, start..start);
@@ -283,7 +284,7 @@ fn without_tables(image: &Image, section: &Section, start: i64, end: i64) -> Vec
             How::Absolute64 => 8,
             _ => continue,
         };
-        if section.kind != Kind::ReadOnly || !is_entry || at + size > end || at < table.end {
+        if section.kind != SectionKind::ReadOnly || !is_entry || at + size > end || at < table.end {
             continue;
         }
         if at == table.end && !table.is_empty() {

@@ -1,7 +1,7 @@
 //! All object files of a program: who calls whom.
 
 use crate::decode::{Code, Function, Reference, functions};
-use crate::image::{Image, Place, Target};
+use crate::image::{Image, SectionOffset, Target};
 use crate::library;
 use iced_x86::{FlowControl, OpKind};
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ impl Program {
     }
 
     /// The function at a place.
-    pub(crate) fn at(&self, unit: usize, place: Place) -> Option<FunctionId> {
+    pub(crate) fn at(&self, unit: usize, place: SectionOffset) -> Option<FunctionId> {
         let index = self.units[unit].functions.iter().position(|function| function.entry == place)?;
         Some(FunctionId { unit, index })
     }
@@ -124,7 +124,8 @@ impl Program {
                 Some(Callee::Pointer) | None => {}
             };
             for section in unit.image.sections.iter().filter(|section| {
-                section.kind != crate::image::Kind::Code && section.kind != crate::image::Kind::Other
+                section.kind != crate::image::SectionKind::Code
+                    && section.kind != crate::image::SectionKind::Other
             }) {
                 // The table for unwinding refers to functions too.
                 if section.name.starts_with(".eh_frame") || section.name.starts_with(".note") {

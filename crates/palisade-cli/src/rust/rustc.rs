@@ -49,7 +49,7 @@ pub struct Rustc {
 
 /// What is compiled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum UnitKind {
     /// A program with `main`.
     Program,
     /// All functions of a file, whether they are used or not.
@@ -84,7 +84,7 @@ pub struct Unit<'a> {
     /// Where the program comes from.
     pub given: Given<'a>,
     /// What is compiled.
-    pub kind: Kind,
+    pub kind: UnitKind,
     /// A function that is not inlined.
     pub kept: Option<&'a str>,
 }
@@ -212,20 +212,20 @@ impl Rustc {
     fn add_kind(&self, command: &mut Command, unit: Unit<'_>) {
         let is_file = matches!(unit.given, Given::File { .. });
         match unit.kind {
-            Kind::Program if is_file => _ = command.arg("--crate-type=bin"),
-            Kind::Program => {}
-            Kind::Library => {
+            UnitKind::Program if is_file => _ = command.arg("--crate-type=bin"),
+            UnitKind::Program => {}
+            UnitKind::Library => {
                 command.args(is_file.then_some("--crate-type=lib")).arg("-Clink-dead-code=on");
             }
-            Kind::Tests | Kind::ListOfTests | Kind::TextOfTests => {
+            UnitKind::Tests | UnitKind::ListOfTests | UnitKind::TextOfTests => {
                 // Tests that end the program when they panic are not stable yet. A test must not be part of what calls it.
                 command.env("RUSTC_BOOTSTRAP", "1").args(is_file.then_some("--test"));
                 command.args(["-Zpanic-abort-tests", "-Zinline-mir=no"]);
             }
         }
-        if unit.kind == Kind::TextOfTests {
+        if unit.kind == UnitKind::TextOfTests {
             command.arg("-Zunpretty=expanded");
-        } else if unit.kind != Kind::ListOfTests {
+        } else if unit.kind != UnitKind::ListOfTests {
             let kept =
                 unit.kept.map_or_else(String::new, |name| format!(" -force-attribute={name}:noinline"));
             command.arg(PASSES).arg(format!("-Cllvm-args=-inline-threshold=1000000{kept}"));

@@ -2,7 +2,7 @@
 
 use super::complaints;
 use super::model::Model;
-use super::rustc::{Given, Kind, NotCompiled, Rustc, Unit};
+use super::rustc::{Given, NotCompiled, Rustc, Unit, UnitKind};
 use super::symbols::{self, Start, defined_functions};
 use palisade::c::Roots;
 use palisade::llvm::Module;
@@ -41,7 +41,7 @@ impl Session<'_> {
     /// The tests of a program: their symbols and paths.
     pub fn tests(&self, given: Given<'_>, crate_name: &str) -> Result<Vec<(String, String)>, Refused> {
         // Tests are inlined into what calls them, unless the compiler is asked to keep them. So it is asked twice.
-        let all = self.ir(Unit { given, kind: Kind::ListOfTests, kept: None })?;
+        let all = self.ir(Unit { given, kind: UnitKind::ListOfTests, kept: None })?;
         Ok(symbols::tests(&defined_functions(&all), crate_name))
     }
 
@@ -54,12 +54,12 @@ impl Session<'_> {
         roots: &Roots,
     ) -> Result<Module, Refused> {
         let kind = match (&test, roots) {
-            (Some(_), _) => Kind::Tests,
-            (None, Roots::Main) => Kind::Program,
-            (None, Roots::Functions { .. }) => Kind::Library,
+            (Some(_), _) => UnitKind::Tests,
+            (None, Roots::Main) => UnitKind::Program,
+            (None, Roots::Functions { .. }) => UnitKind::Library,
         };
         if let Some(path) = test.as_deref().and_then(|symbol| symbols::path_in(symbol, crate_name)) {
-            let text = self.ir(Unit { given, kind: Kind::TextOfTests, kept: None })?;
+            let text = self.ir(Unit { given, kind: UnitKind::TextOfTests, kept: None })?;
             if symbols::must_panic(&text, &path) {
                 let message = format!("the test `{path}` must panic, and `#[should_panic]` is not followed");
                 return Err(self.refuse(

@@ -23,7 +23,7 @@ pub(super) fn lines(text: &str, pieces: &[Piece<'_>]) -> String {
 
 /// Where the next token is in its statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TokenPosition {
     /// It begins a statement or an item, or ends a block.
     Start,
     /// It follows a label.
@@ -56,7 +56,7 @@ struct Layout<'s> {
     /// Whether this is an enumeration or a struct. The lines between its braces are values or fields, not parts of
     /// one statement.
     enumeration: bool,
-    place: Place,
+    place: TokenPosition,
     /// The token before the next one in the same statement, with its use, and whatever piece came last.
     token: Option<(usize, Use)>,
     last: Option<(usize, Use)>,
@@ -73,7 +73,7 @@ impl<'s> Layout<'s> {
             has_tokens: false,
             open: Vec::new(),
             enumeration: false,
-            place: Place::Start,
+            place: TokenPosition::Start,
             token: None,
             last: None,
         }
@@ -86,8 +86,8 @@ impl<'s> Layout<'s> {
         let closed = if closes { self.open.pop() } else { None };
         let before = self.token.map(|(token, used)| (&self.pieces[token], used));
         let used = match self.place {
-            Place::Inside => usage(piece, before, !self.open.is_empty()),
-            Place::Start | Place::AfterLabel => usage(piece, None, !self.open.is_empty()),
+            TokenPosition::Inside => usage(piece, before, !self.open.is_empty()),
+            TokenPosition::Start | TokenPosition::AfterLabel => usage(piece, None, !self.open.is_empty()),
         };
         if let Some((last, last_used)) = self.last {
             if self.continues_comment(index) {
@@ -97,8 +97,10 @@ impl<'s> Layout<'s> {
                 return;
             }
             if self.breaks_before(index, closed) {
-                let blank =
-                    piece.breaks > 1 && self.place == Place::Start && !closes && !self.pieces[last].is("{");
+                let blank = piece.breaks > 1
+                    && self.place == TokenPosition::Start
+                    && !closes
+                    && !self.pieces[last].is("{");
                 self.end_line();
                 if blank {
                     self.lines.push(Line::default());
@@ -134,17 +136,17 @@ impl<'s> Layout<'s> {
             _ => {}
         }
         self.place = match piece.text {
-            ";" => Place::Start,
+            ";" => TokenPosition::Start,
             "{" => {
                 self.open.push(self.shapes[index]);
-                Place::Start
+                TokenPosition::Start
             }
             "}" if !self.next_token(index).is_some_and(|next| next.is("else") || next.is("or")) => {
-                Place::Start
+                TokenPosition::Start
             }
-            ":" if self.ends_label(index) => Place::AfterLabel,
-            _ if self.place != Place::Inside && self.begins_label(index) => self.place,
-            _ => Place::Inside,
+            ":" if self.ends_label(index) => TokenPosition::AfterLabel,
+            _ if self.place != TokenPosition::Inside && self.begins_label(index) => self.place,
+            _ => TokenPosition::Inside,
         };
     }
 
@@ -165,11 +167,11 @@ impl<'s> Layout<'s> {
             return false;
         }
         match self.place {
-            Place::Start if self.is_colon_of_label(index) => false,
-            Place::Start => self.has_tokens || piece.breaks > 0,
-            Place::AfterLabel if self.is_colon_of_label(index) => false,
-            Place::AfterLabel => piece.breaks > 0,
-            Place::Inside => {
+            TokenPosition::Start if self.is_colon_of_label(index) => false,
+            TokenPosition::Start => self.has_tokens || piece.breaks > 0,
+            TokenPosition::AfterLabel if self.is_colon_of_label(index) => false,
+            TokenPosition::AfterLabel => piece.breaks > 0,
+            TokenPosition::Inside => {
                 let joins = ["{", ";", ",", ":"].iter().any(|sign| piece.is(sign));
                 let joins = joins || last.is("}") && (piece.is("else") || piece.is("or"));
                 let joins = joins || last.is("else");
@@ -196,9 +198,11 @@ impl<'s> Layout<'s> {
         let level = self.open.iter().filter(|shape| **shape == Shape::Lines).count();
         let level = match self.place {
             _ if closed.is_some() => level,
-            Place::Start | Place::AfterLabel if self.begins_label(index) => level.saturating_sub(1),
-            Place::Start | Place::AfterLabel => level,
-            Place::Inside => {
+            TokenPosition::Start | TokenPosition::AfterLabel if self.begins_label(index) => {
+                level.saturating_sub(1)
+            }
+            TokenPosition::Start | TokenPosition::AfterLabel => level,
+            TokenPosition::Inside => {
                 let next = if piece.is_token() { Some(piece) } else { self.next_token(index) };
                 let outer = ["{", ")", "]", "else", "or"];
                 let is_outer = next.is_some_and(|next| outer.iter().any(|text| next.is(text)));
@@ -212,7 +216,7 @@ impl<'s> Layout<'s> {
     /// The gap between a short label and its statement, so that the statement is where it would be without it.
     fn after_label(&self, index: usize) -> Option<usize> {
         let label = self.line.code.trim_start();
-        let alone = self.place == Place::AfterLabel && self.shape() == Shape::Lines;
+        let alone = self.place == TokenPosition::AfterLabel && self.shape() == Shape::Lines;
         let alone = alone && self.pieces[index].is_token() && !self.is_colon_of_label(index);
         let is_first = self.pieces[index - 1].is(":") && label.matches(':').count() == 1;
         (alone && is_first).then(|| LEVEL.saturating_sub(label.chars().count()).max(1))
@@ -226,7 +230,7 @@ impl<'s> Layout<'s> {
 
     /// Whether a colon is that of a label: it follows the first name of a statement.
     fn ends_label(&self, index: usize) -> bool {
-        self.place != Place::Inside && self.pieces[index].is(":") && !self.enumeration
+        self.place != TokenPosition::Inside && self.pieces[index].is(":") && !self.enumeration
     }
 
     fn is_colon_of_label(&self, index: usize) -> bool {

@@ -66,11 +66,11 @@ struct Field {
 #[derive(Clone)]
 struct Part {
     lengths: Vec<u32>,
-    kind: Kind,
+    kind: PartKind,
 }
 
 #[derive(Clone)]
-enum Kind {
+enum PartKind {
     /// A number, with the initial value that its struct gives it.
     Cell(Type, Option<InitValue>),
     Struct(usize),
@@ -159,9 +159,9 @@ impl Parser<'_> {
                 false => ParsedKind::Type(Type::INT),
             };
             let kind = match (kind, self.eat(Sign::Equal)) {
-                (ParsedKind::Struct(inner), false) => Kind::Struct(inner),
-                (ParsedKind::Type(ty), false) => Kind::Cell(ty, None),
-                (ParsedKind::Type(ty), true) => Kind::Cell(ty, Some(self.init_value()?)),
+                (ParsedKind::Struct(inner), false) => PartKind::Struct(inner),
+                (ParsedKind::Type(ty), false) => PartKind::Cell(ty, None),
+                (ParsedKind::Type(ty), true) => PartKind::Cell(ty, Some(self.init_value()?)),
                 (ParsedKind::Struct(_), true) => {
                     let message = "the initial values of a struct are those of its fields";
                     return Err(self.fail(Diagnostic::error("not-constant", message).at(self.previous, "")));
@@ -331,8 +331,8 @@ impl Parser<'_> {
         medium: Medium,
     ) -> Parse<Vec<Leaf>> {
         let kind = match common.kind {
-            ParsedKind::Type(ty) => Kind::Cell(ty, None),
-            ParsedKind::Struct(index) => Kind::Struct(index),
+            ParsedKind::Type(ty) => PartKind::Cell(ty, None),
+            ParsedKind::Struct(index) => PartKind::Struct(index),
         };
         let part = Part { lengths, kind };
         let index = self.aggregates.variables.len() as u32;
@@ -359,11 +359,11 @@ impl Parser<'_> {
         self.grow(1)?;
         path.last_mut().expect("the variable itself").1.clone_from(&part.lengths);
         match &part.kind {
-            Kind::Cell(ty, initial) => {
+            PartKind::Cell(ty, initial) => {
                 let (name, lengths) = leaf_name(path);
                 leaves.push(Leaf { name, lengths, ty: *ty, initial: initial.clone() });
             }
-            Kind::Struct(index) => {
+            PartKind::Struct(index) => {
                 if path.len() == MAX_DIMENSIONS {
                     let message = format!("structs nest at most {MAX_DIMENSIONS} levels deep");
                     return Err(self.fail(Diagnostic::error("too-deep", message).at(span, "")));
@@ -417,8 +417,8 @@ impl Parser<'_> {
             }
             path.last_mut().expect("the variable itself").1.clone_from(&part.lengths);
             match part.kind {
-                Kind::Cell(ty, _) => break ty,
-                Kind::Struct(index) => {
+                PartKind::Cell(ty, _) => break ty,
+                PartKind::Struct(index) => {
                     part = self.field(index, start)?;
                     path.push((self.lexer.slice(self.previous).trim_matches('`').to_owned(), Vec::new()));
                 }

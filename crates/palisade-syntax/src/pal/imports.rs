@@ -150,7 +150,7 @@ fn unquoted(path: &str) -> &str {
 
 /// A file that an import refers to.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ImportedFile {
     /// Its name in messages.
     pub name: String,
     /// What identifies it: two paths to the same file have the same identity.
@@ -161,7 +161,7 @@ pub struct Found {
 
 /// Finds the file that an import means: gets the name of the importing file and the path that is written there. If it
 /// fails, it says why, and what to do.
-pub type Look<'a> = dyn FnMut(&str, &str) -> Result<Found, (String, String)> + 'a;
+pub type Look<'a> = dyn FnMut(&str, &str) -> Result<ImportedFile, (String, String)> + 'a;
 
 /// Adds the files that a `.pal` program imports, directly or through others. `main` is the identity of the main
 /// file.

@@ -23,7 +23,7 @@ mod tests;
 mod token;
 mod words;
 
-pub use imports::{Found, find_imports};
+pub use imports::{ImportedFile, find_imports};
 pub(crate) use lexer::Lexer;
 pub(crate) use token::{Sign, TokenKind, Word};
 

@@ -23,7 +23,7 @@ mod vector;
 
 use crate::decode::{Block, Code, Exit, Function, Jumps, TableForm};
 use crate::frame::{Regions, Uses};
-use crate::image::Place;
+use crate::image::SectionOffset;
 use crate::library;
 use crate::liveness::Liveness;
 use crate::names::{self, quoted};
@@ -53,7 +53,7 @@ pub(crate) struct Value {
 
 /// What is found out about functions while they are emitted.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
+pub(crate) struct Interface {
     /// How many bits of the result are defined.
     pub(crate) result: u32,
     /// How many words it reads from the frame of its caller.
@@ -67,13 +67,13 @@ pub(crate) struct Shared<'a> {
     pub(crate) program: &'a Program,
     pub(crate) liveness: &'a Liveness,
     pub(crate) names: &'a names::Names,
-    pub(crate) found: BTreeMap<FunctionId, Found>,
+    pub(crate) found: BTreeMap<FunctionId, Interface>,
     /// The functions to be declared, with their types.
     pub(crate) declared: BTreeMap<String, String>,
     /// Variables that other files define.
     pub(crate) external: BTreeSet<String>,
     /// The line of each instruction in the listing.
-    pub(crate) lines: BTreeMap<(usize, Place), u32>,
+    pub(crate) lines: BTreeMap<(usize, SectionOffset), u32>,
     /// Metadata of the places.
     pub(crate) locations: BTreeMap<(u32, usize), usize>,
 }
@@ -91,7 +91,7 @@ pub(crate) struct Emitter<'s, 'a> {
     uses: Uses,
     regions: Option<Regions>,
     /// What is known at the beginnings of blocks.
-    at: BTreeMap<Place, State>,
+    at: BTreeMap<SectionOffset, State>,
     location: Option<usize>,
     /// Registers that hold a number or an address that is known, since the last label.
     constants: BTreeMap<Gpr, String>,
@@ -100,7 +100,7 @@ pub(crate) struct Emitter<'s, 'a> {
     /// Whether it uses what it has pushed, where that was taken for room.
     pushes: bool,
     /// The block and the instruction that are emitted.
-    now: (Place, usize),
+    now: (SectionOffset, usize),
 }
 
 impl<'s, 'a> Emitter<'s, 'a> {
@@ -219,7 +219,7 @@ impl<'s, 'a> Emitter<'s, 'a> {
     }
 
     /// Emits one block, and passes on what is known at its end.
-    fn block(&mut self, place: Place, block: &Block) {
+    fn block(&mut self, place: SectionOffset, block: &Block) {
         let (last, before) = match (&block.exit, block.code.split_last()) {
             (Exit::Next(_), _) | (_, None) => (None, &block.code[..]),
             (_, Some((last, before))) => (Some(last), before),
@@ -377,12 +377,12 @@ impl<'s, 'a> Emitter<'s, 'a> {
 }
 
 /// The label of a block.
-fn label_of(place: Place) -> String {
+fn label_of(place: SectionOffset) -> String {
     format!("at.{}.{:x}", place.section, place.offset)
 }
 
 /// Emits a function. Returns its text and what was found out about it.
-pub(crate) fn function(shared: &mut Shared<'_>, id: FunctionId) -> (String, Found) {
+pub(crate) fn function(shared: &mut Shared<'_>, id: FunctionId) -> (String, Interface) {
     let summary = shared.liveness.summary(id);
     let mut emitter = Emitter::new(shared, id);
     let entry = emitter.function.entry;
@@ -398,7 +398,7 @@ pub(crate) fn function(shared: &mut Shared<'_>, id: FunctionId) -> (String, Foun
         // Now more is known about the frame.
         emitter.settle(summary.parameters);
     }
-    let found = Found {
+    let found = Interface {
         result: emitter.result,
         stack_arguments: emitter.uses.stack_arguments(),
         pushes: emitter.pushes,

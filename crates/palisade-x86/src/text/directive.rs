@@ -5,7 +5,7 @@ use super::instruction::{Field, Fix};
 use super::layout::{Piece, Position, Section};
 use super::lexer::{Cursor, is_of_name};
 use super::symbols::Meaning;
-use crate::image::{Kind, MAX_SECTION};
+use crate::image::{MAX_SECTION, SectionKind};
 use iced_x86::{Decoder, DecoderOptions};
 
 /// Directives about unwinding, which say nothing about what the program does.
@@ -21,7 +21,7 @@ impl Reader {
             if self.widened {
                 self.not_supported("a prefix before another section", self.span);
             }
-        } else if self.sections[self.current].kind == Kind::Code {
+        } else if self.sections[self.current].kind == SectionKind::Code {
             self.check_bytes(before);
         }
     }
@@ -444,7 +444,7 @@ impl Reader {
             return self.error("an alignment that is not a power of two", self.span);
         }
         // How many of these bytes there are depends on how long instructions are.
-        if self.sections[self.current].kind == Kind::Code && !matches!(fill, None | Some(0x90)) {
+        if self.sections[self.current].kind == SectionKind::Code && !matches!(fill, None | Some(0x90)) {
             return self.not_supported("code that is filled with something else than `nop`", self.span);
         }
         self.align_to(to, most, fill);

@@ -6,7 +6,7 @@ use super::instruction::{Field, Fix};
 use super::layout::{Piece, Position, in_groups, nothing};
 use super::symbols::Meaning;
 use super::values::{MAX_DEPTH, Value, is_for_exceptions};
-use crate::image::{self, COMMON, Image, Kind, MAX_SECTION, Place, Section, Symbol};
+use crate::image::{self, COMMON, Image, MAX_SECTION, Section, SectionKind, SectionOffset, Symbol};
 use crate::lines::Lines;
 use palisade_base::{Diagnostic, Span};
 use std::collections::BTreeMap;
@@ -174,7 +174,7 @@ fn sections(reader: &mut Reader, common: &(BTreeMap<SymbolId, i64>, i64)) -> Vec
                         relocations.push((fix, place));
                     }
                 }
-                Piece::Align { fill: None | Some(0x90), .. } if of.kind == Kind::Code => {
+                Piece::Align { fill: None | Some(0x90), .. } if of.kind == SectionKind::Code => {
                     bytes.extend(nothing(length));
                 }
                 Piece::Align { fill, .. } => bytes.extend(vec![fill.unwrap_or(0); length as usize]),
@@ -231,7 +231,13 @@ fn sections(reader: &mut Reader, common: &(BTreeMap<SymbolId, i64>, i64)) -> Vec
     }
     if common.1 > 0 {
         let (name, bytes) = (COMMON.to_owned(), vec![0; common.1 as usize]);
-        found.push(Section { name, kind: Kind::Data, bytes, align: 4096, relocations: BTreeMap::new() });
+        found.push(Section {
+            name,
+            kind: SectionKind::Data,
+            bytes,
+            align: 4096,
+            relocations: BTreeMap::new(),
+        });
     }
     errors.into_iter().for_each(|(why, span)| reader.error(why, span));
     found
@@ -250,9 +256,9 @@ fn symbols(reader: &mut Reader, common: &(BTreeMap<SymbolId, i64>, i64), image: 
             }
             reader.begin();
             let place = match reader.value(id, 0) {
-                Ok(Value::Place(section, offset)) => Place { section, offset: offset as i64 },
+                Ok(Value::Place(section, offset)) => SectionOffset { section, offset: offset as i64 },
                 Ok(Value::Elsewhere(of)) if of == id && common.0.contains_key(&id) => {
-                    Place { section: common_section, offset: common.0[&id] }
+                    SectionOffset { section: common_section, offset: common.0[&id] }
                 }
                 Ok(_) => continue,
                 Err(why) => {
@@ -260,7 +266,7 @@ fn symbols(reader: &mut Reader, common: &(BTreeMap<SymbolId, i64>, i64), image: 
                     continue;
                 }
             };
-            if image.sections[place.section].kind == Kind::Other {
+            if image.sections[place.section].kind == SectionKind::Other {
                 continue;
             }
             // A symbol that equals another one has its type and size.
@@ -275,7 +281,7 @@ fn symbols(reader: &mut Reader, common: &(BTreeMap<SymbolId, i64>, i64), image: 
                     _ => break,
                 }
             }
-            let is_code = image.sections[place.section].kind == Kind::Code;
+            let is_code = image.sections[place.section].kind == SectionKind::Code;
             let size = match symbol.size.as_ref().or(like.size.as_ref()) {
                 None => Some(0),
                 Some(size) => size_of(reader, size, is_code.then_some(place)),
@@ -297,7 +303,7 @@ fn symbols(reader: &mut Reader, common: &(BTreeMap<SymbolId, i64>, i64), image: 
 }
 
 /// The size of a symbol. For a place in code, it has to be the distance from there to a label.
-fn size_of(reader: &Reader, size: &Expression, code: Option<Place>) -> Option<i64> {
+fn size_of(reader: &Reader, size: &Expression, code: Option<SectionOffset>) -> Option<i64> {
     let number = reader.number(size)?;
     if let Some(place) = code {
         let Expression { constant: 0, plus, minus, suffix: None } = size else { return None };

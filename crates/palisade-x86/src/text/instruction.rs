@@ -13,7 +13,7 @@ use super::expression::{Expression, Lookup};
 use super::lexer::Cursor;
 use super::mnemonic::{self, Wanted};
 use super::operand::{self, Memory, Operand, What};
-use iced_x86::{Code, Encoder, Instruction, OpCodeOperandKind as Kind, OpKind, Register};
+use iced_x86::{Code, Encoder, Instruction, OpCodeOperandKind as OperandKind, OpKind, Register};
 use palisade_base::Span;
 
 /// What an instruction becomes.
@@ -236,41 +236,53 @@ fn fits(code: Code, wanted: &Wanted) -> bool {
 }
 
 /// The size of a kind of operand that is a general register, or memory of that size.
-fn general(kind: Kind) -> Option<usize> {
+fn general(kind: OperandKind) -> Option<usize> {
     Some(match kind {
-        Kind::r8_or_mem | Kind::r8_reg | Kind::r8_opcode | Kind::al => 1,
-        Kind::r16_or_mem | Kind::r16_reg | Kind::r16_rm | Kind::r16_opcode | Kind::ax => 2,
-        Kind::r32_or_mem | Kind::r32_reg | Kind::r32_rm | Kind::r32_opcode | Kind::eax => 4,
-        Kind::r64_or_mem | Kind::r64_reg | Kind::r64_rm | Kind::r64_opcode | Kind::rax => 8,
+        OperandKind::r8_or_mem | OperandKind::r8_reg | OperandKind::r8_opcode | OperandKind::al => 1,
+        OperandKind::r16_or_mem
+        | OperandKind::r16_reg
+        | OperandKind::r16_rm
+        | OperandKind::r16_opcode
+        | OperandKind::ax => 2,
+        OperandKind::r32_or_mem
+        | OperandKind::r32_reg
+        | OperandKind::r32_rm
+        | OperandKind::r32_opcode
+        | OperandKind::eax => 4,
+        OperandKind::r64_or_mem
+        | OperandKind::r64_reg
+        | OperandKind::r64_rm
+        | OperandKind::r64_opcode
+        | OperandKind::rax => 8,
         _ => return None,
     })
 }
 
 /// Whether a register is of a kind.
-fn is_of(register: Register, kind: Kind) -> bool {
+fn is_of(register: Register, kind: OperandKind) -> bool {
     match kind {
-        Kind::al => register == Register::AL,
-        Kind::cl => register == Register::CL,
-        Kind::ax => register == Register::AX,
-        Kind::eax => register == Register::EAX,
-        Kind::rax => register == Register::RAX,
-        Kind::xmm_or_mem | Kind::xmm_reg | Kind::xmm_rm => register.is_xmm(),
-        Kind::mm_or_mem | Kind::mm_reg | Kind::mm_rm => register.is_mm(),
+        OperandKind::al => register == Register::AL,
+        OperandKind::cl => register == Register::CL,
+        OperandKind::ax => register == Register::AX,
+        OperandKind::eax => register == Register::EAX,
+        OperandKind::rax => register == Register::RAX,
+        OperandKind::xmm_or_mem | OperandKind::xmm_reg | OperandKind::xmm_rm => register.is_xmm(),
+        OperandKind::mm_or_mem | OperandKind::mm_reg | OperandKind::mm_rm => register.is_mm(),
         kind => register.is_gpr() && general(kind) == Some(register.size()),
     }
 }
 
 /// Whether a kind of operand may be in memory.
-fn may_be_memory(kind: Kind) -> bool {
+fn may_be_memory(kind: OperandKind) -> bool {
     matches!(
         kind,
-        Kind::mem
-            | Kind::r8_or_mem
-            | Kind::r16_or_mem
-            | Kind::r32_or_mem
-            | Kind::r64_or_mem
-            | Kind::mm_or_mem
-            | Kind::xmm_or_mem
+        OperandKind::mem
+            | OperandKind::r8_or_mem
+            | OperandKind::r16_or_mem
+            | OperandKind::r32_or_mem
+            | OperandKind::r64_or_mem
+            | OperandKind::mm_or_mem
+            | OperandKind::xmm_or_mem
     )
 }
 
@@ -399,7 +411,7 @@ fn put_displacement(
 }
 
 /// A constant operand, if it fits. It may be written with or without its sign.
-fn put_constant(instruction: &mut Instruction, index: u32, kind: Kind, value: i128) -> Option<()> {
+fn put_constant(instruction: &mut Instruction, index: u32, kind: OperandKind, value: i128) -> Option<()> {
     // The value as a number with a sign, of so many bits.
     let signed = |bits: u32| {
         let (least, most) = (-(1i128 << (bits - 1)), 1i128 << bits);
@@ -407,39 +419,39 @@ fn put_constant(instruction: &mut Instruction, index: u32, kind: Kind, value: i1
     };
     let byte = |value: i128| i8::try_from(value).ok();
     match kind {
-        Kind::imm8 => {
+        OperandKind::imm8 => {
             instruction.set_op_kind(index, OpKind::Immediate8);
             instruction.set_immediate8(signed(8)? as u8);
         }
-        Kind::imm8_const_1 if value == 1 => {
+        OperandKind::imm8_const_1 if value == 1 => {
             instruction.set_op_kind(index, OpKind::Immediate8);
             instruction.set_immediate8(1);
         }
-        Kind::imm8sex16 => {
+        OperandKind::imm8sex16 => {
             instruction.set_op_kind(index, OpKind::Immediate8to16);
             instruction.set_immediate8to16(i16::from(byte(signed(16)?)?));
         }
-        Kind::imm8sex32 => {
+        OperandKind::imm8sex32 => {
             instruction.set_op_kind(index, OpKind::Immediate8to32);
             instruction.set_immediate8to32(i32::from(byte(signed(32)?)?));
         }
-        Kind::imm8sex64 => {
+        OperandKind::imm8sex64 => {
             instruction.set_op_kind(index, OpKind::Immediate8to64);
             instruction.set_immediate8to64(i64::from(byte(signed(64)?)?));
         }
-        Kind::imm16 => {
+        OperandKind::imm16 => {
             instruction.set_op_kind(index, OpKind::Immediate16);
             instruction.set_immediate16(signed(16)? as u16);
         }
-        Kind::imm32 => {
+        OperandKind::imm32 => {
             instruction.set_op_kind(index, OpKind::Immediate32);
             instruction.set_immediate32(signed(32)? as u32);
         }
-        Kind::imm32sex64 => {
+        OperandKind::imm32sex64 => {
             instruction.set_op_kind(index, OpKind::Immediate32to64);
             instruction.set_immediate32to64(i64::from(i32::try_from(signed(64)?).ok()?));
         }
-        Kind::imm64 => {
+        OperandKind::imm64 => {
             instruction.set_op_kind(index, OpKind::Immediate64);
             instruction.set_immediate64(signed(64)? as u64);
         }
@@ -449,13 +461,13 @@ fn put_constant(instruction: &mut Instruction, index: u32, kind: Kind, value: i1
 }
 
 /// A constant operand that depends on symbols.
-fn put_symbolic(instruction: &mut Instruction, index: u32, kind: Kind) -> Option<Field> {
+fn put_symbolic(instruction: &mut Instruction, index: u32, kind: OperandKind) -> Option<Field> {
     let (kind, field) = match kind {
-        Kind::imm32 => (OpKind::Immediate32, Field::Unsigned32),
-        Kind::imm32sex64 => (OpKind::Immediate32to64, Field::Signed32),
-        Kind::imm64 => (OpKind::Immediate64, Field::Data(8)),
-        Kind::imm16 => (OpKind::Immediate16, Field::Data(2)),
-        Kind::imm8 => (OpKind::Immediate8, Field::Data(1)),
+        OperandKind::imm32 => (OpKind::Immediate32, Field::Unsigned32),
+        OperandKind::imm32sex64 => (OpKind::Immediate32to64, Field::Signed32),
+        OperandKind::imm64 => (OpKind::Immediate64, Field::Data(8)),
+        OperandKind::imm16 => (OpKind::Immediate16, Field::Data(2)),
+        OperandKind::imm8 => (OpKind::Immediate8, Field::Data(1)),
         _ => return None,
     };
     instruction.set_op_kind(index, kind);

@@ -6,7 +6,7 @@
 
 use super::expression::Expression;
 use super::instruction::Fix;
-use crate::image::Kind;
+use crate::image::SectionKind;
 use palisade_base::Span;
 
 /// A place in a section, by the index of the piece and the offset in it.
@@ -47,7 +47,7 @@ pub(super) enum Piece {
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: SectionKind,
     pub(super) align: u64,
     /// Whether the linker may put equal parts of it together.
     pub(super) mergeable: bool,

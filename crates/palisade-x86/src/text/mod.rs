@@ -37,7 +37,7 @@ mod section;
 mod symbols;
 mod values;
 
-use crate::image::{Image, Kind};
+use crate::image::{Image, SectionKind};
 use expression::{Expression, Lookup, SymbolId};
 use instruction::{Fix, Read};
 use layout::{Piece, Position, Section};
@@ -192,7 +192,7 @@ impl Reader {
 
     /// Whether what is written here becomes part of the program.
     fn is_loaded(&self) -> bool {
-        self.sections[self.current].kind != Kind::Other
+        self.sections[self.current].kind != SectionKind::Other
     }
 
     fn statement(&mut self, statement: Statement<'_>) {
@@ -297,7 +297,7 @@ impl Reader {
     }
 
     fn instruction(&mut self, cursor: &mut Cursor<'_>, line: u64) {
-        if self.sections[self.current].kind != Kind::Code {
+        if self.sections[self.current].kind != SectionKind::Code {
             return self.error("not supported: an instruction in a section without code", self.span);
         }
         let at = self.position();

@@ -6,7 +6,7 @@
 use super::Reader;
 use super::layout::Section;
 use super::lexer::{Cursor, is_of_name};
-use crate::image::Kind;
+use crate::image::SectionKind;
 
 /// The flags that decide how a section is loaded.
 const DECISIVE: [char; 4] = ['a', 'w', 'x', 'T'];
@@ -121,11 +121,11 @@ impl Reader {
             return None;
         };
         let kind = match () {
-            () if !flags.contains('a') => Kind::Other,
-            () if flags.contains('x') => Kind::Code,
-            () if flags.contains('T') => Kind::ThreadLocal,
-            () if flags.contains('w') && !name.starts_with(".data.rel.ro") => Kind::Data,
-            () => Kind::ReadOnly,
+            () if !flags.contains('a') => SectionKind::Other,
+            () if flags.contains('x') => SectionKind::Code,
+            () if flags.contains('T') => SectionKind::ThreadLocal,
+            () if flags.contains('w') && !name.starts_with(".data.rel.ro") => SectionKind::Data,
+            () => SectionKind::ReadOnly,
         };
         self.by_key.insert(key, self.sections.len());
         self.sections.push(Section {

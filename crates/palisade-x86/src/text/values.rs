@@ -10,7 +10,7 @@ use super::expression::{Expression, Suffix, SymbolId};
 use super::instruction::{Field, Fix};
 use super::layout::{Position, Section};
 use super::symbols::Meaning;
-use crate::image::{How, Kind, Place, Relocation, Target};
+use crate::image::{How, Relocation, SectionKind, SectionOffset, Target};
 use std::collections::BTreeMap;
 
 /// How long symbols may be chains of other symbols.
@@ -46,14 +46,17 @@ impl Reader {
         self.roots[section]
     }
 
-    pub(super) fn place(&self, position: Position) -> Place {
+    pub(super) fn place(&self, position: Position) -> SectionOffset {
         let section = &self.sections[position.section];
         let start = section.offsets.get(position.piece).copied().unwrap_or_default();
-        Place { section: self.root(position.section), offset: (start + position.offset as u64) as i64 }
+        SectionOffset {
+            section: self.root(position.section),
+            offset: (start + position.offset as u64) as i64,
+        }
     }
 
     /// What a section of the image is for.
-    fn kind_of(&self, root: usize) -> Kind {
+    fn kind_of(&self, root: usize) -> SectionKind {
         self.section_of(root).kind
     }
 
@@ -132,7 +135,7 @@ impl Reader {
             if let (_, Value::Place(_, from)) = plus.remove(found) {
                 number += from - at;
             }
-            if matches!(self.kind_of(*section), Kind::Code | Kind::Other) {
+            if matches!(self.kind_of(*section), SectionKind::Code | SectionKind::Other) {
                 self.measured.set(true);
             }
             false
@@ -141,7 +144,7 @@ impl Reader {
             return Err("a sum of addresses".to_owned());
         }
         let is_in_code =
-            |value: &Value| matches!(value, Value::Place(of, _) if self.kind_of(*of) == Kind::Code);
+            |value: &Value| matches!(value, Value::Place(of, _) if self.kind_of(*of) == SectionKind::Code);
         if number != 0 && plus.iter().any(|(_, value)| is_in_code(value)) {
             self.measured.set(true);
         }
@@ -188,12 +191,12 @@ impl Reader {
                 if for_exceptions(of) {
                     return Err("the address of something in a table of exceptions".to_owned());
                 }
-                if self.kind_of(of) == Kind::Other {
+                if self.kind_of(of) == SectionKind::Other {
                     return Err("the address of something in a section that is not loaded".to_owned());
                 }
             }
             let is_far = |(of, from): (usize, i128)| of == section && from != i128::from(place);
-            if self.kind_of(section) == Kind::Code && minus.is_some_and(is_far) {
+            if self.kind_of(section) == SectionKind::Code && minus.is_some_and(is_far) {
                 return Err("a distance from a place in code".to_owned());
             }
         }
@@ -282,7 +285,9 @@ impl Reader {
         let symbol = self.symbols.get(id);
         match value {
             Value::Elsewhere(of) => match common.get(&of) {
-                Some(offset) => (Target::Symbol(Place { section: common_section, offset: *offset }), by),
+                Some(offset) => {
+                    (Target::Symbol(SectionOffset { section: common_section, offset: *offset }), by)
+                }
                 None => (Target::External(self.symbols.get(of).name.clone()), by),
             },
             _ if symbol.weak => (Target::External(symbol.name.clone()), by),
@@ -293,9 +298,9 @@ impl Reader {
                 match kept {
                     true => {
                         self.kept_symbols.borrow_mut().insert(id);
-                        (Target::Symbol(Place { section, offset: offset as i64 }), by)
+                        (Target::Symbol(SectionOffset { section, offset: offset as i64 }), by)
                     }
-                    false => (Target::Place(Place { section, offset: 0 }), by + offset),
+                    false => (Target::Place(SectionOffset { section, offset: 0 }), by + offset),
                 }
             }
             Value::Number(_) => unreachable!("numbers are not symbols of a sum"),
