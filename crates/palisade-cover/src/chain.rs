@@ -33,6 +33,22 @@ pub(crate) struct Chain<'a, E, S> {
     pub bad: Vec<StateId>,
 }
 
+/// The steps from an initial element to the element that was added to the search.
+pub(crate) fn links<'a, B: NamedSteps>(
+    system: &B,
+    search: &'a Search<'_, B>,
+    initial: NodeId,
+) -> Option<Vec<Link<'a, B::Element, B::Step>>> {
+    let mut links = Vec::new();
+    let mut node = initial;
+    while let Some((successor, ())) = search.successor(node) {
+        let (before, after) = (search.element(node), search.element(successor));
+        links.push(Link { before, step: step_between(system, before, after)?, after });
+        node = successor;
+    }
+    Some(links)
+}
+
 /// The chain that starts with an initial element.
 pub(crate) fn chain<'a, B: NamedSteps>(
     system: &B,

@@ -6,10 +6,12 @@
 //!   LICS 1996; Finkel and Schnoebelen, TCS 2001).
 
 mod antichain;
+mod closed;
 mod masks;
 mod order;
 mod search;
 
 pub use antichain::{Antichain, Entry, Signature};
+pub use closed::{Closed, Generalise};
 pub use order::{embeds, injects, is_subword};
 pub use search::{Backward, NodeId, Search, SearchEnd};

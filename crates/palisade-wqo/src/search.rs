@@ -10,8 +10,17 @@
 //!
 //! *How.* The smallest elements are expanded first, so that subsumption removes more. An element that is
 //! subsumed by the time it would be expanded is not expanded.
+//!
+//! *Guesses.* Elements that are only guessed to be unreachable can be added as well ([`Search::guess`]). Each
+//! element has a *root*, the added element from which it was derived. An initial element whose root is a guess
+//! refutes that guess and nothing else. The guess is then [retracted](Search::retract) together with all elements
+//! derived from it. Elements that were left out because they were above a retracted one may be missing now. So,
+//! when nothing is left to expand, all remaining elements are expanded once more, and what is missing is found
+//! again. If the search ends without an initial element after that, the remaining elements, guesses included, are
+//! closed under predecessors, and no guess has to be trusted. There are finitely many guesses, so the search still
+//! terminates.
 
-use crate::{Antichain, Entry, Signature};
+use crate::{Antichain, Closed, Entry, Signature};
 
 /// A system for backward search.
 pub trait Backward {
@@ -42,7 +51,7 @@ pub trait Backward {
 }
 
 /// An element seen by the search.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(usize);
 
 struct Node<E, W> {
@@ -70,6 +79,10 @@ pub struct Search<'s, B: Backward> {
     queue: Vec<std::collections::VecDeque<u32>>,
     /// The first initial element seen.
     initial: Option<NodeId>,
+    /// The nodes of guesses that are not retracted, in increasing order.
+    guesses: Vec<NodeId>,
+    /// Whether guesses were retracted since all elements were last expanded.
+    retracted: bool,
     generated: u64,
     tests: u64,
     bytes: u64,
@@ -84,6 +97,8 @@ impl<'s, B: Backward> Search<'s, B> {
             antichain: Antichain::new(),
             queue: Vec::new(),
             initial: None,
+            guesses: Vec::new(),
+            retracted: false,
             generated: 0,
             tests: 0,
             bytes: 0,
@@ -93,6 +108,51 @@ impl<'s, B: Backward> Search<'s, B> {
     /// Adds a bad element.
     pub fn add(&mut self, element: B::Element) {
         self.meet(element, None);
+    }
+
+    /// Adds an element that may turn out to be reachable.
+    pub fn guess(&mut self, element: B::Element) {
+        let node = NodeId(self.nodes.len());
+        self.meet(element, None);
+        if self.nodes.len() > node.0 {
+            self.guesses.push(node);
+        }
+    }
+
+    /// The guess that an element was derived from. `None` if it was derived from a bad element.
+    pub fn guess_behind(&self, mut node: NodeId) -> Option<NodeId> {
+        while let Some((successor, _)) = self.successor(node) {
+            node = successor;
+        }
+        self.guesses.binary_search(&node).is_ok().then_some(node)
+    }
+
+    /// Takes back the guesses that `is_wrong`, with everything derived from them. The search can then continue.
+    /// Bad elements have to be added again, because they may have been left out for a guess.
+    pub fn retract(&mut self, mut is_wrong: impl FnMut(NodeId, &B::Element) -> bool) {
+        let mut wrong = vec![false; self.nodes.len()];
+        self.guesses.retain(|&guess| {
+            wrong[guess.0] = is_wrong(guess, &self.nodes[guess.0].element);
+            !wrong[guess.0]
+        });
+        for index in 0..self.nodes.len() {
+            if let Some((successor, _)) = &self.nodes[index].successor {
+                wrong[index] = wrong[successor.0];
+            }
+            if wrong[index] && !self.nodes[index].subsumed {
+                let element = &self.nodes[index].element;
+                let (keys, signature) = (self.system.keys(element), self.system.signature(element));
+                self.antichain.remove_if(Entry { keys: &keys, signature }, |stored| stored as usize == index);
+                self.nodes[index].subsumed = true;
+            }
+        }
+        self.initial = None;
+        self.retracted = true;
+    }
+
+    /// The number of guesses that are not retracted.
+    pub fn guesses(&self) -> usize {
+        self.guesses.len()
     }
 
     /// Runs until the search ends, or until `may_continue` returns false (`None`); it can then be called
@@ -105,13 +165,27 @@ impl<'s, B: Backward> Search<'s, B> {
             if !may_continue(self) {
                 return None;
             }
-            let Some(next) = self.next() else { return Some(SearchEnd::Closed) };
+            let Some(next) = self.next() else {
+                if !self.retracted {
+                    return Some(SearchEnd::Closed);
+                }
+                self.expand_again();
+                continue;
+            };
             let mut found = Vec::new();
             self.system
                 .predecessors(&self.nodes[next].element, &mut |element, why| found.push((element, why)));
             for (element, why) in found {
                 self.meet(element, Some((NodeId(next), why)));
             }
+        }
+    }
+
+    /// Puts all elements into the queue again.
+    fn expand_again(&mut self) {
+        self.retracted = false;
+        for (index, node) in self.nodes.iter().enumerate().filter(|(_, node)| !node.subsumed) {
+            self.queue[self.system.weight(&node.element)].push_back(index as u32);
         }
     }
 
@@ -207,37 +281,12 @@ impl<'s, B: Backward> Search<'s, B> {
         self.antichain.iter().filter(minimal).map(|index| &self.nodes[index as usize].element)
     }
 
-    /// After [`SearchEnd::Closed`]: elements whose upward closure contains the given ones and is closed under
-    /// predecessors by itself. Minimal elements that are no longer needed are left out.
-    pub fn needed(&self, bad: impl Iterator<Item = B::Element>) -> Vec<&B::Element> {
-        let mut marked = vec![false; self.nodes.len()];
-        let mut work: Vec<usize> = Vec::new();
-        let below = |element: &B::Element, other_than: Option<u32>| {
-            let (keys, signature) = (self.system.keys(element), self.system.signature(element));
-            self.antichain.find_below(Entry { keys: &keys, signature }, |stored| {
-                Some(stored) != other_than
-                    && self.system.is_below(&self.nodes[stored as usize].element, element)
-            })
-        };
-        let mut mark = |element: &B::Element, work: &mut Vec<usize>| {
-            let mut found = below(element, None).expect("the set is closed");
-            // Descend to a minimal one.
-            while let Some(smaller) = below(&self.nodes[found as usize].element, Some(found)) {
-                found = smaller;
-            }
-            if !std::mem::replace(&mut marked[found as usize], true) {
-                work.push(found as usize);
-            }
-        };
-        bad.for_each(|element| mark(&element, &mut work));
-        let mut next = 0;
-        while let Some(&index) = work.get(next) {
-            let mut found = Vec::new();
-            self.system.predecessors(&self.nodes[index].element, &mut |element, _| found.push(element));
-            found.iter().for_each(|element| mark(element, &mut work));
-            next += 1;
-        }
-        work.into_iter().map(|index| &self.nodes[index].element).collect()
+    /// After [`SearchEnd::Closed`]: the closed set.
+    pub fn closed(&self) -> Closed<'s, B>
+    where
+        B::Element: Clone,
+    {
+        Closed::new(self.system, self.minimal_elements().cloned())
     }
 
     /// The number of elements kept: the minimal ones, and those not yet known to be above others.
@@ -264,7 +313,7 @@ impl<'s, B: Backward> Search<'s, B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::is_subword;
+    use crate::{Generalise, is_subword};
     use proptest::prelude::*;
 
     /// A lossy stack rewriting system: a configuration is a word, rules replace a suffix, and letters may be
@@ -272,6 +321,12 @@ mod tests {
     struct Lossy {
         rules: Vec<(Vec<u8>, Vec<u8>)>,
         start: Vec<u8>,
+    }
+
+    impl Generalise for Lossy {
+        fn generalise(&self, element: &Vec<u8>, give: &mut dyn FnMut(Vec<u8>) -> bool) {
+            _ = (0..element.len()).any(|i| give([&element[..i], &element[i + 1..]].concat()));
+        }
     }
 
     impl Backward for Lossy {
@@ -327,6 +382,17 @@ mod tests {
         false
     }
 
+    /// Whether the elements show that the bad one is unreachable, by the definition.
+    fn is_proof(system: &Lossy, elements: &[Vec<u8>], bad: &[u8]) -> bool {
+        let covers = |word: &[u8]| elements.iter().any(|element| is_subword(element, word));
+        let closed = |element: &Vec<u8>| {
+            let mut closed = true;
+            system.predecessors(element, &mut |word, _| closed &= covers(&word));
+            closed
+        };
+        covers(bad) && elements.iter().all(|element| !system.is_initial(element) && closed(element))
+    }
+
     fn word(longest: usize) -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(0u8..3, 0..=longest)
     }
@@ -360,6 +426,68 @@ mod tests {
             }
             if reaches(&system, &bad, 6) {
                 prop_assert!(matches!(found, SearchEnd::Initial(_)));
+            }
+        }
+
+        /// Guesses change neither the answer nor that a closed set is closed, whatever is guessed.
+        #[test]
+        fn differential_guesses_do_not_change_the_answer(
+            rules in proptest::collection::vec((word(2), word(2)), 0..5),
+            start in word(3),
+            bad in word(3),
+            guesses in proptest::collection::vec(word(3), 0..6),
+        ) {
+            let system = Lossy { rules, start };
+            let mut exact = Search::new(&system);
+            exact.add(bad.clone());
+            let expected = exact.run(|_| true).expect("the search is not stopped");
+            let mut search = Search::new(&system);
+            search.add(bad.clone());
+            for guess in guesses.into_iter().filter(|guess| !system.is_initial(guess)) {
+                search.guess(guess);
+            }
+            let found = loop {
+                match search.run(|_| true).expect("the search is not stopped") {
+                    SearchEnd::Closed => break SearchEnd::Closed,
+                    SearchEnd::Initial(node) => {
+                        let Some(wrong) = search.guess_behind(node) else { break SearchEnd::Initial(node) };
+                        let before = search.guesses();
+                        search.retract(|guess, _| guess == wrong);
+                        prop_assert_eq!(search.guesses() + 1, before);
+                        search.add(bad.clone());
+                    }
+                }
+            };
+            prop_assert_eq!(found == SearchEnd::Closed, expected == SearchEnd::Closed);
+            if found == SearchEnd::Closed {
+                let elements: Vec<_> = search.minimal_elements().cloned().collect();
+                prop_assert!(is_proof(&system, &elements, &bad));
+            }
+        }
+
+        /// A closed set that was shrunk still proves what it proved.
+        #[test]
+        fn oracle_shrunk_sets_are_closed(
+            rules in proptest::collection::vec((word(2), word(2)), 0..5),
+            start in word(3),
+            bad in word(3),
+            added in 1usize..4,
+            attempts in 0u32..40,
+        ) {
+            let system = Lossy { rules, start };
+            let mut search = Search::new(&system);
+            search.add(bad.clone());
+            if search.run(|_| true) == Some(SearchEnd::Closed) {
+                let mut closed = search.closed();
+                let before = closed.len();
+                let mut left = attempts;
+                closed.shrink(added, |_| false, |_| { left = left.saturating_sub(1); left > 0 });
+                let all = Vec::from_iter(search.minimal_elements().cloned());
+                closed.keep_needed([bad.clone()]);
+                let elements = closed.into_elements();
+                prop_assert!(is_proof(&system, &elements, &bad));
+                prop_assert!(is_proof(&system, &all, &bad));
+                prop_assert!(added > 1 || elements.len() <= before);
             }
         }
     }

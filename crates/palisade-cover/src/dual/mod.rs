@@ -96,38 +96,42 @@
 //! ([`edges`]). Only the resulting run goes through the original states.
 //!
 //! # Few processes
-//! If this search takes a long time, it alternates with attempts at proofs that follow only some processes
-//! ([`tracked`]).
+//! If this search takes a long time, it takes turns with two kinds of attempts at shorter proofs ([`turns`]): proofs
+//! that follow only some processes ([`tracked`]), and proofs for some processes that are extended to all ([`lifted`]).
+//!
+//! # Small proofs
+//! A closed set that becomes a certificate is first made smaller: requirements of its elements are left out as long as
+//! it stays closed ([`Closed::shrink`](palisade_wqo::Closed::shrink)).
 //!
 //! # Sequential consistency
 //! With every access locked, the same search decides reachability under SC.
 
 mod edges;
 mod element;
+mod lifted;
 mod predecessors;
 mod proof;
 mod setup;
 mod tracked;
+mod turns;
 mod witness;
 
-use crate::bad::{Bad, bad_combinations};
-use crate::chain::{NamedSteps, chain, count};
-use crate::start;
-use crate::values::{MAX_SETS, SetId, ValueSets};
+use crate::bad::Bad;
+use crate::chain::NamedSteps;
+use crate::values::{MAX_SETS, SetId};
 use element::Element;
 use palisade_automata::StateId;
-use palisade_base::{Id, IdVec};
+use palisade_base::Id;
 use palisade_engine::{
-    Analysis, Engine, Limits, Outcome, Pace, Proof, Proofs, Reason, Stats, Suitability, Verdict, Witness,
+    Analysis, Engine, Exhausted, Limits, Outcome, Proof, Proofs, Reason, Stats, Suitability, Verdict,
 };
 use palisade_memory::Model;
-use palisade_program::running::{CellId, System};
-use palisade_wqo::{Backward, NodeId, Search, SearchEnd, Signature};
+use palisade_program::running::CellId;
+use palisade_wqo::{Backward, Generalise, Signature};
 use predecessors::Step;
 use rustc_hash::FxHashSet;
 use setup::Setup;
-use tracked::{Attempt, Tracked};
-use witness::{Program, Unfolded};
+use turns::Asked;
 
 /// The load-buffer engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -170,10 +174,6 @@ impl Dual {
     }
 }
 
-/// The number of configurations the exact search generates before it tries proofs that follow few processes.
-/// After each round both get four times as much.
-const FIRST_SHARE: u64 = 4096;
-
 fn check(
     analysis: &Analysis<'_>,
     limits: &Limits,
@@ -183,8 +183,8 @@ fn check(
 ) -> Result<Verdict, Reason> {
     let mut apart = FxHashSet::default();
     loop {
-        let search = Attempted { analysis, limits, most_sets, apart: &apart };
-        match search.run(stats, proof.as_deref_mut()) {
+        let question = Asked { analysis, limits, most_sets, apart: &apart };
+        match question.answer(stats, proof.as_deref_mut()) {
             Ok(verdict) => return Ok(verdict),
             Err(Unanswered::Because(reason)) => return Err(reason),
             // The values of this cell have too many sets.
@@ -203,129 +203,16 @@ enum Unanswered {
     Overflow(CellId),
 }
 
+impl From<Exhausted> for Unanswered {
+    fn from(exhausted: Exhausted) -> Unanswered {
+        Unanswered::Because(Reason::Exhausted(exhausted))
+    }
+}
+
 impl From<Reason> for Unanswered {
     fn from(reason: Reason) -> Unanswered {
         Unanswered::Because(reason)
     }
-}
-
-/// A search in which the values of some cells stay apart.
-struct Attempted<'a> {
-    analysis: &'a Analysis<'a>,
-    limits: &'a Limits,
-    most_sets: usize,
-    apart: &'a FxHashSet<CellId>,
-}
-
-impl Attempted<'_> {
-    fn run(&self, stats: &mut Stats, proof: Option<&mut Option<Proof>>) -> Result<Verdict, Unanswered> {
-        let Attempted { analysis, limits, .. } = *self;
-        if analysis.task.model == Model::Pso {
-            let reason = "load buffers are for TSO and SC, not for PSO".into();
-            return Err(Reason::Unsupported(reason).into());
-        }
-        let system = analysis.system(1);
-        let automata = start::automata(analysis, limits)?;
-        let merged = analysis.merged(limits)?;
-        let sets = ValueSets::with_at_most(merged.automata.values.iter().map(IdVec::len), self.most_sets);
-        let setup = Setup::with_sets(&merged, analysis.task.model, self.apart.clone(), sets);
-        let overflow = || setup.sets.overflown().map_or(Ok(()), |cell| Err(Unanswered::Overflow(cell)));
-        let bad = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
-        let mut elements = Vec::new();
-        for combination in &bad {
-            setup.bad_elements(combination, &mut |element, _| elements.push(element));
-        }
-        let mut search = Search::new(&setup);
-        elements.iter().for_each(|element| search.add(element.clone()));
-        let mut tracked = Some(Tracked::new(&setup, elements.clone()));
-        let mut parts = proof::Writer::new(&setup);
-        let mut expanded = 0u64;
-        let mut share = FIRST_SHARE;
-        let mut pace = Pace::new();
-        loop {
-            let elsewhere = tracked.as_ref().map_or(0, |tracked| tracked.generated);
-            let mut exhausted = None;
-            let found = search.run(|search| {
-                expanded += 1;
-                if expanded.is_multiple_of(256) {
-                    count(search, elsewhere, &merged.automata, stats);
-                    limits.report("searching backward with load buffers", stats);
-                    let work = limits.check_work(search.generated() + elsewhere);
-                    exhausted = limits.check(search.bytes()).and(work).err();
-                } else {
-                    exhausted = limits.check_often(&mut pace, || search.bytes()).err();
-                }
-                let within = tracked.is_none() || search.generated() < share;
-                exhausted.is_none() && within && setup.sets.overflown().is_none()
-            });
-            count(&search, elsewhere, &merged.automata, stats);
-            overflow()?;
-            match (found, exhausted) {
-                (_, Some(exhausted)) => return Err(Reason::Exhausted(exhausted).into()),
-                (None, None) => {}
-                (Some(SearchEnd::Closed), _) => {
-                    if let Some(proof) = proof {
-                        let mut writer = proof::Writer::new(&setup);
-                        writer.add(None, search.needed(elements.into_iter()));
-                        *proof = Some(writer.proof(&merged));
-                    }
-                    return Ok(Verdict::Holds);
-                }
-                (Some(SearchEnd::Initial(node)), _) => {
-                    start::only_proves(&automata)?;
-                    let program = Program {
-                        automata: &automata,
-                        merged: &merged,
-                        setup: &setup,
-                        model: analysis.task.model,
-                    };
-                    let witness = unfold(analysis, &system, &program, &search, &bad, node);
-                    return witness
-                        .map(Verdict::Violated)
-                        .ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()).into());
-                }
-            }
-            let Some(attempts) = &mut tracked else { continue };
-            let mut check = |generated: u64, bytes: u64| {
-                stats.set("configurations", search.generated() + generated);
-                limits.report("following few processes with load buffers", stats);
-                limits.check(search.bytes() + bytes).and(limits.check_work(search.generated() + generated))
-            };
-            let mut keep = |tracked: &[u32], elements: Vec<&Element>| {
-                if proof.is_some() {
-                    parts.add(Some(tracked.to_vec()), elements);
-                }
-            };
-            let attempt = attempts.attempt(share, &mut check, &mut keep);
-            count(&search, attempts.generated, &merged.automata, stats);
-            overflow()?;
-            match attempt {
-                Attempt::Proved => {
-                    if let Some(proof) = proof {
-                        *proof = Some(parts.proof(&merged));
-                    }
-                    return Ok(Verdict::Holds);
-                }
-                Attempt::Unfinished => share *= 4,
-                Attempt::Hopeless => tracked = None,
-                Attempt::Exhausted(exhausted) => return Err(Reason::Exhausted(exhausted).into()),
-            }
-        }
-    }
-}
-
-/// The run to a bad state that an initial element represents.
-fn unfold(
-    analysis: &Analysis<'_>,
-    system: &System,
-    program: &Program<'_>,
-    search: &Search<'_, Setup>,
-    bad: &[Bad],
-    initial: NodeId,
-) -> Option<Witness> {
-    let chain = chain(program.setup, search, bad, initial)?;
-    let unfolded = Unfolded::new(program, search.element(initial), &chain.links, &chain.bad);
-    unfolded.timeline(program.automata).witness(analysis, system)
 }
 
 impl NamedSteps for Setup {
@@ -337,6 +224,12 @@ impl NamedSteps for Setup {
 
     fn bad_elements(&self, bad: &Bad, give: &mut dyn FnMut(Element, Vec<StateId>)) {
         Setup::bad_elements(self, bad, give);
+    }
+}
+
+impl Generalise for Setup {
+    fn generalise(&self, element: &Element, give: &mut dyn FnMut(Element) -> bool) {
+        self.with_one_less(element, give);
     }
 }
 

@@ -278,6 +278,58 @@ impl Setup {
         }
     }
 
+    /// Elements with one requirement less: a process, a letter, or a known cell. Values that follow from the state
+    /// of a process are first left out with it, then kept.
+    pub fn with_one_less(&self, element: &Element, give: &mut dyn FnMut(Element) -> bool) {
+        let mut try_it = |mut draft: Draft| {
+            self.normalise(&mut draft).is_some() && {
+                draft.processes.sort();
+                give(Element::new(draft.memory, draft.processes.into_vec()))
+            }
+        };
+        for index in 0..element.processes.len() {
+            let mut draft = Draft::of(element);
+            draft.dropped.remove(index);
+            let process = draft.processes.remove(index);
+            if try_it(draft.clone()) {
+                return;
+            }
+            let mut follows = false;
+            for (cell, held) in self.held.iter_enumerated() {
+                if let Held::ByWriter(kind, sets) = held
+                    && *kind == process.kind
+                    && let Some(possible) = sets[process.state]
+                    && let Some(both) = self.sets.meet(cell, draft.memory[cell.index()], possible)
+                    && both != draft.memory[cell.index()]
+                {
+                    draft.memory[cell.index()] = both;
+                    follows = true;
+                }
+            }
+            if follows && try_it(draft) {
+                return;
+            }
+        }
+        for (index, process) in element.processes.iter().enumerate() {
+            for letter in 0..process.word.len() {
+                let mut draft = Draft::of(element);
+                draft.processes[index].word.remove(letter);
+                if try_it(draft) {
+                    return;
+                }
+            }
+        }
+        for cell in 0..element.memory.len() {
+            if element.memory[cell] != SetId::ALL {
+                let mut draft = Draft::of(element);
+                draft.memory[cell] = SetId::ALL;
+                if try_it(draft) {
+                    return;
+                }
+            }
+        }
+    }
+
     /// The element in normal form.
     pub fn simplified(&self, element: &Element) -> Element {
         let mut draft = Draft::of(element);
@@ -313,6 +365,20 @@ impl Setup {
                 None => Some(SetId::ALL),
             },
         }
+    }
+
+    /// Whether the processes that are present can give the required values to cells and letters.
+    fn is_present(&self, memory: &[SetId], processes: &[Process]) -> bool {
+        let Some(present) = &self.present else { return true };
+        let meets = |cell: CellId, set| self.sets.meet(cell, set, present[cell]).is_some();
+        let mut letters = processes.iter().flat_map(|process| &process.word);
+        letters.all(|letter| meets(letter.cell(), letter.set()))
+            && memory.iter().enumerate().all(|(index, &set)| meets(CellId::from_index(index), set))
+    }
+
+    /// Whether the processes that are present can give the required values to the element's cells and letters.
+    pub fn is_possible(&self, element: &Element) -> bool {
+        self.is_present(&element.memory, &element.processes)
     }
 
     /// The set with all values that are not possible added. Where values stay apart, that is done only if it
@@ -505,6 +571,9 @@ impl Setup {
             }
         }
         self.drop_exposed(draft)?;
+        if !self.is_present(&draft.memory, &draft.processes) {
+            return None;
+        }
         for index in 0..draft.memory.len() {
             let cell = CellId::from_index(index);
             let possible = self.possible(&draft.processes, cell)?;

@@ -27,9 +27,9 @@ impl<'s> Writer<'s> {
     }
 
     /// Adds a closed set.
-    pub fn add(&mut self, tracked: Option<Vec<u32>>, elements: Vec<&Element>) {
+    pub fn add(&mut self, tracked: Option<Vec<u32>>, elements: &[Element]) {
         let mut elements: Vec<proof::Element> =
-            elements.into_iter().map(|element| self.element(element)).collect();
+            elements.iter().map(|element| self.element(element)).collect();
         elements.sort_unstable();
         self.parts.push(proof::Part { tracked, elements });
     }

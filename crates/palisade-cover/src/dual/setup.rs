@@ -95,6 +95,9 @@ pub(crate) struct Setup {
     pub free: FxHashSet<(CellId, ValueId)>,
     /// The same by cell.
     pub free_sets: IdVec<CellId, Option<SetId>>,
+    /// Where some processes are absent, the values that the others and initial memory can give to each cell. See
+    /// [`super::lifted`].
+    pub present: Option<IdVec<CellId, SetId>>,
 }
 
 impl Setup {
@@ -161,7 +164,27 @@ impl Setup {
             apart,
             free,
             free_sets: vec![None; automata.values.len()].into(),
+            present: None,
         }
+    }
+
+    /// The same program with at most this many processes of each kind. The others do nothing.
+    pub fn only(&self, present: &[u32]) -> Setup {
+        let mut setup = self.clone();
+        let mut values: IdVec<CellId, Vec<ValueId>> =
+            self.initial.iter_enumerated().map(|(cell, &set)| self.sets.values(cell, set)).collect();
+        for (kind, &present) in setup.kinds.iter_mut().zip(present) {
+            kind.population = Population::Fixed(present);
+            if present > 0 {
+                let written = kind.single.iter().flat_map(|edge| writes(&edge.letter));
+                written.for_each(|(cell, value)| values[cell].push(value));
+            }
+        }
+        let set = |(cell, values): (CellId, &Vec<ValueId>)| {
+            self.sets.of(cell, values.iter().copied()).expect("a cell has an initial value")
+        };
+        setup.present = Some(values.iter_enumerated().map(set).collect());
+        setup
     }
 
     /// The same program with only this many processes of each kind followed.

@@ -33,7 +33,7 @@ use palisade_automata::{Population, ValueId};
 use palisade_base::Id;
 use palisade_engine::Exhausted;
 use palisade_program::running::CellId;
-use palisade_wqo::{NodeId, Search, SearchEnd};
+use palisade_wqo::{Closed, NodeId, Search, SearchEnd};
 use std::collections::BTreeMap;
 
 /// The maximal number of additional processes that are tried for a kind with any number of processes.
@@ -81,12 +81,13 @@ impl<'s> Tracked<'s> {
     }
 
     /// Tries to prove all groups, with this much work in total. `check` is called from time to time with the
-    /// number of generated elements and the memory in use. `keep` gets each closed set.
+    /// number of generated elements and the memory in use. `keep` gets each closed set, with the bad elements in it
+    /// and the number of elements generated to find it.
     pub fn attempt(
         &mut self,
         work: u64,
         check: &mut dyn FnMut(u64, u64) -> Result<(), Exhausted>,
-        keep: &mut dyn FnMut(&[u32], Vec<&Element>),
+        keep: &mut dyn FnMut(&[u32], Closed<'_, Setup>, &[Element], u64) -> Result<(), Exhausted>,
     ) -> Attempt {
         let most = self.generated + work;
         for number in 0..self.groups.len() {
@@ -113,8 +114,10 @@ impl<'s> Tracked<'s> {
                     (_, Some(exhausted)) => return Attempt::Exhausted(exhausted),
                     (None, None) => return Attempt::Unfinished,
                     (Some(SearchEnd::Closed), None) => {
-                        let needed = search.needed(bad.iter().map(|element| setup.simplified(element)));
-                        keep(tracked, needed);
+                        let bad: Vec<Element> = bad.iter().map(|element| setup.simplified(element)).collect();
+                        if let Err(exhausted) = keep(tracked, search.closed(), &bad, search.generated()) {
+                            return Attempt::Exhausted(exhausted);
+                        }
                         self.groups[number].proved = true;
                     }
                     (Some(SearchEnd::Initial(node)), None) => {
@@ -286,9 +289,13 @@ mod tests {
                     }
                     let mut parts = proof::Writer::new(&setup);
                     let mut tracked = Tracked::new(&setup, elements.clone());
-                    let attempt = tracked.attempt(5_000, &mut |_, _| Ok(()), &mut |tracked, elements| {
-                        parts.add(Some(tracked.to_vec()), elements);
-                    });
+                    let attempt =
+                        tracked.attempt(5_000, &mut |_, _| Ok(()), &mut |tracked, mut closed, bad, _| {
+                            closed.shrink(16, |_| false, |generated| generated < 2_000);
+                            closed.keep_needed(bad.iter().cloned());
+                            parts.add(Some(tracked.to_vec()), &closed.into_elements());
+                            Ok(())
+                        });
                     let mut search = Search::new(&setup);
                     elements.into_iter().for_each(|element| search.add(element));
                     let found = search.run(|search| search.generated() < 20_000);

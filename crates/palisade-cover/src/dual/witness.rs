@@ -21,7 +21,7 @@
 //! the sets, since every configuration of an element has a successor in the next one.
 
 use super::edges::{Act, SetEdge};
-use super::element::{Element, Word};
+use super::element::{Element, Process, Word};
 use super::predecessors::Step;
 use super::setup::Setup;
 use crate::chain;
@@ -37,6 +37,7 @@ use palisade_program::running::CellId;
 type Link<'a> = chain::Link<'a, Element, Step>;
 
 /// The original program, and the program as the search sees it.
+#[derive(Clone, Copy)]
 pub(crate) struct Program<'a> {
     pub automata: &'a Automata,
     pub merged: &'a Merged,
@@ -76,13 +77,7 @@ pub(crate) struct Unfolded {
 impl Unfolded {
     /// Unfolds a chain from an initial element to a bad one.
     pub fn new(program: &Program<'_>, first: &Element, chain: &[Link<'_>], bad: &[StateId]) -> Unfolded {
-        let initial = program.setup.initial_memory(first).expect("the chain starts with an initial element");
-        let cells = initial.into_iter().enumerate().map(|(index, set)| (CellId::from_index(index), set));
-        let memory: IdVec<CellId, ValueId> =
-            cells.map(|(cell, set)| program.setup.sets.values(cell, set)[0]).collect();
-        let value = |(cell, value): (CellId, &ValueId)| program.automata.values[cell][*value];
-        let initial = memory.iter_enumerated().map(value).collect();
-        let mut unfolded = Unfolded { actors: Vec::new(), events: Vec::new(), initial, memory };
+        let mut unfolded = Unfolded::at_start(program, first);
         // The current element's processes, as indices of actors.
         let mut places: Vec<usize> = first
             .processes
@@ -97,6 +92,72 @@ impl Unfolded {
             unfolded.go_silently(program, place, state);
         }
         unfolded
+    }
+
+    /// The configurations of a chain, as elements, each with one value for each cell and letter. Processes that the
+    /// chain does not mention are at a start.
+    pub fn snapshots(program: &Program<'_>, first: &Element, chain: &[Link<'_>]) -> Vec<Element> {
+        let mut snapshots = Vec::new();
+        let mut unfolded = Unfolded::at_start(program, first);
+        let mut places: Vec<usize> = first
+            .processes
+            .iter()
+            .map(|process| unfolded.start(program, process.kind, process.state, &process.word))
+            .collect();
+        snapshots.push(unfolded.snapshot(program));
+        for (index, link) in chain.iter().enumerate() {
+            unfolded.follow(program, link, &mut places, 3 * (index as u64 + 1));
+            // Messages of threads that have done their part are not looked at any more.
+            for (place, actor) in unfolded.actors.iter_mut().enumerate() {
+                if !places.contains(&place) {
+                    actor.messages.clear();
+                }
+            }
+            snapshots.push(unfolded.snapshot(program));
+        }
+        snapshots
+    }
+
+    fn snapshot(&self, program: &Program<'_>) -> Element {
+        let setup = program.setup;
+        let single = |cell, value| setup.sets.single(cell, value);
+        let memory = self.memory.iter_enumerated().map(|(cell, &value)| single(cell, value)).collect();
+        let letter = |message: &Message| match message.own {
+            true => Symbol::own_in(message.cell, single(message.cell, message.value)),
+            false => Symbol::plain_in(message.cell, single(message.cell, message.value)),
+        };
+        let mut processes: Vec<Process> = self
+            .actors
+            .iter()
+            .map(|actor| Process {
+                kind: actor.kind,
+                state: program.merged.classes[actor.kind as usize][actor.state],
+                word: actor.messages.iter().map(letter).collect(),
+            })
+            .collect();
+        for (number, kind) in setup.kinds.iter().enumerate() {
+            let present = processes.iter().filter(|process| process.kind as usize == number).count();
+            let all = match kind.population {
+                palisade_automata::Population::Fixed(all) => all as usize,
+                palisade_automata::Population::Any => present,
+            };
+            let start = kind.is_start.ids().find(|&state| kind.is_start[state]).expect("a start");
+            for _ in present..all {
+                processes.push(Process { kind: number as u32, state: start, word: Word::new() });
+            }
+        }
+        processes.sort();
+        Element::new(memory, processes)
+    }
+
+    fn at_start(program: &Program<'_>, first: &Element) -> Unfolded {
+        let initial = program.setup.initial_memory(first).expect("the chain starts with an initial element");
+        let cells = initial.into_iter().enumerate().map(|(index, set)| (CellId::from_index(index), set));
+        let memory: IdVec<CellId, ValueId> =
+            cells.map(|(cell, set)| program.setup.sets.values(cell, set)[0]).collect();
+        let value = |(cell, value): (CellId, &ValueId)| program.automata.values[cell][*value];
+        let initial = memory.iter_enumerated().map(value).collect();
+        Unfolded { actors: Vec::new(), events: Vec::new(), initial, memory }
     }
 
     /// Adds a thread at its start. The letters of its word are propagated from initial memory.

@@ -1,0 +1,297 @@
+//! The exact search and attempts at shorter proofs, in turns.
+//!
+//! The exact search goes first. It is the only one that is needed for a verdict. Whenever it has used its share of the
+//! work, each kind of attempt gets its own, and then the shares grow. So all of them together do a few times as much work
+//! as the one that answers.
+
+use super::Unanswered;
+use super::element::Element;
+use super::lifted::Lifted;
+use super::proof;
+use super::setup::Setup;
+use super::tracked::{Attempt, Tracked};
+use super::witness::{Program, Unfolded};
+use crate::bad::{Bad, bad_combinations};
+use crate::chain::{chain, count};
+use crate::start;
+use crate::values::ValueSets;
+use palisade_base::IdVec;
+use palisade_engine::{Analysis, Exhausted, Limits, Pace, Proof, Reason, Stats, Verdict, Witness};
+use palisade_memory::Model;
+use palisade_program::running::{CellId, System};
+use palisade_wqo::{Closed, NodeId, Search, SearchEnd};
+use rustc_hash::FxHashSet;
+
+/// The number of configurations the exact search generates before it tries proofs that follow few processes.
+/// After each round both get four times as much.
+const FIRST_SHARE: u64 = 4096;
+
+/// Lifting begins with this share. Smaller searches are over before it pays.
+const LIFTED_FROM: u64 = 16 * FIRST_SHARE;
+
+/// Lifting gets this many times the share: where it succeeds, the exact search is far from its end.
+const FOR_LIFTING: u64 = 4;
+
+/// How many elements the generalisation of one element may add to a proof.
+const ADDED: usize = 16;
+
+/// To make a proof smaller, this many elements are generated for each element that was generated to find it.
+const TO_SHRINK: u64 = 16;
+
+/// A question about a program in which the values of some cells stay apart.
+pub(crate) struct Asked<'a> {
+    pub analysis: &'a Analysis<'a>,
+    pub limits: &'a Limits,
+    pub most_sets: usize,
+    pub apart: &'a FxHashSet<CellId>,
+}
+
+impl Asked<'_> {
+    /// The answer, and the proof of `safe` if one is wanted.
+    pub fn answer(
+        &self,
+        stats: &mut Stats,
+        proof: Option<&mut Option<Proof>>,
+    ) -> Result<Verdict, Unanswered> {
+        let Asked { analysis, limits, .. } = *self;
+        if analysis.task.model == Model::Pso {
+            let reason = "load buffers are for TSO and SC, not for PSO".into();
+            return Err(Reason::Unsupported(reason).into());
+        }
+        let system = analysis.system(1);
+        let automata = start::automata(analysis, limits)?;
+        let merged = analysis.merged(limits)?;
+        let sets = ValueSets::with_at_most(merged.automata.values.iter().map(IdVec::len), self.most_sets);
+        let setup = Setup::with_sets(&merged, analysis.task.model, self.apart.clone(), sets);
+        let combinations = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
+        let mut bad = Vec::new();
+        for combination in &combinations {
+            setup.bad_elements(combination, &mut |element, _| bad.push(element));
+        }
+        let mut search = Search::new(&setup);
+        bad.iter().for_each(|element| search.add(element.clone()));
+        let program =
+            Program { automata: &automata, merged: &merged, setup: &setup, model: analysis.task.model };
+        let mut turns = Turns {
+            limits,
+            runs: Runs { analysis, system: &system, program, combinations: &combinations },
+            tracked: Some(Tracked::new(&setup, bad.clone())),
+            lifted: Lifted::new(&setup, &bad),
+            bad,
+            search,
+            stats,
+            parts: proof.is_some().then(|| proof::Writer::new(&setup)),
+            pace: Pace::new(),
+        };
+        let verdict = turns.take()?;
+        if let (Some(proof), Some(parts), Verdict::Holds) = (proof, turns.parts, &verdict) {
+            *proof = Some(parts.proof(&merged));
+        }
+        Ok(verdict)
+    }
+}
+
+/// What it takes to turn an initial element into a run.
+#[derive(Clone, Copy)]
+pub(crate) struct Runs<'a> {
+    analysis: &'a Analysis<'a>,
+    system: &'a System,
+    pub program: Program<'a>,
+    combinations: &'a [Bad],
+}
+
+impl Runs<'_> {
+    /// The run from an initial element to a bad one, found by a search with this setup.
+    pub fn unfold(
+        &self,
+        setup: &Setup,
+        search: &Search<'_, Setup>,
+        initial: NodeId,
+    ) -> Result<Witness, Reason> {
+        start::only_proves(self.program.automata)?;
+        let program = Program { setup, ..self.program };
+        let witness = chain(setup, search, self.combinations, initial).and_then(|chain| {
+            let unfolded = Unfolded::new(&program, search.element(initial), &chain.links, &chain.bad);
+            unfolded.timeline(program.automata).witness(self.analysis, self.system)
+        });
+        witness.ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()))
+    }
+}
+
+/// The searches.
+struct Turns<'a, 's> {
+    limits: &'a Limits,
+    runs: Runs<'a>,
+    bad: Vec<Element>,
+    search: Search<'s, Setup>,
+    tracked: Option<Tracked<'s>>,
+    lifted: Option<Lifted<'s>>,
+    stats: &'a mut Stats,
+    /// The proof, if one is wanted.
+    parts: Option<proof::Writer<'s>>,
+    pace: Pace,
+}
+
+impl Turns<'_, '_> {
+    fn take(&mut self) -> Result<Verdict, Unanswered> {
+        let mut share = FIRST_SHARE;
+        loop {
+            let mut verdict = self.search_exactly(share)?;
+            if verdict.is_none() {
+                verdict = self.follow_few(share)?;
+            }
+            if verdict.is_none() && share >= LIFTED_FROM {
+                verdict = self.lift(FOR_LIFTING * share)?;
+            }
+            if let Some(verdict) = verdict {
+                return Ok(verdict);
+            }
+            share *= 4;
+        }
+    }
+
+    /// The number of elements generated by both kinds of attempts.
+    fn elsewhere(&self) -> (u64, u64) {
+        let tracked = self.tracked.as_ref().map_or(0, |tracked| tracked.generated);
+        (tracked, self.lifted.as_ref().map_or(0, Lifted::generated))
+    }
+
+    fn count(&mut self) -> Result<(), Unanswered> {
+        let (tracked, lifted) = self.elsewhere();
+        count(&self.search, tracked + lifted, &self.runs.program.merged.automata, self.stats);
+        self.runs.program.setup.sets.overflown().map_or(Ok(()), |cell| Err(Unanswered::Overflow(cell)))
+    }
+
+    /// Continues the exact search up to this many elements.
+    fn search_exactly(&mut self, share: u64) -> Result<Option<Verdict>, Unanswered> {
+        let (tracked, lifted) = self.elsewhere();
+        let elsewhere = tracked + lifted;
+        let alone = self.tracked.is_none() && self.lifted.is_none();
+        let Turns { limits, runs, search, stats, pace, .. } = self;
+        let mut exhausted = None;
+        let mut expanded = 0u64;
+        let found = search.run(|search| {
+            expanded += 1;
+            if expanded.is_multiple_of(256) {
+                count(search, elsewhere, &runs.program.merged.automata, stats);
+                limits.report("searching backward with load buffers", stats);
+                let work = limits.check_work(search.generated() + elsewhere);
+                exhausted = limits.check(search.bytes()).and(work).err();
+            } else {
+                exhausted = limits.check_often(pace, || search.bytes()).err();
+            }
+            let within = alone || search.generated() < share;
+            exhausted.is_none() && within && runs.program.setup.sets.overflown().is_none()
+        });
+        self.count()?;
+        match (found, exhausted) {
+            (_, Some(exhausted)) => Err(exhausted.into()),
+            (None, None) => Ok(None),
+            (Some(SearchEnd::Closed), _) => {
+                if let Some(parts) = &mut self.parts {
+                    let closed = self.search.closed();
+                    let elements = small(closed, &self.bad, self.search.generated(), self.limits)?;
+                    parts.add(None, &elements);
+                }
+                Ok(Some(Verdict::Holds))
+            }
+            (Some(SearchEnd::Initial(node)), _) => {
+                let witness = self.runs.unfold(self.runs.program.setup, &self.search, node)?;
+                Ok(Some(Verdict::Violated(witness)))
+            }
+        }
+    }
+
+    /// Tries to prove the program by following few processes.
+    fn follow_few(&mut self, share: u64) -> Result<Option<Verdict>, Unanswered> {
+        let (_, lifted) = self.elsewhere();
+        let Turns { limits, search, tracked, stats, parts, .. } = self;
+        let Some(attempts) = tracked else { return Ok(None) };
+        let mut check = checks(limits, search, stats, "following few processes with load buffers", lifted);
+        let mut keep = |tracked: &[u32], closed: Closed<'_, Setup>, bad: &[Element], work: u64| {
+            if let Some(parts) = parts {
+                parts.add(Some(tracked.to_vec()), &small(closed, bad, work, limits)?);
+            }
+            Ok(())
+        };
+        let attempt = attempts.attempt(share, &mut check, &mut keep);
+        drop(check);
+        self.count()?;
+        match attempt {
+            Attempt::Proved => return Ok(Some(Verdict::Holds)),
+            Attempt::Unfinished => {}
+            Attempt::Hopeless => self.tracked = None,
+            Attempt::Exhausted(exhausted) => return Err(exhausted.into()),
+        }
+        Ok(None)
+    }
+
+    /// Tries to prove the program by lifting.
+    fn lift(&mut self, work: u64) -> Result<Option<Verdict>, Unanswered> {
+        let (tracked, _) = self.elsewhere();
+        let Turns { limits, runs, bad, search, lifted, stats, parts, .. } = self;
+        let Some(attempts) = lifted else { return Ok(None) };
+        let mut check = checks(limits, search, stats, "lifting proofs of few processes to all", tracked);
+        let mut violated = None;
+        let attempt = attempts.attempt(&runs.program, work, &mut check, &mut |setup, search, node| {
+            violated = Some(runs.unfold(setup, search, node));
+        });
+        drop(check);
+        if let (Attempt::Proved, Some(parts)) = (&attempt, parts) {
+            let (closed, found) = attempts.closed();
+            parts.add(None, &small(closed, bad, found, limits)?);
+        }
+        self.count()?;
+        if let Some(witness) = violated {
+            return Ok(Some(Verdict::Violated(witness?)));
+        }
+        match attempt {
+            Attempt::Proved => return Ok(Some(Verdict::Holds)),
+            Attempt::Unfinished => {}
+            Attempt::Hopeless => self.lifted = None,
+            Attempt::Exhausted(exhausted) => return Err(exhausted.into()),
+        }
+        Ok(None)
+    }
+}
+
+/// What the limits say to a number of elements generated by attempts, and to the memory they take.
+fn checks<'c>(
+    limits: &'c Limits,
+    search: &'c Search<'_, Setup>,
+    stats: &'c mut Stats,
+    what: &'static str,
+    elsewhere: u64,
+) -> impl FnMut(u64, u64) -> Result<(), Exhausted> + 'c {
+    let (generated, bytes) = (search.generated() + elsewhere, search.bytes());
+    move |here, more| {
+        stats.set("configurations", generated + here);
+        limits.report(what, stats);
+        limits.check(bytes + more).and(limits.check_work(generated + here))
+    }
+}
+
+/// The elements of a small closed set with the bad ones. `found` is the number of elements that were generated to
+/// find the set.
+fn small(
+    mut closed: Closed<'_, Setup>,
+    bad: &[Element],
+    found: u64,
+    limits: &Limits,
+) -> Result<Vec<Element>, Exhausted> {
+    closed.keep_needed(bad.iter().cloned());
+    let mut exhausted = None;
+    closed.shrink(
+        ADDED,
+        |_| false,
+        |generated| {
+            exhausted = limits.check(0).err();
+            exhausted.is_none() && generated < TO_SHRINK * found
+        },
+    );
+    if let Some(exhausted) = exhausted {
+        return Err(exhausted);
+    }
+    closed.keep_needed(bad.iter().cloned());
+    Ok(closed.into_elements())
+}
