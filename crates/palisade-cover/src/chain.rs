@@ -7,7 +7,7 @@ use palisade_engine::Stats;
 use palisade_wqo::{Backward, NodeId, Search};
 
 /// A backward search whose steps can be named.
-pub(crate) trait NamedSteps: Backward<Why = (), Element: PartialEq> {
+pub(crate) trait NamedSteps: Backward<Element: PartialEq> {
     /// A step from an element to one of its successors.
     type Step;
 
@@ -20,53 +20,52 @@ pub(crate) trait NamedSteps: Backward<Why = (), Element: PartialEq> {
 }
 
 /// One step of a chain: the elements before and after it, and the step itself.
-pub(crate) struct Link<'a, E, S> {
-    pub before: &'a E,
+pub(crate) struct Link<E, S> {
+    pub before: E,
     pub step: S,
-    pub after: &'a E,
+    pub after: E,
 }
 
 /// The way from an initial element to a bad one.
-pub(crate) struct Chain<'a, E, S> {
-    pub links: Vec<Link<'a, E, S>>,
+pub(crate) struct Chain<E, S> {
+    pub links: Vec<Link<E, S>>,
     /// The states that the bad combination names, in the order of the last element's processes.
     pub bad: Vec<StateId>,
 }
 
 /// The steps from an initial element to the element that was added to the search.
-pub(crate) fn links<'a, B: NamedSteps>(
+pub(crate) fn links<B: NamedSteps>(
     system: &B,
-    search: &'a Search<'_, B>,
+    search: &Search<'_, B>,
     initial: NodeId,
-) -> Option<Vec<Link<'a, B::Element, B::Step>>> {
+) -> Option<Vec<Link<B::Element, B::Step>>> {
     let mut links = Vec::new();
     let mut node = initial;
-    while let Some((successor, ())) = search.successor(node) {
+    while let Some(successor) = search.successor(node) {
         let (before, after) = (search.element(node), search.element(successor));
-        links.push(Link { before, step: step_between(system, before, after)?, after });
+        links.push(Link { step: step_between(system, &before, &after)?, before, after });
         node = successor;
     }
     Some(links)
 }
 
 /// The chain that starts with an initial element.
-pub(crate) fn chain<'a, B: NamedSteps>(
+pub(crate) fn chain<B: NamedSteps>(
     system: &B,
-    search: &'a Search<'_, B>,
+    search: &Search<'_, B>,
     bad: &[Bad],
     initial: NodeId,
-) -> Option<Chain<'a, B::Element, B::Step>> {
-    let mut links = Vec::new();
-    let mut node = initial;
-    while let Some((successor, ())) = search.successor(node) {
-        let (before, after) = (search.element(node), search.element(successor));
-        links.push(Link { before, step: step_between(system, before, after)?, after });
-        node = successor;
+) -> Option<Chain<B::Element, B::Step>> {
+    let links = links(system, search, initial)?;
+    let mut end = initial;
+    while let Some(successor) = search.successor(end) {
+        end = successor;
     }
+    let last = search.element(end);
     let mut states = None;
     for combination in bad {
         system.bad_elements(combination, &mut |element, named| {
-            if states.is_none() && element == *search.element(node) {
+            if states.is_none() && element == last {
                 states = Some(named);
             }
         });

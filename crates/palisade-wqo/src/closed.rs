@@ -109,7 +109,7 @@ impl<'s, B: Backward> Closed<'s, B> {
         while let Some(&index) = work.get(next) {
             let mut found = Vec::new();
             let element = self.elements[index as usize].as_ref().expect("it is in the set");
-            self.system.predecessors(element, &mut |element, _| found.push(element));
+            self.system.predecessors(element, &mut |element| found.push(element));
             found.iter().for_each(|element| mark(element, &mut work));
             next += 1;
         }
@@ -202,7 +202,7 @@ impl<B: Generalise> Closed<'_, B> {
             }
             let Some(element) = self.elements.get(next as usize) else { break };
             let element = element.as_ref().expect("it was added");
-            self.system.predecessors(element, &mut |element, _| missing.push(element));
+            self.system.predecessors(element, &mut |element| missing.push(element));
             self.generated += missing.len() as u64;
             next += 1;
         }

@@ -14,4 +14,4 @@ mod search;
 pub use antichain::{Antichain, Entry, Signature};
 pub use closed::{Closed, Generalise};
 pub use order::{embeds, injects, is_subword};
-pub use search::{Backward, NodeId, Search, SearchEnd};
+pub use search::{Backward, Keys, NodeId, Search, SearchEnd};

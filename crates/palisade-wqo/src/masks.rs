@@ -24,14 +24,15 @@ fn is_subset(a: Mask, b: Mask) -> bool {
 /// Items with masks.
 #[derive(Clone, Debug)]
 pub(crate) enum Masks {
-    Leaf(Vec<(Mask, u32)>),
+    /// The masks, and the items.
+    Leaf(Vec<Mask>, Vec<u32>),
     /// The slices of the branches, and the branches.
     Split(Vec<u16>, Vec<Masks>),
 }
 
 impl Default for Masks {
     fn default() -> Self {
-        Masks::Leaf(Vec::new())
+        Masks::Leaf(Vec::new(), Vec::new())
     }
 }
 
@@ -47,11 +48,14 @@ impl Masks {
 
     fn insert_at(&mut self, level: u32, mask: Mask, item: u32) {
         match self {
-            Masks::Leaf(items) if items.len() < MAX_LEAF || level == LEVELS => items.push((mask, item)),
-            Masks::Leaf(items) => {
-                let items = std::mem::take(items);
+            Masks::Leaf(masks, items) if items.len() < MAX_LEAF || level == LEVELS => {
+                masks.push(mask);
+                items.push(item);
+            }
+            Masks::Leaf(masks, items) => {
+                let (masks, items) = (std::mem::take(masks), std::mem::take(items));
                 *self = Masks::Split(Vec::new(), Vec::new());
-                for (mask, item) in items.into_iter().chain([(mask, item)]) {
+                for (mask, item) in masks.into_iter().zip(items).chain([(mask, item)]) {
                     self.insert_at(level, mask, item);
                 }
             }
@@ -74,9 +78,9 @@ impl Masks {
 
     fn find_subset_at(&self, level: u32, mask: Mask, test: &mut impl FnMut(u32) -> bool) -> Option<u32> {
         match self {
-            Masks::Leaf(items) => {
-                let passes = |&&(other, item): &&(Mask, u32)| is_subset(other, mask) && test(item);
-                items.iter().find(passes).map(|&(_, item)| item)
+            Masks::Leaf(masks, items) => {
+                let mut subsets = masks.iter().zip(items).filter(|(other, _)| is_subset(**other, mask));
+                subsets.find(|(_, item)| test(**item)).map(|(_, &item)| item)
             }
             Masks::Split(slices, branches) => {
                 let lacking = !slice(mask, level);
@@ -93,9 +97,17 @@ impl Masks {
 
     fn remove_supersets_at(&mut self, level: u32, mask: Mask, test: &mut impl FnMut(u32) -> bool) -> usize {
         match self {
-            Masks::Leaf(items) => {
+            Masks::Leaf(masks, items) => {
                 let before = items.len();
-                items.retain(|&(other, item)| !is_subset(mask, other) || !test(item));
+                let mut place = 0;
+                while place < items.len() {
+                    if is_subset(mask, masks[place]) && test(items[place]) {
+                        masks.remove(place);
+                        items.remove(place);
+                    } else {
+                        place += 1;
+                    }
+                }
                 before - items.len()
             }
             Masks::Split(slices, branches) => {
@@ -111,12 +123,13 @@ impl Masks {
     fn check_invariants(&self, above: &[u16]) {
         let level = above.len() as u32;
         match self {
-            Masks::Leaf(items) => {
+            Masks::Leaf(masks, items) => {
+                assert_eq!(masks.len(), items.len(), "each item has a mask");
                 assert!(
                     items.len() <= MAX_LEAF || level == LEVELS,
                     "invariant 2: a leaf of level {level} is short"
                 );
-                for &(mask, _) in items {
+                for &mask in masks {
                     let agrees = (0..level).all(|level| slice(mask, level) == above[level as usize]);
                     assert!(agrees, "invariant 1: {mask:x?} is below {above:x?}");
                 }
@@ -133,7 +146,7 @@ impl Masks {
     /// Adds all items to a list.
     pub fn collect(&self, all: &mut Vec<u32>) {
         match self {
-            Masks::Leaf(items) => all.extend(items.iter().map(|&(_, item)| item)),
+            Masks::Leaf(_, items) => all.extend(items),
             Masks::Split(_, branches) => branches.iter().for_each(|branch| branch.collect(all)),
         }
     }

@@ -21,6 +21,11 @@
 //! terminates.
 
 use crate::{Antichain, Closed, Entry, Signature};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+
+/// The keys of an element. There are rarely more than a few.
+pub type Keys<K> = SmallVec<[K; 8]>;
 
 /// A system for backward search.
 pub trait Backward {
@@ -28,11 +33,20 @@ pub trait Backward {
     type Element;
     /// The parts that must be equal in comparable elements.
     type Key: Copy + Ord + std::hash::Hash;
-    /// How a predecessor arises, for witnesses.
-    type Why;
+    /// Where the search keeps elements. They are numbered in the order in which they are added.
+    type Store: Default;
+
+    /// Adds an element to the store. Returns the memory that it takes there, approximately.
+    fn keep(&self, store: &mut Self::Store, element: Self::Element) -> usize;
+    /// An element of the store.
+    fn kept(&self, store: &Self::Store, number: u32) -> Self::Element;
+    /// Whether an element of the store is below the given one.
+    fn kept_is_below(&self, store: &Self::Store, number: u32, element: &Self::Element) -> bool;
+    /// Whether the given element is below an element of the store.
+    fn is_below_kept(&self, element: &Self::Element, store: &Self::Store, number: u32) -> bool;
 
     /// The sorted keys of an element.
-    fn keys(&self, element: &Self::Element) -> Vec<Self::Key>;
+    fn keys(&self, element: &Self::Element) -> Keys<Self::Key>;
     /// Whether `a` is below `b`: its upward closure contains that of `b`.
     fn is_below(&self, a: &Self::Element, b: &Self::Element) -> bool;
     /// A quick filter that rules out most elements before [`Backward::is_below`] is called.
@@ -45,20 +59,29 @@ pub trait Backward {
     /// Whether the upward closure contains an initial configuration.
     fn is_initial(&self, element: &Self::Element) -> bool;
     /// Passes each predecessor to `give`.
-    fn predecessors(&self, element: &Self::Element, give: &mut dyn FnMut(Self::Element, Self::Why));
-    /// Approximate memory of an element beyond its own size.
-    fn bytes(&self, element: &Self::Element) -> usize;
+    fn predecessors(&self, element: &Self::Element, give: &mut dyn FnMut(Self::Element));
 }
 
 /// An element seen by the search.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeId(usize);
+pub struct NodeId(u32);
 
-struct Node<E, W> {
-    element: E,
-    /// The element that this one is a predecessor of, and how.
-    successor: Option<(NodeId, W)>,
-    subsumed: bool,
+impl NodeId {
+    /// Stands for no element.
+    const NONE: NodeId = NodeId(u32::MAX);
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What the search knows of an element beside the element itself.
+#[derive(Clone, Copy)]
+struct Node {
+    /// The element that this one is a predecessor of.
+    successor: NodeId,
+    /// The element was above another one, or was derived from a guess that was retracted.
+    removed: bool,
 }
 
 /// How a search ended.
@@ -73,16 +96,19 @@ pub enum SearchEnd {
 /// A search.
 pub struct Search<'s, B: Backward> {
     system: &'s B,
-    nodes: Vec<Node<B::Element, B::Why>>,
+    store: B::Store,
+    nodes: Vec<Node>,
     antichain: Antichain<B::Key>,
     /// Elements to expand, by weight.
-    queue: Vec<std::collections::VecDeque<u32>>,
+    queue: Vec<VecDeque<NodeId>>,
     /// The first initial element seen.
     initial: Option<NodeId>,
     /// The nodes of guesses that are not retracted, in increasing order.
     guesses: Vec<NodeId>,
     /// Whether guesses were retracted since all elements were last expanded.
     retracted: bool,
+    /// The predecessors of the element that is being expanded.
+    found: Vec<B::Element>,
     generated: u64,
     tests: u64,
     bytes: u64,
@@ -93,12 +119,14 @@ impl<'s, B: Backward> Search<'s, B> {
     pub fn new(system: &'s B) -> Self {
         Search {
             system,
+            store: B::Store::default(),
             nodes: Vec::new(),
             antichain: Antichain::new(),
             queue: Vec::new(),
             initial: None,
             guesses: Vec::new(),
             retracted: false,
+            found: Vec::new(),
             generated: 0,
             tests: 0,
             bytes: 0,
@@ -107,21 +135,21 @@ impl<'s, B: Backward> Search<'s, B> {
 
     /// Adds a bad element.
     pub fn add(&mut self, element: B::Element) {
-        self.meet(element, None);
+        self.meet(element, NodeId::NONE);
     }
 
     /// Adds an element that may turn out to be reachable.
     pub fn guess(&mut self, element: B::Element) {
-        let node = NodeId(self.nodes.len());
-        self.meet(element, None);
-        if self.nodes.len() > node.0 {
-            self.guesses.push(node);
+        let before = self.nodes.len();
+        self.meet(element, NodeId::NONE);
+        if self.nodes.len() > before {
+            self.guesses.push(NodeId(before as u32));
         }
     }
 
     /// The guess that an element was derived from. `None` if it was derived from a bad element.
     pub fn guess_behind(&self, mut node: NodeId) -> Option<NodeId> {
-        while let Some((successor, _)) = self.successor(node) {
+        while let Some(successor) = self.successor(node) {
             node = successor;
         }
         self.guesses.binary_search(&node).is_ok().then_some(node)
@@ -131,19 +159,22 @@ impl<'s, B: Backward> Search<'s, B> {
     /// Bad elements have to be added again, because they may have been left out for a guess.
     pub fn retract(&mut self, mut is_wrong: impl FnMut(NodeId, &B::Element) -> bool) {
         let mut wrong = vec![false; self.nodes.len()];
+        let (system, store) = (self.system, &self.store);
         self.guesses.retain(|&guess| {
-            wrong[guess.0] = is_wrong(guess, &self.nodes[guess.0].element);
-            !wrong[guess.0]
+            wrong[guess.index()] = is_wrong(guess, &system.kept(store, guess.0));
+            !wrong[guess.index()]
         });
         for index in 0..self.nodes.len() {
-            if let Some((successor, _)) = &self.nodes[index].successor {
-                wrong[index] = wrong[successor.0];
+            let Node { successor, removed } = self.nodes[index];
+            if successor != NodeId::NONE {
+                wrong[index] = wrong[successor.index()];
             }
-            if wrong[index] && !self.nodes[index].subsumed {
-                let element = &self.nodes[index].element;
-                let (keys, signature) = (self.system.keys(element), self.system.signature(element));
-                self.antichain.remove_if(Entry { keys: &keys, signature }, |stored| stored as usize == index);
-                self.nodes[index].subsumed = true;
+            if wrong[index] && !removed {
+                let number = index as u32;
+                let element = self.system.kept(&self.store, number);
+                let (keys, signature) = (self.system.keys(&element), self.system.signature(&element));
+                self.antichain.remove_if(Entry { keys: &keys, signature }, |stored| stored == number);
+                self.nodes[index].removed = true;
             }
         }
         self.initial = None;
@@ -165,36 +196,40 @@ impl<'s, B: Backward> Search<'s, B> {
             if !may_continue(self) {
                 return None;
             }
-            let Some(next) = self.next() else {
+            let Some((next, element)) = self.next() else {
                 if !self.retracted {
                     return Some(SearchEnd::Closed);
                 }
                 self.expand_again();
                 continue;
             };
-            let mut found = Vec::new();
-            self.system
-                .predecessors(&self.nodes[next].element, &mut |element, why| found.push((element, why)));
-            for (element, why) in found {
-                self.meet(element, Some((NodeId(next), why)));
-            }
+            let mut found = std::mem::take(&mut self.found);
+            self.system.predecessors(&element, &mut |element| found.push(element));
+            found.drain(..).for_each(|element| self.meet(element, next));
+            self.found = found;
         }
     }
 
     /// Puts all elements into the queue again.
     fn expand_again(&mut self) {
         self.retracted = false;
-        for (index, node) in self.nodes.iter().enumerate().filter(|(_, node)| !node.subsumed) {
-            self.queue[self.system.weight(&node.element)].push_back(index as u32);
+        for number in 0..self.nodes.len() as u32 {
+            if !self.nodes[number as usize].removed {
+                let weight = self.system.weight(&self.system.kept(&self.store, number));
+                self.queue[weight].push_back(NodeId(number));
+            }
         }
     }
 
-    fn next(&mut self) -> Option<usize> {
+    /// The next element to expand.
+    fn next(&mut self) -> Option<(NodeId, B::Element)> {
         for weight in 0..self.queue.len() {
-            while let Some(index) = self.queue[weight].pop_front() {
-                let index = index as usize;
-                if !self.nodes[index].subsumed && !self.became_subsumed(index) {
-                    return Some(index);
+            while let Some(node) = self.queue[weight].pop_front() {
+                if !self.nodes[node.index()].removed {
+                    let element = self.system.kept(&self.store, node.0);
+                    if !self.became_subsumed(node, &element) {
+                        return Some((node, element));
+                    }
                 }
             }
         }
@@ -202,83 +237,79 @@ impl<'s, B: Backward> Search<'s, B> {
     }
 
     /// Whether an element below this one was added after it was first seen. If so, this one is removed.
-    fn became_subsumed(&mut self, index: usize) -> bool {
-        let (system, nodes, tests) = (self.system, &mut self.nodes, &mut self.tests);
-        let element = &nodes[index].element;
+    fn became_subsumed(&mut self, node: NodeId, element: &B::Element) -> bool {
+        let (system, store, tests) = (self.system, &self.store, &mut self.tests);
         let (keys, signature) = (system.keys(element), system.signature(element));
         let entry = Entry { keys: &keys, signature };
         let subsumed = self.antichain.any_below(entry, |other| {
             *tests += 1;
-            other as usize != index && system.is_below(&nodes[other as usize].element, element)
+            other != node.0 && system.kept_is_below(store, other, element)
         });
         if subsumed {
-            self.antichain.remove_if(entry, |other| other as usize == index);
-            nodes[index].subsumed = true;
+            self.antichain.remove_if(entry, |other| other == node.0);
+            self.nodes[node.index()].removed = true;
         }
         subsumed
     }
 
-    fn meet(&mut self, element: B::Element, successor: Option<(NodeId, B::Why)>) {
+    fn meet(&mut self, element: B::Element, successor: NodeId) {
         self.generated += 1;
         if self.initial.is_some() {
             return;
         }
-        let system = self.system;
-        let nodes = &mut self.nodes;
-        let tests = &mut self.tests;
+        let (system, store) = (self.system, &self.store);
+        let (nodes, tests) = (&mut self.nodes, &mut self.tests);
         let (keys, signature) = (system.keys(&element), system.signature(&element));
         let entry = Entry { keys: &keys, signature };
         let covered = self.antichain.any_below(entry, |stored| {
             *tests += 1;
-            system.is_below(&nodes[stored as usize].element, &element)
+            system.kept_is_below(store, stored, &element)
         });
         if covered {
             return;
         }
         self.antichain.remove_if(entry, |stored| {
             *tests += 1;
-            let stored = stored as usize;
-            let above = system.is_below(&element, &nodes[stored].element);
-            nodes[stored].subsumed |= above;
+            let above = system.is_below_kept(&element, store, stored);
+            nodes[stored as usize].removed |= above;
             above
         });
-        let index = nodes.len();
+        let node = NodeId(u32::try_from(nodes.len()).expect("fewer than 2^32 elements fit into memory"));
         if system.is_initial(&element) {
-            self.initial = Some(NodeId(index));
+            self.initial = Some(node);
         }
         let weight = system.weight(&element);
+        self.antichain.insert(entry, node.0);
         // Includes its entries in the antichain and in the queue.
-        let places = size_of::<([u64; 2], u32)>() + size_of::<u32>();
-        self.bytes += (size_of::<Node<B::Element, B::Why>>() + places + system.bytes(&element)) as u64;
-        let short = u32::try_from(index).expect("fewer than 2^32 elements fit into memory");
-        self.antichain.insert(entry, short);
-        nodes.push(Node { element, successor, subsumed: false });
+        let places = size_of::<[u64; 2]>() + 2 * size_of::<u32>();
+        self.bytes += (size_of::<Node>() + places + system.keep(&mut self.store, element)) as u64;
+        self.nodes.push(Node { successor, removed: false });
         if self.queue.len() <= weight {
             self.queue.resize_with(weight + 1, Default::default);
         }
-        self.queue[weight].push_back(short);
+        self.queue[weight].push_back(node);
     }
 
     /// The element of a node.
-    pub fn element(&self, node: NodeId) -> &B::Element {
-        &self.nodes[node.0].element
+    pub fn element(&self, node: NodeId) -> B::Element {
+        self.system.kept(&self.store, node.0)
     }
 
-    /// The element that this one is a predecessor of, and how.
-    pub fn successor(&self, node: NodeId) -> Option<(NodeId, &B::Why)> {
-        self.nodes[node.0].successor.as_ref().map(|(successor, why)| (*successor, why))
+    /// The element that this one is a predecessor of.
+    pub fn successor(&self, node: NodeId) -> Option<NodeId> {
+        Some(self.nodes[node.index()].successor).filter(|&successor| successor != NodeId::NONE)
     }
 
     /// The minimal elements.
-    pub fn minimal_elements(&self) -> impl Iterator<Item = &B::Element> {
-        let minimal = |&index: &u32| {
-            let element = &self.nodes[index as usize].element;
-            let (keys, signature) = (self.system.keys(element), self.system.signature(element));
-            !self.antichain.any_below(Entry { keys: &keys, signature }, |other| {
-                other != index && self.system.is_below(&self.nodes[other as usize].element, element)
-            })
-        };
-        self.antichain.iter().filter(minimal).map(|index| &self.nodes[index as usize].element)
+    pub fn minimal_elements(&self) -> impl Iterator<Item = B::Element> {
+        self.antichain.iter().filter_map(|number| {
+            let element = self.system.kept(&self.store, number);
+            let (keys, signature) = (self.system.keys(&element), self.system.signature(&element));
+            let above = self.antichain.any_below(Entry { keys: &keys, signature }, |other| {
+                other != number && self.system.kept_is_below(&self.store, other, &element)
+            });
+            (!above).then_some(element)
+        })
     }
 
     /// After [`SearchEnd::Closed`]: the closed set.
@@ -286,7 +317,7 @@ impl<'s, B: Backward> Search<'s, B> {
     where
         B::Element: Clone,
     {
-        Closed::new(self.system, self.minimal_elements().cloned())
+        Closed::new(self.system, self.minimal_elements())
     }
 
     /// The number of elements kept: the minimal ones, and those not yet known to be above others.
@@ -332,9 +363,22 @@ mod tests {
     impl Backward for Lossy {
         type Element = Vec<u8>;
         type Key = u8;
-        type Why = usize;
-        fn keys(&self, element: &Vec<u8>) -> Vec<u8> {
-            let mut keys = element.clone();
+        type Store = Vec<Vec<u8>>;
+        fn keep(&self, store: &mut Vec<Vec<u8>>, element: Vec<u8>) -> usize {
+            store.push(element);
+            0
+        }
+        fn kept(&self, store: &Vec<Vec<u8>>, number: u32) -> Vec<u8> {
+            store[number as usize].clone()
+        }
+        fn kept_is_below(&self, store: &Vec<Vec<u8>>, number: u32, element: &Vec<u8>) -> bool {
+            is_subword(&store[number as usize], element)
+        }
+        fn is_below_kept(&self, element: &Vec<u8>, store: &Vec<Vec<u8>>, number: u32) -> bool {
+            is_subword(element, &store[number as usize])
+        }
+        fn keys(&self, element: &Vec<u8>) -> Keys<u8> {
+            let mut keys = Keys::from_slice(element);
             keys.sort_unstable();
             keys
         }
@@ -347,18 +391,15 @@ mod tests {
         fn is_initial(&self, element: &Vec<u8>) -> bool {
             is_subword(element, &self.start)
         }
-        fn predecessors(&self, element: &Vec<u8>, give: &mut dyn FnMut(Vec<u8>, usize)) {
-            for (number, (from, to)) in self.rules.iter().enumerate() {
+        fn predecessors(&self, element: &Vec<u8>, give: &mut dyn FnMut(Vec<u8>)) {
+            for (from, to) in &self.rules {
                 // The rule wrote the longest suffix of the element that embeds in the rule's right side.
                 let mut kept = element.len();
                 while kept > 0 && is_subword(&element[kept - 1..], to) {
                     kept -= 1;
                 }
-                give([&element[..kept], from].concat(), number);
+                give([&element[..kept], from].concat());
             }
-        }
-        fn bytes(&self, element: &Vec<u8>) -> usize {
-            element.len()
         }
     }
 
@@ -387,7 +428,7 @@ mod tests {
         let covers = |word: &[u8]| elements.iter().any(|element| is_subword(element, word));
         let closed = |element: &Vec<u8>| {
             let mut closed = true;
-            system.predecessors(element, &mut |word, _| closed &= covers(&word));
+            system.predecessors(element, &mut |word| closed &= covers(&word));
             closed
         };
         covers(bad) && elements.iter().all(|element| !system.is_initial(element) && closed(element))
@@ -416,11 +457,11 @@ mod tests {
             }
             match found {
                 SearchEnd::Initial(mut node) => {
-                    prop_assert!(system.is_initial(search.element(node)));
-                    while let Some((next, _)) = search.successor(node) {
+                    prop_assert!(system.is_initial(&search.element(node)));
+                    while let Some(next) = search.successor(node) {
                         node = next;
                     }
-                    prop_assert_eq!(search.element(node), &bad);
+                    prop_assert_eq!(&search.element(node), &bad);
                 }
                 SearchEnd::Closed => prop_assert!(!reaches(&system, &bad, 8)),
             }
@@ -460,7 +501,7 @@ mod tests {
             };
             prop_assert_eq!(found == SearchEnd::Closed, expected == SearchEnd::Closed);
             if found == SearchEnd::Closed {
-                let elements: Vec<_> = search.minimal_elements().cloned().collect();
+                let elements: Vec<_> = search.minimal_elements().collect();
                 prop_assert!(is_proof(&system, &elements, &bad));
             }
         }
@@ -482,7 +523,7 @@ mod tests {
                 let before = closed.len();
                 let mut left = attempts;
                 closed.shrink(added, |_| false, |_| { left = left.saturating_sub(1); left > 0 });
-                let all = Vec::from_iter(search.minimal_elements().cloned());
+                let all = Vec::from_iter(search.minimal_elements());
                 closed.keep_needed([bad.clone()]);
                 let elements = closed.into_elements();
                 prop_assert!(is_proof(&system, &elements, &bad));

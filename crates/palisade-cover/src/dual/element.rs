@@ -6,14 +6,14 @@ use crate::values::{SetId, ValueSets};
 use palisade_automata::StateId;
 use palisade_base::Id;
 use palisade_program::running::CellId;
-use palisade_wqo::{embeds, injects};
+use palisade_wqo::{Keys, embeds, injects};
 use smallvec::SmallVec;
 
 /// A word over messages, newest first.
 pub(crate) type Word = SmallVec<[Symbol; 6]>;
 
 /// The requirements on one process.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Process {
     /// Which automaton.
     pub kind: u32,
@@ -21,6 +21,13 @@ pub(crate) struct Process {
     pub state: StateId,
     /// The required content of its buffer.
     pub word: Word,
+}
+
+impl Clone for Process {
+    fn clone(&self) -> Process {
+        // Letters are copied as a block, which the derived code does not do.
+        Process { word: Word::from_slice(&self.word), ..*self }
+    }
 }
 
 /// What memory must hold: for each cell, one of these values.
@@ -58,10 +65,6 @@ impl Element {
         letters
     }
 
-    pub fn content(&self, cell: CellId) -> SetId {
-        self.memory[cell.index()]
-    }
-
     /// The sum of the word lengths, four times the number of processes, and the number of known cells.
     pub fn weight(&self) -> usize {
         let words: usize = self.processes.iter().map(|process| process.word.len()).sum();
@@ -70,34 +73,78 @@ impl Element {
     }
 
     /// The kinds and states of the processes, sorted.
-    pub fn keys(&self) -> Vec<u64> {
-        self.processes.iter().map(|p| u64::from(p.kind) << 32 | u64::from(p.state.0)).collect()
+    pub fn keys(&self) -> Keys<u64> {
+        self.processes.iter().map(key).collect()
+    }
+}
+
+/// Kind and state of a process in one number. They have the same order.
+pub(crate) fn key(process: &Process) -> u64 {
+    u64::from(process.kind) << 32 | u64::from(process.state.0)
+}
+
+/// What comparisons look at: an element, or one that a search has packed.
+pub(crate) trait View {
+    /// The number of processes.
+    fn count(&self) -> usize;
+    /// The [`key`] of a process. Keys do not decrease.
+    fn key(&self, place: usize) -> u64;
+    /// The word of a process.
+    fn word(&self, place: usize) -> &[Symbol];
+    /// The requirement on a cell.
+    fn content(&self, cell: CellId) -> SetId;
+    /// The cells of which something is required.
+    fn known(&self) -> impl Iterator<Item = (CellId, SetId)>;
+}
+
+impl View for Element {
+    fn count(&self) -> usize {
+        self.processes.len()
     }
 
-    /// Whether each process of this element can be mapped to a process of the other with the same state and a
-    /// word above its own. Processes are sorted, so those with the same state are adjacent, and usually there
-    /// is only one.
-    pub fn processes_below(&self, other: &Element, sets: &ValueSets) -> bool {
-        let below = |few: &Process, many: &Process| {
-            embeds(&few.word, &many.word, |letter, above| is_below(sets, letter, above))
-        };
-        let key = |process: &Process| (process.kind, process.state);
-        let mut rest = &other.processes[..];
-        let mut groups = self.processes.chunk_by(|a, b| key(a) == key(b));
-        groups.all(|group| {
-            let wanted = key(&group[0]);
-            let Some(first) = rest.iter().position(|process| key(process) >= wanted) else { return false };
-            let there = rest[first..].iter().take_while(|process| key(process) == wanted).count();
-            let candidates = &rest[first..first + there];
-            rest = &rest[first + there..];
-            match group {
-                [one] => candidates.iter().any(|process| below(one, process)),
-                several => injects(several.len(), candidates.len(), |few, many| {
-                    below(&several[few], &candidates[many])
-                }),
-            }
-        })
+    fn key(&self, place: usize) -> u64 {
+        key(&self.processes[place])
     }
+
+    fn word(&self, place: usize) -> &[Symbol] {
+        &self.processes[place].word
+    }
+
+    fn content(&self, cell: CellId) -> SetId {
+        self.memory[cell.index()]
+    }
+
+    fn known(&self) -> impl Iterator<Item = (CellId, SetId)> {
+        let cells = self.memory.iter().enumerate().filter(|(_, set)| **set != SetId::ALL);
+        cells.map(|(cell, &set)| (CellId::from_index(cell), set))
+    }
+}
+
+/// Whether each process of the first element can be mapped to a process of the second with the same state and a word
+/// above its own. Processes are sorted, so those with the same state are adjacent, and usually there is only one.
+pub(crate) fn processes_below(a: &impl View, b: &impl View, sets: &ValueSets) -> bool {
+    let below = |few: usize, many: usize| {
+        embeds(a.word(few), b.word(many), |letter, above| is_below(sets, letter, above))
+    };
+    let (mut few, mut many) = (0, 0);
+    while few < a.count() {
+        let wanted = a.key(few);
+        let same = (few..a.count()).take_while(|&place| a.key(place) == wanted).count();
+        while many < b.count() && b.key(many) < wanted {
+            many += 1;
+        }
+        let there = (many..b.count()).take_while(|&place| b.key(place) == wanted).count();
+        let fits = match (same, there) {
+            (1, 1) => below(few, many),
+            _ => injects(same, there, |item, place| below(few + item, many + place)),
+        };
+        if !fits {
+            return false;
+        }
+        few += same;
+        many += there;
+    }
+    true
 }
 
 /// Whether a letter is below another: it is a letter of the same kind on the same cell, and allows all values

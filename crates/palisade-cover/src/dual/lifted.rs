@@ -45,6 +45,10 @@ const MAX_CASTS: usize = 1024;
 /// How many elements the generalisation of one element may add.
 const ADDED: usize = 1;
 
+/// The set of the first cast has to shrink by this factor. Where it does not, its elements concern all processes of the
+/// cast, and more processes need other elements.
+const SHRINKS_BY: usize = 2;
+
 /// The search for the whole program may generate this many elements for each guess. Where guesses help, fewer than
 /// ten were seen.
 const PER_GUESS: u64 = 16;
@@ -122,9 +126,12 @@ impl<'s> Lifted<'s> {
                 }
                 check(before + generated, bytes).map_err(Stop::Exhausted)
             }) {
-                Ok((generated, elements)) => {
+                Ok(Shrunk { generated, before, new }) => {
                     self.before += generated;
-                    self.guesses.extend(elements);
+                    if self.guesses.is_empty() && SHRINKS_BY * new.len() > before {
+                        return Attempt::Hopeless;
+                    }
+                    self.guesses.extend(new);
                 }
                 // The next attempt begins with this cast again, so what was done for it is counted then.
                 Err(Unfinished::Stopped(Stop::Work)) => return Attempt::Unfinished,
@@ -186,7 +193,7 @@ impl<'s> Lifted<'s> {
                         return Attempt::Hopeless;
                     };
                     let links = links(exact, search, node).expect("each step has a name");
-                    let seen = Unfolded::snapshots(program, search.element(node), &links);
+                    let seen = Unfolded::snapshots(program, &search.element(node), &links);
                     search.retract(|guess, element| {
                         guess == wrong || seen.iter().any(|seen| exact.is_below(element, seen))
                     });
@@ -211,14 +218,24 @@ enum Stop {
     Exhausted(Exhausted),
 }
 
-/// What is new in the shrunk closed set of a cast, and the number of elements that were generated for it. What other casts have
+/// What a cast has shown.
+struct Shrunk {
+    /// The number of elements generated for it.
+    generated: u64,
+    /// The number of elements in the closed set.
+    before: usize,
+    /// What is new in the shrunk set.
+    new: Vec<Element>,
+}
+
+/// Closes and shrinks the set of a cast. What other casts have
 /// shown is `known`: guesses that need not be generalised any more.
 fn guesses<'s>(
     setup: &'s Setup,
     bad: Vec<Element>,
     known: FxHashSet<&Element>,
     check: &mut dyn FnMut(u64, u64) -> Result<(), Stop>,
-) -> Result<(u64, Vec<Element>), Unfinished<'s>> {
+) -> Result<Shrunk, Unfinished<'s>> {
     let mut search = Search::new(setup);
     bad.iter().for_each(|element| search.add(element.clone()));
     known.iter().for_each(|&guess| search.guess(guess.clone()));
@@ -243,6 +260,7 @@ fn guesses<'s>(
     }
     let mut closed = search.closed();
     closed.keep_needed(bad.iter().cloned());
+    let before = closed.len();
     let mut stop = None;
     closed.shrink(
         ADDED,
@@ -258,7 +276,7 @@ fn guesses<'s>(
     let generated = search.generated() + closed.generated();
     closed.keep_needed(bad);
     let new = closed.into_elements().into_iter().filter(|element| !known.contains(element));
-    Ok((generated, new.collect()))
+    Ok(Shrunk { generated, before, new: new.collect() })
 }
 
 /// All ways to choose this many processes. Each says how many there are of each kind.

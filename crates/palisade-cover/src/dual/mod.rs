@@ -112,6 +112,7 @@ mod lifted;
 mod predecessors;
 mod proof;
 mod setup;
+mod store;
 mod tracked;
 mod turns;
 mod witness;
@@ -119,7 +120,7 @@ mod witness;
 use crate::bad::Bad;
 use crate::chain::NamedSteps;
 use crate::values::{MAX_SETS, SetId};
-use element::Element;
+use element::{Element, View, processes_below};
 use palisade_automata::StateId;
 use palisade_base::Id;
 use palisade_engine::{
@@ -127,10 +128,11 @@ use palisade_engine::{
 };
 use palisade_memory::Model;
 use palisade_program::running::CellId;
-use palisade_wqo::{Backward, Generalise, Signature};
+use palisade_wqo::{Backward, Generalise, Keys, Signature};
 use predecessors::Step;
 use rustc_hash::FxHashSet;
 use setup::Setup;
+use store::Store;
 use turns::Asked;
 
 /// The load-buffer engine.
@@ -233,12 +235,47 @@ impl Generalise for Setup {
     }
 }
 
+impl Setup {
+    /// Whether an element is below another. The values that follow from the states of the other's processes count.
+    fn below(&self, a: &impl View, b: &impl View) -> bool {
+        a.known().all(|(cell, of_a)| {
+            let of_b = b.content(cell);
+            of_a == of_b || {
+                let possible = self.possible_in(b, cell).unwrap_or(SetId::ALL);
+                self.sets
+                    .meet(cell, of_b, possible)
+                    .is_none_or(|possible| self.sets.is_subset(cell, possible, of_a))
+            }
+        }) && processes_below(a, b, &self.sets)
+    }
+}
+
 impl Backward for Setup {
     type Element = Element;
     type Key = u64;
-    type Why = ();
+    type Store = Store;
 
-    fn keys(&self, element: &Element) -> Vec<u64> {
+    fn keep(&self, store: &mut Store, element: Element) -> usize {
+        store.push(&element)
+    }
+
+    fn kept(&self, store: &Store, number: u32) -> Element {
+        store.get(number, self.cells)
+    }
+
+    fn kept_is_below(&self, store: &Store, number: u32, element: &Element) -> bool {
+        self.below(&store.packed(number), element)
+    }
+
+    fn is_below_kept(&self, element: &Element, store: &Store, number: u32) -> bool {
+        self.below(element, &store.packed(number))
+    }
+
+    fn is_below(&self, a: &Element, b: &Element) -> bool {
+        self.below(a, b)
+    }
+
+    fn keys(&self, element: &Element) -> Keys<u64> {
         element.keys()
     }
 
@@ -247,25 +284,11 @@ impl Backward for Setup {
         let (mut required, mut provided) = (0, 0);
         for (index, &content) in element.memory.iter().enumerate() {
             let cell = CellId::from_index(index);
-            let possible = self.possible(&element.processes, cell).unwrap_or(SetId::ALL);
+            let possible = self.possible_in(element, cell).unwrap_or(SetId::ALL);
             required |= self.sets.filter(cell, content);
             provided |= self.sets.filter(cell, content) | self.sets.filter(cell, possible);
         }
         Signature { required: [required, letters], provided: [provided, letters] }
-    }
-
-    fn is_below(&self, a: &Element, b: &Element) -> bool {
-        let cells = a.memory.iter().zip(&b.memory).enumerate();
-        let memory_below = cells.into_iter().all(|(index, (&of_a, &of_b))| {
-            of_a == of_b || of_a == SetId::ALL || {
-                let cell = CellId::from_index(index);
-                let possible = self.possible(&b.processes, cell).unwrap_or(SetId::ALL);
-                self.sets
-                    .meet(cell, of_b, possible)
-                    .is_none_or(|possible| self.sets.is_subset(cell, possible, of_a))
-            }
-        });
-        memory_below && a.processes_below(b, &self.sets)
     }
 
     fn weight(&self, element: &Element) -> usize {
@@ -279,17 +302,11 @@ impl Backward for Setup {
         }
     }
 
-    fn predecessors(&self, element: &Element, give: &mut dyn FnMut(Element, ())) {
-        Setup::predecessors(self, element, &mut |element, _| give(element, ()));
+    fn predecessors(&self, element: &Element, give: &mut dyn FnMut(Element)) {
+        Setup::predecessors(self, element, &mut |element, _| give(element));
         if !self.free.is_empty() && self.alone(element).is_none() {
-            self.undo_free_writes(element, &mut |element| give(element, ()));
+            self.undo_free_writes(element, &mut |element| give(element));
         }
-    }
-
-    fn bytes(&self, element: &Element) -> usize {
-        let spilled = |word: &element::Word| if word.spilled() { 4 * word.capacity() } else { 0 };
-        let words: usize = element.processes.iter().map(|process| spilled(&process.word)).sum();
-        size_of::<element::Process>() * element.processes.capacity() + words
     }
 }
 

@@ -1,7 +1,7 @@
 //! Undoing steps. The rules and the argument for them are in the header of [`super`].
 
 use super::edges::{Act, SetEdge};
-use super::element::{Element, Memory, Process, Word};
+use super::element::{Element, Memory, Process, View, Word};
 use super::setup::{Held, ProcessKind, Setup};
 use crate::bad::Bad;
 use crate::symbol::Symbol;
@@ -42,11 +42,10 @@ struct Draft {
 
 impl Draft {
     fn of(element: &Element) -> Draft {
-        Draft {
-            memory: element.memory.clone(),
-            processes: element.processes.iter().cloned().collect(),
-            dropped: element.processes.iter().map(|_| 0).collect(),
-        }
+        let mut processes = SmallVec::with_capacity(element.processes.len() + 1);
+        element.processes.iter().for_each(|process| processes.push(process.clone()));
+        let dropped = SmallVec::from_elem(0, element.processes.len());
+        Draft { memory: Memory::from_slice(&element.memory), processes, dropped }
     }
 
     fn any_dropped(&self) -> bool {
@@ -356,15 +355,17 @@ impl Setup {
 
     /// The values that memory can hold, by the state of the cell's only writer. `None` if the writer is never
     /// in that state.
-    pub fn possible(&self, processes: &[Process], cell: CellId) -> Option<SetId> {
-        match &self.held[cell] {
-            Held::Anything => Some(SetId::ALL),
-            Held::Always(set) => Some(*set),
-            Held::ByWriter(kind, sets) => match processes.iter().find(|process| process.kind == *kind) {
-                Some(writer) => sets[writer.state],
-                None => Some(SetId::ALL),
-            },
-        }
+    fn possible(&self, processes: &[Process], cell: CellId) -> Option<SetId> {
+        let writer = |kind| processes.iter().find(|process| process.kind == kind).map(|writer| writer.state);
+        self.held[cell].given(writer)
+    }
+
+    /// The same for the processes of an element.
+    pub fn possible_in(&self, element: &impl View, cell: CellId) -> Option<SetId> {
+        self.held[cell].given(|kind| {
+            let keys = (0..element.count()).map(|place| element.key(place));
+            keys.into_iter().find(|key| (key >> 32) as u32 == kind).map(|key| StateId(key as u32))
+        })
     }
 
     /// Whether the processes that are present can give the required values to cells and letters.

@@ -75,6 +75,18 @@ pub(crate) enum Held {
     ByWriter(u32, IdVec<StateId, Option<SetId>>),
 }
 
+impl Held {
+    /// The values, where a function gives the state of the process of a kind, if it is known. `None` if the writer
+    /// never gets there.
+    pub fn given(&self, state: impl FnOnce(u32) -> Option<StateId>) -> Option<SetId> {
+        match self {
+            Held::Anything => Some(SetId::ALL),
+            Held::Always(set) => Some(*set),
+            Held::ByWriter(kind, sets) => state(*kind).map_or(Some(SetId::ALL), |state| sets[state]),
+        }
+    }
+}
+
 /// All facts about the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {

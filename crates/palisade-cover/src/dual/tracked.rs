@@ -151,7 +151,7 @@ impl<'s> Tracked<'s> {
     ) -> Option<usize> {
         let mut required: Vec<(CellId, SetId)> = Vec::new();
         let mut node = initial;
-        while let Some((successor, ())) = search.successor(node) {
+        while let Some(successor) = search.successor(node) {
             // Undoing a step requires the values seen by the reads on the way into the element.
             for process in &search.element(successor).processes {
                 let kind = &setup.kinds[process.kind as usize];

@@ -111,7 +111,7 @@ impl Runs<'_> {
         start::only_proves(self.program.automata)?;
         let program = Program { setup, ..self.program };
         let witness = chain(setup, search, self.combinations, initial).and_then(|chain| {
-            let unfolded = Unfolded::new(&program, search.element(initial), &chain.links, &chain.bad);
+            let unfolded = Unfolded::new(&program, &search.element(initial), &chain.links, &chain.bad);
             unfolded.timeline(program.automata).witness(self.analysis, self.system)
         });
         witness.ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()))

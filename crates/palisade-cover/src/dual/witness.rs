@@ -34,7 +34,7 @@ use palisade_memory::Model;
 use palisade_program::Value;
 use palisade_program::running::CellId;
 
-type Link<'a> = chain::Link<'a, Element, Step>;
+type Link = chain::Link<Element, Step>;
 
 /// The original program, and the program as the search sees it.
 #[derive(Clone, Copy)]
@@ -76,7 +76,7 @@ pub(crate) struct Unfolded {
 
 impl Unfolded {
     /// Unfolds a chain from an initial element to a bad one.
-    pub fn new(program: &Program<'_>, first: &Element, chain: &[Link<'_>], bad: &[StateId]) -> Unfolded {
+    pub fn new(program: &Program<'_>, first: &Element, chain: &[Link], bad: &[StateId]) -> Unfolded {
         let mut unfolded = Unfolded::at_start(program, first);
         // The current element's processes, as indices of actors.
         let mut places: Vec<usize> = first
@@ -96,7 +96,7 @@ impl Unfolded {
 
     /// The configurations of a chain, as elements, each with one value for each cell and letter. Processes that the
     /// chain does not mention are at a start.
-    pub fn snapshots(program: &Program<'_>, first: &Element, chain: &[Link<'_>]) -> Vec<Element> {
+    pub fn snapshots(program: &Program<'_>, first: &Element, chain: &[Link]) -> Vec<Element> {
         let mut snapshots = Vec::new();
         let mut unfolded = Unfolded::at_start(program, first);
         let mut places: Vec<usize> = first
@@ -173,7 +173,7 @@ impl Unfolded {
         actor
     }
 
-    fn follow(&mut self, program: &Program<'_>, link: &Link<'_>, places: &mut Vec<usize>, time: u64) {
+    fn follow(&mut self, program: &Program<'_>, link: &Link, places: &mut Vec<usize>, time: u64) {
         let step = &link.step;
         for (&place, letters) in places.iter().zip(&step.before) {
             self.propagate(place, letters, time);

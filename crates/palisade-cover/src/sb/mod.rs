@@ -148,7 +148,7 @@ use palisade_engine::{
 };
 use palisade_memory::Model;
 use palisade_program::running::System;
-use palisade_wqo::{Backward, NodeId, Search, SearchEnd};
+use palisade_wqo::{Backward, Keys, NodeId, Search, SearchEnd};
 use setup::{Setup, Sharing};
 use undo::Step;
 
@@ -226,7 +226,8 @@ fn check(
         None => Err(Reason::Exhausted(exhausted.unwrap_or(Exhausted::Stopped))),
         Some(SearchEnd::Closed) => {
             if let Some(proof) = proof {
-                *proof = Some(proof::proof(&setup, search.minimal_elements()));
+                let elements: Vec<Element> = search.minimal_elements().collect();
+                *proof = Some(proof::proof(&setup, elements.iter()));
             }
             Ok(Verdict::Holds)
         }
@@ -251,7 +252,7 @@ fn unfold(
     initial: NodeId,
 ) -> Option<Witness> {
     let chain = chain(setup, search, bad, initial)?;
-    witness::unfold(automata, setup, search.element(initial), &chain.links, &chain.bad)
+    witness::unfold(automata, setup, &search.element(initial), &chain.links, &chain.bad)
         .witness(analysis, system)
 }
 
@@ -270,10 +271,28 @@ impl NamedSteps for Setup {
 impl Backward for Setup {
     type Element = Element;
     type Key = u64;
-    type Why = ();
+    type Store = Vec<Element>;
 
-    fn keys(&self, element: &Element) -> Vec<u64> {
-        element.keys()
+    fn keep(&self, store: &mut Vec<Element>, element: Element) -> usize {
+        let bytes = size_of::<Element>() + element.bytes();
+        store.push(element);
+        bytes
+    }
+
+    fn kept(&self, store: &Vec<Element>, number: u32) -> Element {
+        store[number as usize].clone()
+    }
+
+    fn kept_is_below(&self, store: &Vec<Element>, number: u32, element: &Element) -> bool {
+        self.below(&store[number as usize], element)
+    }
+
+    fn is_below_kept(&self, element: &Element, store: &Vec<Element>, number: u32) -> bool {
+        self.below(element, &store[number as usize])
+    }
+
+    fn keys(&self, element: &Element) -> Keys<u64> {
+        element.keys().into()
     }
 
     fn is_below(&self, a: &Element, b: &Element) -> bool {
@@ -288,11 +307,7 @@ impl Backward for Setup {
         self.initial_memory(element).is_some()
     }
 
-    fn predecessors(&self, element: &Element, give: &mut dyn FnMut(Element, ())) {
-        Setup::predecessors(self, element, &mut |element, _| give(element, ()));
-    }
-
-    fn bytes(&self, element: &Element) -> usize {
-        element.bytes()
+    fn predecessors(&self, element: &Element, give: &mut dyn FnMut(Element)) {
+        Setup::predecessors(self, element, &mut |element, _| give(element));
     }
 }

@@ -24,7 +24,7 @@ use palisade_base::Id;
 use palisade_memory::Model;
 use palisade_program::running::CellId;
 
-type Link<'a> = chain::Link<'a, Element, Step>;
+type Link = chain::Link<Element, Step>;
 
 /// A thread of the run under construction.
 struct Actor {
@@ -50,7 +50,7 @@ pub(crate) fn unfold(
     automata: &Automata,
     setup: &Setup,
     first: &Element,
-    chain: &[Link<'_>],
+    chain: &[Link],
     bad: &[StateId],
 ) -> Timeline {
     let initial = setup.initial_memory(first).expect("the chain starts with an initial element");
@@ -92,7 +92,7 @@ impl Unfolding<'_> {
         actor
     }
 
-    fn follow(&mut self, link: &Link<'_>, places: &mut Vec<usize>, time: u64) {
+    fn follow(&mut self, link: &Link, places: &mut Vec<usize>, time: u64) {
         let step = &link.step;
         for &(process, cell) in &step.flushed {
             self.flush(places[process], cell, time);
@@ -126,13 +126,13 @@ impl Unfolding<'_> {
         }
     }
 
-    fn act(&mut self, link: &Link<'_>, place: usize, time: u64) {
+    fn act(&mut self, link: &Link, place: usize, time: u64) {
         let step = &link.step;
         let (kind, number) = match step.act {
             Act::Effect(cell, value) => {
                 let process = step.becomes[step.actor].map(|index| &link.after.processes[index]);
                 let settled = link.after.content(cell).is_settled();
-                let all = settled || process.is_some_and(|p| self.setup.is_empty(link.after, p, cell));
+                let all = settled || process.is_some_and(|p| self.setup.is_empty(&link.after, p, cell));
                 self.take_effect_through(place, cell, (!all).then_some(value), time + 1);
                 return;
             }
