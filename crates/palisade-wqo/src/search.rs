@@ -40,6 +40,11 @@ pub trait Backward {
     fn keep(&self, store: &mut Self::Store, element: Self::Element) -> usize;
     /// An element of the store.
     fn kept(&self, store: &Self::Store, number: u32) -> Self::Element;
+    /// Whether the store is known to have this element. A quick answer saves looking for elements below it.
+    fn is_kept(&self, store: &Self::Store, element: &Self::Element) -> bool {
+        let _ = (store, element);
+        false
+    }
     /// Whether an element of the store is below the given one.
     fn kept_is_below(&self, store: &Self::Store, number: u32, element: &Self::Element) -> bool;
     /// Whether the given element is below an element of the store.
@@ -105,8 +110,9 @@ pub struct Search<'s, B: Backward> {
     initial: Option<NodeId>,
     /// The nodes of guesses that are not retracted, in increasing order.
     guesses: Vec<NodeId>,
-    /// Whether guesses were retracted since all elements were last expanded.
+    /// Whether guesses were retracted since all elements were last expanded, and whether any ever were.
     retracted: bool,
+    retracts: bool,
     /// The predecessors of the element that is being expanded.
     found: Vec<B::Element>,
     generated: u64,
@@ -126,6 +132,7 @@ impl<'s, B: Backward> Search<'s, B> {
             initial: None,
             guesses: Vec::new(),
             retracted: false,
+            retracts: false,
             found: Vec::new(),
             generated: 0,
             tests: 0,
@@ -179,6 +186,7 @@ impl<'s, B: Backward> Search<'s, B> {
         }
         self.initial = None;
         self.retracted = true;
+        self.retracts = true;
     }
 
     /// The number of guesses that are not retracted.
@@ -258,6 +266,10 @@ impl<'s, B: Backward> Search<'s, B> {
             return;
         }
         let (system, store) = (self.system, &self.store);
+        // An element that was seen before is in the set, or above one that is, unless it was retracted.
+        if !self.retracts && system.is_kept(store, &element) {
+            return;
+        }
         let (nodes, tests) = (&mut self.nodes, &mut self.tests);
         let (keys, signature) = (system.keys(&element), system.signature(&element));
         let entry = Entry { keys: &keys, signature };

@@ -33,17 +33,20 @@ impl Clone for Process {
 /// What memory must hold: for each cell, one of these values.
 pub(crate) type Memory = SmallVec<[SetId; 16]>;
 
+/// The processes of an element.
+pub(crate) type Processes = SmallVec<[Process; 4]>;
+
 /// An element.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Element {
     /// The requirement on each cell.
     pub memory: Memory,
     /// The requirements on processes, sorted.
-    pub processes: Vec<Process>,
+    pub processes: Processes,
 }
 
 impl Element {
-    pub fn new(memory: Memory, processes: Vec<Process>) -> Element {
+    pub fn new(memory: Memory, processes: Processes) -> Element {
         debug_assert!(processes.is_sorted(), "processes are sorted");
         Element { memory, processes }
     }

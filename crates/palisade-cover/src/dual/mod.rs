@@ -120,9 +120,8 @@ mod witness;
 use crate::bad::Bad;
 use crate::chain::NamedSteps;
 use crate::values::{MAX_SETS, SetId};
-use element::{Element, View, processes_below};
+use element::{Element, Process, View, processes_below};
 use palisade_automata::StateId;
-use palisade_base::Id;
 use palisade_engine::{
     Analysis, Engine, Exhausted, Limits, Outcome, Proof, Proofs, Reason, Stats, Suitability, Verdict,
 };
@@ -221,7 +220,7 @@ impl NamedSteps for Setup {
     type Step = Step;
 
     fn steps(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
-        Setup::predecessors(self, element, give);
+        Setup::predecessors(self, element, &mut |element, step| give(element, step()));
     }
 
     fn bad_elements(&self, bad: &Bad, give: &mut dyn FnMut(Element, Vec<StateId>)) {
@@ -263,6 +262,10 @@ impl Backward for Setup {
         store.get(number, self.cells)
     }
 
+    fn is_kept(&self, store: &Store, element: &Element) -> bool {
+        store.contains(element)
+    }
+
     fn kept_is_below(&self, store: &Store, number: u32, element: &Element) -> bool {
         self.below(&store.packed(number), element)
     }
@@ -281,13 +284,10 @@ impl Backward for Setup {
 
     fn signature(&self, element: &Element) -> Signature {
         let letters = element.letters(&self.sets);
-        let (mut required, mut provided) = (0, 0);
-        for (index, &content) in element.memory.iter().enumerate() {
-            let cell = CellId::from_index(index);
-            let possible = self.possible_in(element, cell).unwrap_or(SetId::ALL);
-            required |= self.sets.filter(cell, content);
-            provided |= self.sets.filter(cell, content) | self.sets.filter(cell, possible);
-        }
+        let required =
+            element.known().fold(0, |bits, (cell, content)| bits | self.sets.filter(cell, content));
+        let follows = |process: &Process| self.kinds[process.kind as usize].filters[process.state];
+        let provided = element.processes.iter().fold(required | self.always, |bits, p| bits | follows(p));
         Signature { required: [required, letters], provided: [provided, letters] }
     }
 

@@ -1,7 +1,7 @@
 //! Undoing steps. The rules and the argument for them are in the header of [`super`].
 
 use super::edges::{Act, SetEdge};
-use super::element::{Element, Memory, Process, View, Word};
+use super::element::{Element, Memory, Process, Processes, View, Word};
 use super::setup::{Held, ProcessKind, Setup};
 use crate::bad::Bad;
 use crate::symbol::Symbol;
@@ -35,7 +35,7 @@ pub(crate) struct Step {
 #[derive(Clone)]
 struct Draft {
     memory: Memory,
-    processes: SmallVec<[Process; 6]>,
+    processes: Processes,
     /// The number of letters each process has lost at its new end.
     dropped: SmallVec<[usize; 6]>,
 }
@@ -53,12 +53,15 @@ impl Draft {
     }
 }
 
+/// What predecessors are passed to, each with its step. Only witnesses ask for that.
+pub(crate) type Give<'a> = dyn FnMut(Element, &dyn Fn() -> Step) + 'a;
+
 /// `None` as soon as an element turns out to contain no reachable configuration.
 type Possible = Option<()>;
 
 impl Setup {
     /// Passes a sufficient set of predecessors of an element to `give`.
-    pub fn predecessors(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
+    pub fn predecessors(&self, element: &Element, give: &mut Give<'_>) {
         if let Some(alone) = self.alone(element) {
             self.undo_steps_of(element, alone, give);
             return;
@@ -82,7 +85,7 @@ impl Setup {
         })
     }
 
-    fn undo_steps_of(&self, element: &Element, actor: usize, give: &mut dyn FnMut(Element, Step)) {
+    fn undo_steps_of(&self, element: &Element, actor: usize, give: &mut Give<'_>) {
         let process = &element.processes[actor];
         let kind = &self.kinds[process.kind as usize];
         for &number in &kind.incoming[process.state] {
@@ -208,7 +211,7 @@ impl Setup {
     }
 
     /// Processes that the element does not mention enter by writing a value that the element requires.
-    fn undo_writes_of_others(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
+    fn undo_writes_of_others(&self, element: &Element, give: &mut Give<'_>) {
         let known = element.memory.iter().enumerate().filter(|(_, content)| **content != SetId::ALL);
         let mut wanted: Vec<(CellId, SetId)> =
             known.map(|(index, &content)| (CellId::from_index(index), content)).collect();
@@ -271,7 +274,7 @@ impl Setup {
                 draft.processes[index].word.remove(0);
                 if self.normalise(&mut draft).is_some() {
                     draft.processes.sort();
-                    give(Element::new(draft.memory, draft.processes.into_vec()));
+                    give(Element::new(draft.memory, draft.processes));
                 }
             }
         }
@@ -283,7 +286,7 @@ impl Setup {
         let mut try_it = |mut draft: Draft| {
             self.normalise(&mut draft).is_some() && {
                 draft.processes.sort();
-                give(Element::new(draft.memory, draft.processes.into_vec()))
+                give(Element::new(draft.memory, draft.processes))
             }
         };
         for index in 0..element.processes.len() {
@@ -335,7 +338,7 @@ impl Setup {
         match self.normalise(&mut draft) {
             Some(()) => {
                 draft.processes.sort();
-                Element::new(draft.memory, draft.processes.into_vec())
+                Element::new(draft.memory, draft.processes)
             }
             None => element.clone(),
         }
@@ -508,22 +511,20 @@ impl Setup {
         actor: usize,
         edge_number: usize,
         edge: &SetEdge,
-        give: &mut dyn FnMut(Element, Step),
+        give: &mut Give<'_>,
     ) {
         let kind_number = draft.processes[actor].kind;
-        let after = draft.dropped[..successor.processes.len()].to_vec();
-        draft.dropped.iter_mut().for_each(|dropped| *dropped = 0);
+        let after = std::mem::replace(&mut draft.dropped, SmallVec::from_elem(0, draft.processes.len()));
         for &root in &self.kinds[kind_number as usize].roots[edge.source] {
-            let mut draft = draft.clone();
-            draft.processes[actor].state = root;
-            let words: SmallVec<[Word; 6]> =
-                draft.processes.iter().map(|process| process.word.clone()).collect();
-            if self.normalise(&mut draft).is_none() {
+            let mut result = draft.clone();
+            result.processes[actor].state = root;
+            if self.normalise(&mut result).is_none() {
                 continue;
             }
-            let mut order: Vec<usize> = (0..draft.processes.len()).collect();
-            order.sort_by(|&a, &b| draft.processes[a].cmp(&draft.processes[b]));
-            let step = Step {
+            let Draft { memory, processes: unordered, dropped } = &mut result;
+            let mut order: SmallVec<[usize; 8]> = (0..unordered.len()).collect();
+            order.sort_by(|&a, &b| unordered[a].cmp(&unordered[b]));
+            let step = || Step {
                 kind: kind_number,
                 edge: edge_number,
                 actor: order.iter().position(|&index| index == actor).expect("the actor is there"),
@@ -532,11 +533,18 @@ impl Setup {
                     .iter()
                     .map(|&index| (index < successor.processes.len()).then_some(index))
                     .collect(),
-                before: order.iter().map(|&index| words[index][..draft.dropped[index]].into()).collect(),
-                after: after.clone(),
+                before: order
+                    .iter()
+                    .map(|&index| draft.processes[index].word[..dropped[index]].into())
+                    .collect(),
+                after: after[..successor.processes.len()].to_vec(),
             };
-            let processes = order.iter().map(|&index| draft.processes[index].clone()).collect();
-            give(Element::new(draft.memory, processes), step);
+            let take = |&index: &usize| {
+                let process = &mut unordered[index];
+                Process { word: std::mem::take(&mut process.word), ..*process }
+            };
+            let processes = order.iter().map(take).collect();
+            give(Element::new(std::mem::take(memory), processes), &step);
         }
     }
 
@@ -552,7 +560,7 @@ impl Setup {
             let kind = &self.kinds[process.kind as usize];
             let mentioned =
                 draft.processes[..=index].iter().filter(|other| other.kind == process.kind).count();
-            if !kind.allows(mentioned) {
+            if !kind.allows(mentioned) || kind.impossible[process.state] {
                 return None;
             }
             let state = process.state;
@@ -565,10 +573,12 @@ impl Setup {
                 }
             }
         }
-        for index in 0..draft.memory.len() {
-            let content = draft.memory[index];
-            if content != SetId::ALL && self.is_free(CellId::from_index(index), content) {
-                draft.memory[index] = SetId::ALL;
+        if !self.free.is_empty() {
+            for index in 0..draft.memory.len() {
+                let content = draft.memory[index];
+                if content != SetId::ALL && self.is_free(CellId::from_index(index), content) {
+                    draft.memory[index] = SetId::ALL;
+                }
             }
         }
         self.drop_exposed(draft)?;
@@ -576,6 +586,9 @@ impl Setup {
             return None;
         }
         for index in 0..draft.memory.len() {
+            if draft.memory[index] == SetId::ALL {
+                continue;
+            }
             let cell = CellId::from_index(index);
             let possible = self.possible(&draft.processes, cell)?;
             self.sets.meet(cell, draft.memory[index], possible)?;
@@ -611,7 +624,7 @@ impl Setup {
             };
             if self.normalise(&mut draft).is_some() {
                 let states = sorted.into_iter().map(|(_, state)| state).collect();
-                give(Element::new(draft.memory, draft.processes.into_vec()), states);
+                give(Element::new(draft.memory, draft.processes), states);
             }
             return;
         };

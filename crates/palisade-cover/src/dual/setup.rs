@@ -41,6 +41,10 @@ pub(crate) struct ProcessKind {
     pub only_reads: IdVec<StateId, bool>,
     pub only_reads_and_fences: IdVec<StateId, bool>,
     pending: FxHashMap<(StateId, CellId), SetId>,
+    /// For each state, the filters of all sets that cells written by this process alone have there.
+    pub filters: IdVec<StateId, u64>,
+    /// Whether the invariants rule a state out.
+    pub impossible: IdVec<StateId, bool>,
 }
 
 impl ProcessKind {
@@ -96,6 +100,8 @@ pub(crate) struct Setup {
     /// For each cell, its only writer, if there is one.
     pub sole: IdVec<CellId, Sole>,
     pub held: IdVec<CellId, Held>,
+    /// The filters of the sets that cells always have.
+    pub always: u64,
     /// For each cell, the edges (value, kind, edge) that leave a value in memory.
     pub writers: IdVec<CellId, Vec<(ValueId, u32, usize)>>,
     pub cells: usize,
@@ -161,12 +167,30 @@ impl Setup {
                 Held::ByWriter(*kind, sets.collect())
             }
         };
+        let held: IdVec<CellId, Held> = automata.values.ids().map(holds).collect();
+        let mut always = 0;
+        for (cell, held) in held.iter_enumerated() {
+            match held {
+                Held::Anything => {}
+                Held::Always(set) => always |= sets.filter(cell, *set),
+                Held::ByWriter(kind, by_state) => {
+                    let kind = &mut kinds[*kind as usize];
+                    for (state, set) in by_state.iter_enumerated() {
+                        match set {
+                            Some(set) => kind.filters[state] |= sets.filter(cell, *set),
+                            None => kind.impossible[state] = true,
+                        }
+                    }
+                }
+            }
+        }
         let initial = |cell: CellId| {
             let values = (0..automata.initial[cell]).map(ValueId::from_index);
             sets.of(cell, values).expect("a cell has an initial value")
         };
         Setup {
-            held: automata.values.ids().map(holds).collect(),
+            held,
+            always,
             initial: automata.values.ids().map(initial).collect(),
             writers: writers(&kinds, automata.values.len()),
             kinds,
@@ -263,6 +287,8 @@ fn kind(
         only_reads: IdVec::new(),
         only_reads_and_fences: IdVec::new(),
         pending: FxHashMap::default(),
+        filters: vec![0; looks.len()].into(),
+        impossible: vec![false; looks.len()].into(),
     }
 }
 

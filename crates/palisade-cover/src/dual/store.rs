@@ -7,10 +7,12 @@
 use super::element::{Element, Memory, Process, View, Word, key};
 use crate::symbol::Symbol;
 use crate::values::SetId;
+use hashbrown::HashTable;
 use palisade_automata::StateId;
 use palisade_base::Id;
 use palisade_program::running::CellId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::{Hash, Hasher};
 
 /// All elements of a search.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +23,8 @@ pub(crate) struct Store {
     /// of values.
     words: Vec<u32>,
     processes: Processes,
+    /// The numbers of the elements, by their hashes.
+    numbers: HashTable<u32>,
 }
 
 /// Processes that occur in elements.
@@ -57,23 +61,32 @@ impl Store {
         let (before, known) = (self.words.len(), self.processes.kept.len());
         grow(&mut self.words);
         grow(&mut self.begins);
+        let number = self.begins.len() as u32;
         self.begins.push(u32::try_from(before).expect("fewer than 2^32 words are kept"));
         self.words.push(element.processes.len() as u32);
         let numbers = element.processes.iter().map(|process| self.processes.number(process));
         self.words.extend(numbers);
         let cells = element.known().map(|(cell, set)| cell.0 << 16 | u32::from(set.0));
         self.words.extend(cells);
+        let Store { begins, words, processes, numbers } = self;
+        let kept = |number: u32| hash(&packed(begins, words, processes, number));
+        numbers.insert_unique(hash(element), number, |&number| kept(number));
         let processes = self.processes.kept.len() - known;
-        size_of::<u32>() * (1 + self.words.len() - before) + processes * 2 * size_of::<(Process, u64)>()
+        let table = 2 * size_of::<u32>();
+        table
+            + size_of::<u32>() * (1 + self.words.len() - before)
+            + processes * 2 * size_of::<(Process, u64)>()
+    }
+
+    /// Whether this element is in the store.
+    pub fn contains(&self, element: &Element) -> bool {
+        let same = |&number: &u32| is_same(element, &self.packed(number));
+        self.numbers.find(hash(element), same).is_some()
     }
 
     /// An element, without unpacking it.
     pub fn packed(&self, number: u32) -> Packed<'_> {
-        let begin = self.begins[number as usize] as usize;
-        let end = self.begins.get(number as usize + 1).map_or(self.words.len(), |&next| next as usize);
-        let (count, rest) = self.words[begin..end].split_first().expect("an element has a first word");
-        let (processes, cells) = rest.split_at(*count as usize);
-        Packed { of: &self.processes, processes, cells }
+        packed(&self.begins, &self.words, &self.processes, number)
     }
 
     /// An element of a program with this many cells.
@@ -88,6 +101,30 @@ impl Store {
         };
         Element { memory, processes: (0..packed.count()).map(process).collect() }
     }
+}
+
+fn packed<'a>(begins: &[u32], words: &'a [u32], of: &'a Processes, number: u32) -> Packed<'a> {
+    let begin = begins[number as usize] as usize;
+    let end = begins.get(number as usize + 1).map_or(words.len(), |&next| next as usize);
+    let (count, rest) = words[begin..end].split_first().expect("an element has a first word");
+    let (processes, cells) = rest.split_at(*count as usize);
+    Packed { of, processes, cells }
+}
+
+fn hash(element: &impl View) -> u64 {
+    let mut hasher = FxHasher::default();
+    for place in 0..element.count() {
+        hasher.write_u64(element.key(place));
+        element.word(place).iter().for_each(|letter| letter.hash(&mut hasher));
+    }
+    element.known().for_each(|(cell, set)| hasher.write_u32(cell.0 << 16 | u32::from(set.0)));
+    hasher.finish()
+}
+
+fn is_same(a: &impl View, b: &impl View) -> bool {
+    a.count() == b.count()
+        && (0..a.count()).all(|place| a.key(place) == b.key(place) && a.word(place) == b.word(place))
+        && a.known().eq(b.known())
 }
 
 /// A quarter more room where there is none left. A list that doubles would often be half empty.

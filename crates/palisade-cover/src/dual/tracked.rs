@@ -39,6 +39,11 @@ use std::collections::BTreeMap;
 /// The maximal number of additional processes that are tried for a kind with any number of processes.
 const MAX_MORE: u32 = 2;
 
+/// Gets each closed set, with the number of processes of each kind that are followed, the bad elements in it, and the
+/// number of elements generated to find it.
+pub(crate) type Keep<'a> =
+    dyn FnMut(&[u32], Closed<'_, Setup>, &[Element], u64) -> Result<(), Exhausted> + 'a;
+
 /// The result of an attempt.
 pub(crate) enum Attempt {
     /// All bad combinations are unreachable. The closed set of each group was passed to `keep`.
@@ -81,13 +86,12 @@ impl<'s> Tracked<'s> {
     }
 
     /// Tries to prove all groups, with this much work in total. `check` is called from time to time with the
-    /// number of generated elements and the memory in use. `keep` gets each closed set, with the bad elements in it
-    /// and the number of elements generated to find it.
+    /// number of generated elements and the memory in use.
     pub fn attempt(
         &mut self,
         work: u64,
         check: &mut dyn FnMut(u64, u64) -> Result<(), Exhausted>,
-        keep: &mut dyn FnMut(&[u32], Closed<'_, Setup>, &[Element], u64) -> Result<(), Exhausted>,
+        keep: &mut Keep<'_>,
     ) -> Attempt {
         let most = self.generated + work;
         for number in 0..self.groups.len() {

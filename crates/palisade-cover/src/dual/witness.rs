@@ -21,7 +21,7 @@
 //! the sets, since every configuration of an element has a successor in the next one.
 
 use super::edges::{Act, SetEdge};
-use super::element::{Element, Process, Word};
+use super::element::{Element, Process, Processes, Word};
 use super::predecessors::Step;
 use super::setup::Setup;
 use crate::chain;
@@ -126,7 +126,7 @@ impl Unfolded {
             true => Symbol::own_in(message.cell, single(message.cell, message.value)),
             false => Symbol::plain_in(message.cell, single(message.cell, message.value)),
         };
-        let mut processes: Vec<Process> = self
+        let mut processes: Processes = self
             .actors
             .iter()
             .map(|actor| Process {
