@@ -112,8 +112,10 @@ fn script(
                 script.push((step.thread, Point::Load(cell(*base, index), value)));
             }
             (Instr::Return(_), Some(Role::Store { base, array })) => {
-                let index = if *array { args[1] } else { 0 };
-                script.push((step.thread, Point::Store(cell(*base, index), args[0])));
+                let target = cell(*base, if *array { args[1] } else { 0 });
+                // The argument is the value before it wraps around.
+                let value = original.cells[target].ty.wrapped(args[0].into()).unwrap_or(args[0]);
+                script.push((step.thread, Point::Store(target, value)));
                 match translation.delay.map_or(0, |delay| frame.registers[delay]) {
                     0 => script.push((step.thread, Point::Update)),
                     delay => due[id].push_back(rounds[id] + delay as u32),

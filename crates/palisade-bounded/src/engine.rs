@@ -47,7 +47,7 @@ impl Engine for Rounds {
 
     fn suits(&self, analysis: &Analysis<'_>) -> Suitability {
         match analysis.task.model {
-            Model::Tso if analysis.task.program.relies_on_words().is_some() => Suitability::No,
+            Model::Tso if analysis.task.program.chosen_address().is_some() => Suitability::No,
             Model::Tso if analysis.structure().has_plain => Suitability::No,
             Model::Tso if self.is_recursive(analysis) => Suitability::Tries,
             Model::Tso => Suitability::Reluctant,
@@ -72,7 +72,7 @@ impl Engine for Age {
         // Recursion is left to `rounds`, which decides stacks of any height.
         let suits = analysis.task.model == Model::Tso
             && !analysis.structure().is_recursive
-            && analysis.task.program.relies_on_words().is_none()
+            && analysis.task.program.chosen_address().is_none()
             && !analysis.structure().has_plain;
         if suits { Suitability::Reluctant } else { Suitability::No }
     }

@@ -90,6 +90,41 @@ pub fn in_words(program: &Program, random: &mut Random) -> Program {
     result
 }
 
+/// Makes values wrap around: in some variables, registers, parameters and results, whose ranges change, too. This may
+/// change the verdict.
+pub fn wrapping(program: &Program, random: &mut Random) -> Program {
+    let mut result = program.clone();
+    let range = |random: &mut Random| {
+        let lo = random.value(-2, 1);
+        Type::wrapping(lo, lo + random.value(1, 4))
+    };
+    for shared in &mut result.shared {
+        // The initial values stay inside.
+        if let Domain::Range { lo, hi } = shared.ty.domain
+            && random.percent(70)
+        {
+            shared.ty = Type::wrapping(lo - random.value(0, 1), hi + random.value(0, 1));
+        }
+    }
+    for procedure in &mut result.procedures {
+        for ty in procedure.params.iter_mut().map(|param| &mut param.ty).chain(&mut procedure.result) {
+            if random.percent(40) {
+                *ty = range(random);
+            }
+        }
+    }
+    walk::blocks(&mut result, &mut |block| {
+        for stmt in block {
+            if let StmtKind::Let { ty, init: Some(_), .. } = &mut stmt.kind
+                && random.percent(if ty.domain == Domain::Int { 20 } else { 60 })
+            {
+                *ty = range(random);
+            }
+        }
+    });
+    result
+}
+
 /// Makes some accesses plain. This adds data races, if there are any, to what is wrong with the program.
 pub fn with_plain(program: &Program, random: &mut Random) -> Program {
     let mut result = program.clone();

@@ -10,8 +10,9 @@
 use crate::memory::Memory;
 use crate::ranges::{Range, Ranges, binary_exact, unary_exact};
 use crate::uses::{Guard, Registers, Uses};
+use crate::wrap;
 use palisade_program::Value;
-use palisade_program::running::{Address, BinaryOp, CodeId, Expr, RegId, Type, UnaryOp};
+use palisade_program::running::{Address, BinaryOp, CodeId, Expr, Outside, RegId, Type, UnaryOp};
 
 /// The other language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,6 +102,11 @@ impl Term {
     /// An operation.
     pub fn operation(text: String) -> Term {
         Term { text, is_word: false }
+    }
+
+    /// The text as an operand of any operator.
+    pub fn tight(&self) -> String {
+        if self.is_word { self.text.clone() } else { format!("({})", self.text) }
     }
 }
 
@@ -229,6 +235,14 @@ impl Scope<'_> {
     fn has_no_quotient(&self, a: &Expr, b: &Expr) -> bool {
         let divisors = self.range(b);
         self.range(a).lo <= self.width.bounds().0 && divisors.lo <= -1 && divisors.hi >= -1
+    }
+
+    /// One of two values, by a condition.
+    pub fn choice(&self, condition: &str, yes: &str, no: &str) -> Term {
+        Term::word(match self.language {
+            Language::Promela => format!("({condition} -> {yes} : {no})"),
+            Language::C => format!("({condition} ? {yes} : {no})"),
+        })
     }
 
     /// An expression as the second operand of an operator.
@@ -364,13 +378,25 @@ impl Scope<'_> {
     pub fn fit(&self, value: &Term, range: Range, ty: Type) -> Option<Condition> {
         let (lo, hi) = ty.domain.bounds()?;
         let inside = bounded(self.language, value, range, lo, hi)?;
-        Some(match ty.outside {
-            palisade_program::running::Outside::Fault => Condition::Must(inside, DOMAIN),
-            palisade_program::running::Outside::Block => Condition::May(inside),
-            palisade_program::running::Outside::Wrap => {
-                unreachable!("programs with machine words are refused")
+        match ty.outside {
+            Outside::Fault => Some(Condition::Must(inside, DOMAIN)),
+            Outside::Block => Some(Condition::May(inside)),
+            Outside::Wrap => None,
+        }
+    }
+
+    /// What a value, given as text and by its range, becomes in a type: the same unless it [wraps](crate::wrap)
+    /// around.
+    pub fn become_(&self, value: &Term, range: Range, ty: Type) -> Term {
+        match wrap::size(ty) {
+            Some((lo, hi, _)) if range.within(lo.into(), hi.into()) => value.clone(),
+            // The usual case, written as people do.
+            Some((0, _, size)) if range.lo >= 0 => {
+                Term::operation(format!("{} % {}", value.tight(), self.number(size)))
             }
-        })
+            Some((lo, hi, _)) => Term::word(self.uses.wrap(&value.text, &self.number(lo), &self.number(hi))),
+            None => value.clone(),
+        }
     }
 }
 
@@ -398,7 +424,7 @@ fn between(scope: &Scope<'_>, e: &Expr, lo: Value, hi: Value) -> Option<String> 
 
 /// `lo <= value && value <= hi`, as far as the range does not imply it.
 fn bounded(language: Language, value: &Term, range: Range, lo: Value, hi: Value) -> Option<String> {
-    let value = if value.is_word { value.text.clone() } else { format!("({})", value.text) };
+    let value = value.tight();
     let number = |value| number(language, value);
     let least = (range.lo < lo.into()).then(|| format!("{value} >= {}", number(lo)));
     let most = (range.hi > hi.into()).then(|| format!("{value} <= {}", number(hi)));

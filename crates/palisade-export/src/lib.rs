@@ -25,6 +25,7 @@ mod structure;
 mod text;
 mod uses;
 mod watch;
+mod wrap;
 
 use palisade_base::{Diagnostic, Source};
 use palisade_program::running::{Role, System};
@@ -66,8 +67,12 @@ impl Export<'_> {
             let message = "plain accesses, and the question whether they race, cannot be exported";
             problems.push(Diagnostic::error("plain-access", message));
         }
-        if let Some(span) = self.program.relies_on_words() {
-            let message = "variables with chosen addresses or values that wrap around cannot be exported";
+        if let Some(span) = self.program.chosen_address() {
+            let message = "variables with chosen addresses cannot be exported";
+            problems.push(Diagnostic::error("chosen-address", message).at(span, ""));
+        }
+        if let Some(span) = self.program.word_operator() {
+            let message = "operators on 64-bit words cannot be exported";
             problems.push(Diagnostic::error("machine-words", message).at(span, ""));
         }
         if !problems.is_empty() {

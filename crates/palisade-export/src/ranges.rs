@@ -12,7 +12,7 @@
 use palisade_base::{Id, IdVec, limits};
 use palisade_program::Value;
 use palisade_program::running::{
-    Address, BinaryOp, CellId, CodeId, Expr, Instr, RegId, Rmw, System, Type, UnaryOp,
+    Address, BinaryOp, CellId, CodeId, Expr, Instr, Outside, RegId, Rmw, System, Type, UnaryOp,
 };
 
 /// A range of values, both ends included.
@@ -57,9 +57,12 @@ impl Range {
         Range { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
-    /// The values of the range that a type accepts; `None` if there are none.
+    /// The values that those of the range become in a type; `None` if it accepts none of them.
     fn clip(self, ty: Type) -> Option<Range> {
         let (lo, hi) = ty.domain.bounds().unwrap_or((Value::MIN, Value::MAX));
+        if ty.outside == Outside::Wrap && !self.within(lo.into(), hi.into()) {
+            return Some(Range { lo: lo.into(), hi: hi.into() });
+        }
         let clipped = Range { lo: self.lo.max(lo.into()), hi: self.hi.min(hi.into()) };
         (clipped.lo <= clipped.hi).then_some(clipped)
     }

@@ -4,6 +4,8 @@ use crate::expression::{Condition, Scope, Term};
 use crate::ranges::Range;
 use crate::routine::Move;
 use crate::uses::Guard;
+use crate::wrap;
+use palisade_program::Value;
 use palisade_program::running::{Address, BinaryOp, Expr, Instr, RegId, Register, Rmw, Type};
 
 /// An effect of a step. Effects take place in order.
@@ -44,6 +46,7 @@ pub(crate) fn plain(
             scope.check(e, &mut plain.conditions);
             let value = scope.term(e);
             plain.conditions.extend(scope.fit(&value, scope.range(e), ty(*register)));
+            let value = scope.become_(&value, scope.range(e), ty(*register));
             plain.effects.push(Effect::Set(name(*register), value.text));
         }
         Instr::Assume(e) => {
@@ -59,6 +62,7 @@ pub(crate) fn plain(
             let value = scope.cell(address);
             let range = scope.ranges.read(scope.code, address);
             plain.conditions.extend(scope.fit(&value, range, ty(*register)));
+            let value = scope.become_(&value, range, ty(*register));
             plain.effects.push(Effect::Set(name(*register), value.text));
         }
         Instr::Store(address, e) => {
@@ -66,6 +70,7 @@ pub(crate) fn plain(
             scope.check_address(address, &mut plain.conditions);
             let value = scope.term(e);
             plain.conditions.extend(fit_cell(scope, address, &value, scope.range(e)));
+            let value = become_in_cell(scope, address, &value, scope.range(e));
             plain.effects.push(Effect::Set(scope.place(address), value.text));
         }
         Instr::Locked { rmw, result, address, operands } => {
@@ -98,42 +103,58 @@ fn locked(
     let old = scope.ranges.read(scope.code, address);
     let register = scope.registers.name(result);
     if rmw == Rmw::Cas {
-        let equal = format!("{place} == {}", scope.right(BinaryOp::Eq, &operands[0]));
-        plain.conditions.extend(scope.fit(&Term::word("1"), Range { lo: 0, hi: 1 }, result_type));
+        let expected = scope.term(&operands[0]);
+        let expected = match become_in_cell(scope, address, &expected, scope.range(&operands[0])) {
+            same if same.text == expected.text => scope.right(BinaryOp::Eq, &operands[0]),
+            wrapped => wrapped.tight(),
+        };
+        let equal = format!("{place} == {expected}");
+        for (answer, otherwise) in [(1, format!("!({equal})")), (0, equal.clone())] {
+            let fits = scope.fit(&Term::word(answer.to_string()), Range::of(answer), result_type);
+            plain.conditions.extend(fits.map(|fits| fits.unless(&otherwise)));
+        }
         let new = scope.term(&operands[1]);
         let fits = fit_cell(scope, address, &new, scope.range(&operands[1]));
         plain.conditions.extend(fits.into_iter().map(|fits| fits.unless(&format!("!({equal})"))));
-        let set = |value: &str| Effect::Set(register.clone(), value.to_owned());
+        let new = become_in_cell(scope, address, &new, scope.range(&operands[1]));
+        let set = |answer: Value| {
+            let answer = scope.become_(&Term::word(answer.to_string()), Range::of(answer), result_type);
+            Effect::Set(register.clone(), answer.text)
+        };
         // The cell is written before the register, which may be part of the operands.
-        plain.effects.push(Effect::If(equal, vec![Effect::Set(place, new.text), set("1")], vec![set("0")]));
+        plain.effects.push(Effect::If(equal, vec![Effect::Set(place, new.text), set(1)], vec![set(0)]));
         return;
     }
     let (new, range) = match operator(rmw) {
         None => (scope.term(&operands[0]), scope.range(&operands[0])),
         Some((op, sign)) => {
             let exact = crate::ranges::binary_exact(op, old, scope.range(&operands[0]));
-            let (lo, hi) = scope.width.bounds();
-            let check = match op {
-                BinaryOp::Add => Some(Guard::Add),
-                BinaryOp::Sub => Some(Guard::Sub),
-                _ => None,
-            };
-            if let Some(check) = check.filter(|_| !exact.within(lo, hi)) {
-                let text = scope.uses.guard(check, &place, &scope.expr(&operands[0]));
-                plain.conditions.push(Condition::Must(text, "overflow"));
-            }
             let new = format!("{place} {sign} {}", scope.right(op, &operands[0]));
             (Term::operation(new), exact)
         }
     };
-    plain.conditions.extend(scope.fit(&cell, old, result_type));
-    plain.conditions.extend(fit_cell(scope, address, &new, range));
+    let (lo, hi) = scope.width.bounds();
+    let new = match rmw {
+        Rmw::FetchAdd | Rmw::FetchSub if !range.within(lo, hi) => {
+            let (guard, sum) = far_sum(scope, rmw, address, &operands[0]);
+            plain.conditions.extend(guard);
+            plain.conditions.extend(scope.fit(&cell, old, result_type));
+            plain.conditions.extend(fit_cell(scope, address, &new, range));
+            sum
+        }
+        _ => {
+            plain.conditions.extend(scope.fit(&cell, old, result_type));
+            plain.conditions.extend(fit_cell(scope, address, &new, range));
+            become_in_cell(scope, address, &new, range)
+        }
+    };
+    let answer = |text: String| scope.become_(&Term::word(text), old, result_type).text;
     if mentions(address, operands, result) {
         plain.effects.push(Effect::Set(scope.uses.old_value(), place.clone()));
         plain.effects.push(Effect::Set(place, new.text));
-        plain.effects.push(Effect::Set(register, scope.uses.old_value()));
+        plain.effects.push(Effect::Set(register, answer(scope.uses.old_value())));
     } else {
-        plain.effects.push(Effect::Set(register, place.clone()));
+        plain.effects.push(Effect::Set(register, scope.become_(&cell, old, result_type).text));
         plain.effects.push(Effect::Set(place, new.text));
     }
 }
@@ -155,6 +176,65 @@ fn mentions(address: &Address, operands: &[Expr], register: RegId) -> bool {
     address.registers(&mut |other| found |= other == register);
     operands.iter().for_each(|operand| operand.registers(&mut |other| found |= other == register));
     found
+}
+
+/// A sum that may be too large for the other language: the condition that it is not, and what it becomes in the cell of
+/// an address. In a cell that wraps around, the operand is reduced first; the sum is then small ([`wrap::refuse`]).
+/// Elsewhere the sum must fit.
+fn far_sum(scope: &Scope<'_>, rmw: Rmw, address: &Address, operand: &Expr) -> (Option<Condition>, Term) {
+    let (op, sign) = operator(rmw).expect("it is a sum or a difference");
+    let guard = if op == BinaryOp::Add { Guard::Add } else { Guard::Sub };
+    let place = scope.cell(address).text;
+    let mut new = Term::operation(format!("{place} {sign} {}", scope.right(op, operand)));
+    let fits = || Condition::Must(scope.uses.guard(guard, &place, &scope.expr(operand)), "overflow");
+    let reached = scope.memory.reached(address);
+    let all = |wraps: bool| reached.iter().filter(move |(variable, ..)| is_wrapping(variable.ty) == wraps);
+    let condition = all(false).next().map(|_| {
+        let others = all(true).map(|(_, first, last)| within(scope, address, *first, *last));
+        let others: Vec<String> = others.flatten().collect();
+        if others.is_empty() { fits() } else { fits().unless(&others.join(" || ")) }
+    });
+    for (variable, first, last) in all(true) {
+        let (lo, hi, size) = wrap::size(variable.ty).expect("the variable wraps around");
+        let reduced = format!("{place} {sign} {} % {}", scope.tight(operand), scope.number(size));
+        let wrapped = scope.uses.wrap(&reduced, &scope.number(lo), &scope.number(hi));
+        new = match within(scope, address, *first, *last) {
+            None => Term::word(wrapped),
+            Some(here) => scope.choice(&here, &wrapped, &new.text),
+        };
+    }
+    (condition, new)
+}
+
+fn is_wrapping(ty: Type) -> bool {
+    wrap::size(ty).is_some()
+}
+
+/// The condition that a pointer leads to a cell between two addresses; `None` if the address is not a pointer.
+fn within(scope: &Scope<'_>, address: &Address, first: Value, last: Value) -> Option<String> {
+    let Address::Pointer(pointer) = address else { return None };
+    let pointer = scope.tight(pointer);
+    Some(if first == last {
+        format!("{pointer} == {first}")
+    } else {
+        format!("({pointer} >= {first} && {pointer} <= {last})")
+    })
+}
+
+/// What a value becomes in the cell of an address.
+fn become_in_cell(scope: &Scope<'_>, address: &Address, value: &Term, range: Range) -> Term {
+    let mut result = value.clone();
+    for (variable, first, last) in scope.memory.reached(address) {
+        let wrapped = scope.become_(value, range, variable.ty);
+        if wrapped.text == value.text {
+            continue;
+        }
+        result = match within(scope, address, first, last) {
+            None => wrapped,
+            Some(here) => scope.choice(&here, &wrapped.text, &result.text),
+        };
+    }
+    result
 }
 
 /// The conditions that the cells of an address put on a value.

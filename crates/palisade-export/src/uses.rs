@@ -38,6 +38,7 @@ impl Guard {
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
     guards: RefCell<BTreeSet<Guard>>,
+    wraps: Cell<bool>,
     old_value: Cell<bool>,
     old_arguments: Cell<bool>,
     stack: Cell<bool>,
@@ -59,6 +60,16 @@ impl Uses {
 
     pub fn has_guard(&self, guard: Guard) -> bool {
         self.guards.borrow().contains(&guard)
+    }
+
+    /// A value that wraps around in a range.
+    pub fn wrap(&self, value: &str, lo: &str, hi: &str) -> String {
+        self.wraps.set(true);
+        format!("wrap({value}, {lo}, {hi})")
+    }
+
+    pub fn has_wrap(&self) -> bool {
+        self.wraps.get()
     }
 
     /// The variable in which a step keeps an old value.

@@ -140,9 +140,9 @@ pub fn translate(program: &Program, bounded: Bounded) -> Result<Translation, Vec
         let at = program.shared.first().map_or(Span::NONE, |variable| variable.name.span());
         return Err(vec![Diagnostic::error("too-large", message).at(at, "").help("choose a smaller bound")]);
     }
-    if let Some(span) = program.relies_on_words() {
-        let message = "variables with chosen addresses or values that wrap around cannot be translated";
-        return Err(vec![Diagnostic::error("machine-words", message).at(span, "")]);
+    if let Some(span) = program.chosen_address() {
+        let message = "variables with chosen addresses cannot be translated";
+        return Err(vec![Diagnostic::error("chosen-address", message).at(span, "")]);
     }
     if program.has_plain() {
         let message = "plain accesses, and the question whether they race, cannot be translated";

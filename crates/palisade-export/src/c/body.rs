@@ -516,8 +516,7 @@ impl<'m> Body<'m> {
         let (least, most) = ty.domain.bounds().unwrap_or((lo, hi));
         let (from, to) = match ty.outside {
             Outside::Block => (lo.max(least), hi.min(most)),
-            Outside::Fault => (lo, hi),
-            Outside::Wrap => unreachable!("programs with machine words are refused"),
+            Outside::Fault | Outside::Wrap => (lo, hi),
         };
         if from > to {
             return (vec![Condition::May("0".to_owned())], Vec::new());
@@ -525,8 +524,9 @@ impl<'m> Body<'m> {
         let scope = self.scope(None);
         let name = Term::word(self.registers.name(register));
         let (least, most) = (scope.number(from), scope.number(to));
-        let mut statements = vec![format!("{} = choose({least}, {most})", name.text)];
         let range = crate::ranges::Range { lo: from.into(), hi: to.into() };
+        let chosen = scope.become_(&Term::word(format!("choose({least}, {most})")), range, ty);
+        let mut statements = vec![format!("{} = {}", name.text, chosen.text)];
         if let Some(condition) = scope.fit(&name, range, ty) {
             statements.push(assertion(&condition));
         }
@@ -582,11 +582,12 @@ impl<'m> Body<'m> {
         let callee = &self.model.system.codes[*code];
         let scope = self.scope(None);
         let mut conditions = Vec::new();
+        let mut values = Vec::new();
         for (arg, param) in args.iter().zip(callee.registers.iter().skip(self.model.system.privates)) {
             scope.check(arg, &mut conditions);
             conditions.extend(scope.fit(&scope.term(arg), scope.range(arg), param.ty));
+            values.push(scope.become_(&scope.term(arg), scope.range(arg), param.ty).text);
         }
-        let values: Vec<String> = args.iter().map(|arg| scope.expr(arg)).collect();
         let call = format!("{name}({})", values.join(", "));
         let mut leaving = self.passage(Some(at), None);
         self.check_properties(at, !leaving.is_empty(), &mut leaving);
@@ -603,7 +604,8 @@ impl<'m> Body<'m> {
         let register_name = self.registers.name(register);
         let seen = self.is_seen(&step.instr);
         if !seen && entering.is_empty() {
-            text.commented(&format!("{register_name} = {call};"), step.span);
+            let value = self.scope(None).become_(&Term::word(call), range, ty);
+            text.commented(&format!("{register_name} = {};", value.text), step.span);
             let value = Term::word(register_name);
             let conditions: Vec<Condition> = self.scope(None).fit(&value, range, ty).into_iter().collect();
             return self.local(at, &conditions, &[], Span::NONE, text);
@@ -612,7 +614,8 @@ impl<'m> Body<'m> {
         text.commented(&format!("result = {call};"), step.span);
         let conditions: Vec<Condition> =
             self.scope(None).fit(&Term::word("result"), range, ty).into_iter().collect();
-        let mut statements = vec![format!("{register_name} = result")];
+        let value = self.scope(None).become_(&Term::word("result"), range, ty);
+        let mut statements = vec![format!("{register_name} = {}", value.text)];
         statements.extend(entering);
         self.check_properties(at, true, &mut statements);
         self.local(at, &conditions, &statements, Span::NONE, text);
@@ -657,7 +660,7 @@ impl<'m> Body<'m> {
                 let value = value.cloned().unwrap_or(Expr::Const(0));
                 let written = scope.term(&value);
                 conditions.extend(scope.fit(&written, scope.range(&value), ty));
-                format!("return {};", written.text)
+                format!("return {};", scope.become_(&written, scope.range(&value), ty).text)
             }
             None => "return;".to_owned(),
         };

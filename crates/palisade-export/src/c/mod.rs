@@ -28,6 +28,7 @@ use crate::structure::{Continues, Structured, structure};
 use crate::text::Text;
 use crate::uses::{OLD_VALUE, Uses};
 use crate::watch::Watch;
+use crate::wrap;
 use body::Body;
 use palisade_base::{Diagnostic, IdVec, Source, Span, limits};
 use palisade_program::lower;
@@ -42,6 +43,10 @@ const SPAWNED: usize = 100;
 /// Writes a program in C.
 pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
     let system = lower(export.program, export.instantiation());
+    let problems = wrap::refuse(&system, Width::Long);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
     let watch = Watch::new(&system);
     let liveness = Liveness::new(&system);
     let ranges = Ranges::new(&system);
@@ -102,6 +107,7 @@ fn width(system: &System, memory: &Memory, observed: &Observed, ranges: &Ranges)
         && ranges.registers.iter().flat_map(|registers| registers.iter()).all(|range| range.fits_int())
         && ranges.results.iter().all(|range| range.fits_int())
         && crate::refuse::numbers(system).is_empty()
+        && wrap::refuse(system, Width::Int).is_empty()
         && system
             .codes
             .iter_enumerated()
@@ -246,6 +252,10 @@ impl Model<'_> {
                 let function = function.replace("MAX", max).replace("MIN", min);
                 function.lines().for_each(|line| text.line(line));
             }
+            text.line("");
+        }
+        if self.uses.has_wrap() {
+            words::WRAP.lines().for_each(|line| text.line(line));
             text.line("");
         }
         match &self.memory.array {

@@ -6,7 +6,7 @@ use crate::uses::Guard;
 pub(super) const RUNTIME: &str = "\
     value choose start run load check argument instance choice result old_value argc argv run_threads run_started \
     run_mutex run_turn_passed run_seed run_steps run_turn run_alive run_left run_self run_random run_pass run_tick \
-    run_begin run_end run_leave run_stuck run_process can_add can_sub can_mul can_div can_shl";
+    run_begin run_end run_leave run_stuck run_process can_add can_sub can_mul can_div can_shl wrap";
 
 /// Names of the library that the headers declare or that compilers know.
 pub(super) const LIBRARY: &str = "\
@@ -22,6 +22,15 @@ pub(super) const LIBRARY: &str = "\
     snprintf sprintf sqrt sscanf strcat strchr strcmp strcpy strcspn strlen strncat strncmp strncpy strpbrk \
     strrchr strspn strstr tan tanh tgamma tolower toupper trunc vfprintf vfscanf vprintf vscanf vsnprintf vsprintf \
     vsscanf";
+
+/// The function for values that wrap around.
+pub(super) const WRAP: &str = "\
+static value wrap(value x, value lo, value hi)
+{
+    value size = hi - lo + 1;
+    value above = (x % size - lo % size) % size;
+    return above < 0 ? lo + above + size : lo + above;
+}";
 
 /// The functions for guards.
 pub(super) const GUARDS: &[(Guard, &str)] = &[

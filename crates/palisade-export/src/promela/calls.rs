@@ -151,7 +151,11 @@ impl Process<'_> {
         }
         let params: Vec<(String, String)> = (registers.declared().ids().skip(privates))
             .zip(args)
-            .map(|(register, arg)| (registers.name(register), scope.expr(arg)))
+            .map(|(register, arg)| {
+                let ty = routine.code.registers[register].ty;
+                let value = scope.become_(&scope.term(arg), scope.range(arg), ty);
+                (registers.name(register), value.text)
+            })
             .collect();
         if callee == number && params.len() > 1 {
             // Registers are both read and written, so all are read first.
@@ -227,8 +231,9 @@ impl Process<'_> {
                 let ty = part.routine.code.registers[register].ty;
                 let value = Term::word(variable.as_str());
                 statement.conditions.extend(self.scope(number, None).fit(&value, range, ty));
+                let value = self.scope(number, None).become_(&value, range, ty).text;
                 let register = part.registers.name(register);
-                statement.effects.push(Code::one(format!("{register} = {variable}")));
+                statement.effects.push(Code::one(format!("{register} = {value}")));
             }
             statement.effects.push(Code::one(format!("{variable} = 0")));
         }
@@ -248,6 +253,7 @@ impl Process<'_> {
             let value = value.cloned().unwrap_or(Expr::Const(0));
             let written = scope.term(&value);
             statement.conditions.extend(scope.fit(&written, scope.range(&value), ty));
+            let written = scope.become_(&written, scope.range(&value), ty);
             statement.effects.push(Code::one(format!("{variable} = {}", written.text)));
         }
         if !statement.conditions.is_empty() || !statement.effects.is_empty() {

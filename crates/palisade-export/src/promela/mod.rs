@@ -37,7 +37,7 @@ use crate::structure::{Continues, Structured, structure};
 use crate::text::Text;
 use crate::uses::{OLD_ARGUMENTS, OLD_VALUE, Uses};
 use crate::watch::Watch;
-use crate::{Export, refuse};
+use crate::{Export, refuse, wrap};
 use palisade_base::{Diagnostic, IdVec, Source, Span, limits};
 use palisade_program::lower;
 use palisade_program::running::{Liveness, PropertyKind, RoleId, System};
@@ -51,6 +51,7 @@ const MAX_PROCESSES: usize = 255;
 pub(crate) fn write(export: &Export<'_>) -> Result<String, Vec<Diagnostic>> {
     let system = lower(export.program, export.instantiation());
     let mut problems = refuse::numbers(&system);
+    problems.extend(wrap::refuse(&system, Width::Int));
     if system.instances.len() + 2 > MAX_PROCESSES {
         let message = format!(
             "Spin allows at most {MAX_PROCESSES} processes, two of them for the model itself; this program has {}",
@@ -159,6 +160,10 @@ impl Model<'_> {
             text.line("#define MAX 2147483647");
             text.line("#define MIN (-2147483647 - 1)");
             macros.into_iter().for_each(|line| text.line(line));
+            text.line("");
+        }
+        if self.uses.has_wrap() {
+            words::WRAP.lines().for_each(|line| text.line(line));
             text.line("");
         }
         if self.uses.has_stack() {

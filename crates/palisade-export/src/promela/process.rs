@@ -11,6 +11,7 @@ use crate::step::{Plain, plain};
 use crate::structure::Node;
 use crate::text::Text;
 use crate::uses::Registers;
+use crate::wrap;
 use palisade_base::{Id, limits};
 use palisade_program::running::{CodeId, Expr, Instr, Location, RegId, Register, RoleId, TemplateId};
 use std::collections::BTreeMap;
@@ -379,10 +380,20 @@ impl<'m> Process<'m> {
             Instr::AtomicEnd => statement.effects.push(Code::one("holder = 0")),
             Instr::Havoc(register, lo, hi) => {
                 let ty = part.routine.code.registers[*register].ty;
+                let name = part.registers.name(*register);
+                if let Some(chosen) = wrap::images(ty, *lo, *hi) {
+                    let options: Vec<String> =
+                        chosen.iter().map(|&(from, to)| any(&name, from, to).text).collect();
+                    statement.extra = Some(match &chosen[..] {
+                        [(from, to)] => any(&name, *from, *to),
+                        _ => Code::several(format!("if :: {} fi", options.join(" :: "))),
+                    });
+                    statement.effects.append(&mut passage);
+                    return Some(statement);
+                }
                 let (least, most) = ty.domain.bounds().unwrap_or((*lo, *hi));
                 let wrong = *lo < least || *hi > most;
                 let (from, to) = ((*lo).max(least), (*hi).min(most));
-                let name = part.registers.name(*register);
                 let faults = wrong && ty.outside == palisade_program::running::Outside::Fault;
                 statement.extra = Some(match (from <= to, faults) {
                     (true, false) => any(&name, from, to),

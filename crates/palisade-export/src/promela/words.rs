@@ -13,7 +13,12 @@ pub(super) const PROMELA: &str = "\
 pub(super) const SPIN: &str = "\
     rand uchar uint ulong ushort wasnew q_sz pptr qptr getframe grab_state Addproc Index Max Offsetof PanSource \
     Pclaim Pinit SpinVersion StackSize UnBlock G_int G_long holder monitor instance memory old_value old_values \
-    can_add can_sub can_mul can_div can_shl";
+    can_add can_sub can_mul can_div can_shl wrap size_of";
+
+/// The macro for values that wrap around.
+pub(super) const WRAP: &str = "\
+#define size_of(lo, hi) ((hi) - (lo) + 1)
+#define wrap(x, lo, hi) ((((x) % size_of(lo, hi) - (lo) % size_of(lo, hi)) % size_of(lo, hi) + size_of(lo, hi)) % size_of(lo, hi) + (lo))";
 
 /// The macros for guards.
 pub(super) const GUARDS: &[(Guard, &str)] = &[

@@ -1,6 +1,6 @@
 //! An exported file declares exactly the helpers and variables that it uses.
 
-use crate::common::{Subject, corpus};
+use crate::common::{Subject, WRAPPING, corpus};
 use palisade_conformance::{Profile, generate, seeds};
 use palisade_export::Target;
 
@@ -34,6 +34,7 @@ fn check(subject: &Subject) {
         let code = without_comments(&text);
         let what = format!("{} in Promela", subject.name);
         GUARDS.iter().for_each(|name| check_helper(&what, &code, name, &format!("#define {name}("), 1));
+        check_helper(&what, &code, "wrap", "#define wrap(", 1);
         check_helper(&what, &code, "STACK", "#define STACK", 2);
         check_helper(&what, &code, "old_value", "hidden int old_value;", 1);
         check_helper(&what, &code, "old_values", "hidden int old_values[", 1);
@@ -44,6 +45,7 @@ fn check(subject: &Subject) {
     let code = without_comments(code);
     let what = format!("{} in C", subject.name);
     GUARDS.iter().for_each(|name| check_helper(&what, &code, name, &format!("static int {name}("), 1));
+    check_helper(&what, &code, "wrap", "static value wrap(", 1);
     check_helper(&what, &code, "old_value", "static value old_value;", 1);
     let variables = code.lines().filter_map(|line| {
         let rest = line.strip_prefix("static value ").or(line.strip_prefix("static _Thread_local value "))?;
@@ -58,6 +60,11 @@ fn check(subject: &Subject) {
 #[test]
 fn the_corpus() {
     corpus().iter().for_each(check);
+}
+
+#[test]
+fn values_that_wrap_around() {
+    WRAPPING.iter().for_each(|text| check(&Subject::read("wrapping.pal", text)));
 }
 
 #[test]

@@ -1,42 +1,31 @@
-//! Whether a program relies on machine words: variables at chosen addresses, and values that wrap around.
+//! Whether a program relies on the memory of a machine: variables at chosen addresses, and operators on words.
 
-use super::{BinaryOp, Block, Expr, ExprKind, Outside, Place, PlaceKind, Program, StmtKind, Type};
+use super::{BinaryOp, Block, Expr, ExprKind, Place, PlaceKind, Program, StmtKind};
 use palisade_base::Span;
 
 impl Program {
-    /// The first place, if there is one, that places a variable, lets values wrap around, or has an operator on
-    /// words.
-    pub fn relies_on_words(&self) -> Option<Span> {
-        let wraps = |ty: &Type| ty.outside == Outside::Wrap;
-        let shared = self.shared.iter().find(|shared| shared.at.is_some() || wraps(&shared.ty));
-        let private = || self.privates.iter().find(|private| wraps(&private.ty)).map(|p| p.origin.0);
-        let procedure = || {
-            self.procedures.iter().find_map(|procedure| {
-                let heading = procedure.params.iter().map(|param| &param.ty).chain(&procedure.result);
-                heading.clone().any(wraps).then_some(procedure.origin.0).or_else(|| in_block(&procedure.body))
-            })
-        };
-        let template = || {
-            self.templates.iter().find_map(|template| {
-                let heading = template.params.iter().any(|param| wraps(&param.ty));
-                heading.then_some(template.origin.0).or_else(|| in_block(&template.body))
-            })
-        };
+    /// The first variable, if there is one, that has a chosen address.
+    pub fn chosen_address(&self) -> Option<Span> {
+        self.shared.iter().find(|shared| shared.at.is_some()).map(|shared| shared.origin.0)
+    }
+
+    /// The first operator on words, if there is one.
+    pub fn word_operator(&self) -> Option<Span> {
+        let procedure = || self.procedures.iter().find_map(|procedure| in_block(&procedure.body));
+        let template = || self.templates.iter().find_map(|template| in_block(&template.body));
         let property = || {
             let conditions = self.properties.iter().map(|property| &property.condition);
             let goals = self.progress.iter().filter_map(|progress| progress.kind.condition());
             conditions.chain(goals).find_map(in_expr)
         };
-        let first = shared.map(|shared| shared.origin.0).or_else(private);
-        first.or_else(procedure).or_else(template).or_else(property)
+        procedure().or_else(template).or_else(property)
     }
 }
 
-/// The first such place of a block. The parsers limit how deep blocks and expressions nest.
+/// The first operator on words of a block. The parsers limit how deep blocks and expressions nest.
 fn in_block(block: &Block) -> Option<Span> {
     block.iter().find_map(|stmt| {
         let here = match &stmt.kind {
-            StmtKind::Let { ty, .. } if ty.outside == Outside::Wrap => Some(stmt.span()),
             StmtKind::Let { init, .. } => init.as_ref().and_then(in_expr),
             StmtKind::Assign { place, value } => in_place(place).or_else(|| in_expr(value)),
             StmtKind::Eval(e) | StmtKind::Assume(e) | StmtKind::Await(e) | StmtKind::Assert(e, _) => {

@@ -25,14 +25,14 @@
 //!   It has to lead to the target of the load, as in the proof of Lemma 1.
 //! - Addresses known from the text are not compared at run time.
 //! - A store outside its variable's domain fails (or blocks) when it is put off, not when it reaches memory,
-//!   as on the store-buffer machine.
+//!   as on the store-buffer machine. For the same reason a value wraps around when it is put off.
 
 use crate::lazy::draft::{Draft, DraftCode, Tag};
 use palisade_base::{Span, limits};
 use palisade_program::Value;
 use palisade_program::running::{
-    Address, BinaryOp, CellId, Check, CodeId, Edge, Expr, Instr, Location, Outside, RegId, System, Type,
-    UnaryOp,
+    Address, BinaryOp, CellId, Check, CodeId, Edge, Expr, Instr, Location, Outside, RegId, Register, System,
+    Type, UnaryOp,
 };
 use rustc_hash::FxHashMap;
 
@@ -169,7 +169,7 @@ impl Extension<'_> {
                     self.step(at, Instr::Assert(inside, Check::Assertion), span, fails)
                 }
                 Outside::Block => self.step(at, Instr::Assume(inside), span, Tag::NOTHING),
-                Outside::Wrap => unreachable!("programs with machine words are refused"),
+                Outside::Wrap => unreachable!("values that wrap around fit"),
             };
         }
         let to = match address {
@@ -181,9 +181,69 @@ impl Extension<'_> {
             }
         };
         let register = self.code.temporary(format_args!("v{number}"));
-        at = self.step(at, Instr::Assign(register, value.clone()), span, tag);
+        at = self.put_value(at, span, tag, address, value, register);
         self.buffer.push(PutOff { to, value: register });
         at
+    }
+
+    /// Puts the value of a store into a register, wrapped around if the cell's type says so. Loads of the thread
+    /// itself read it from there.
+    fn put_value(
+        &mut self,
+        mut at: Location,
+        span: Span,
+        tag: Tag,
+        address: &Address,
+        value: &Expr,
+        register: RegId,
+    ) -> Location {
+        let after = self.code.own_location();
+        for (ty, here) in self.wrapping(address) {
+            limits::checkpoint();
+            let source = match &here {
+                Some(here) => self.step(at, Instr::Assume(here.clone()), span, Tag::NOTHING),
+                None => at,
+            };
+            let suffix = format!("w{}", self.code.registers.len());
+            let wrapped = self.code.registers.push(Register::temporary(suffix, ty));
+            let source = self.step(source, Instr::Assign(wrapped, value.clone()), span, Tag::NOTHING);
+            let instr = Instr::Assign(register, Expr::Reg(wrapped));
+            self.code.add(Edge { source, target: after, instr, span }, tag);
+            let Some(here) = here else { return after };
+            let elsewhere = Expr::Unary(UnaryOp::Not, Box::new(here));
+            at = self.step(at, Instr::Assume(elsewhere), span, Tag::NOTHING);
+        }
+        let instr = Instr::Assign(register, value.clone());
+        self.code.add(Edge { source: at, target: after, instr, span }, tag);
+        after
+    }
+
+    /// The types that wrap around among those of the cells that an address may refer to, each with the condition
+    /// that the address refers to a cell of that type. `None` if it always does.
+    fn wrapping(&self, address: &Address) -> Vec<(Type, Option<Expr>)> {
+        let wraps = |ty: &Type| ty.outside == Outside::Wrap;
+        match address {
+            Address::Cell(cell) | Address::Element { base: cell, .. } => {
+                let ty = self.system.cells[*cell].ty;
+                if wraps(&ty) { vec![(ty, None)] } else { Vec::new() }
+            }
+            Address::Pointer(pointer) => {
+                let mut found: Vec<(Type, Option<Expr>)> = Vec::new();
+                for (cell, info) in self.system.cells.iter_enumerated().filter(|(_, info)| wraps(&info.ty)) {
+                    limits::checkpoint();
+                    let number = Expr::Const(Value::from(cell.0) + 1);
+                    let here = Expr::Binary(BinaryOp::Eq, Box::new(pointer.clone()), Box::new(number));
+                    match found.iter_mut().find(|(ty, _)| *ty == info.ty) {
+                        Some((_, Some(known))) => {
+                            let before = std::mem::replace(known, Expr::Const(0));
+                            *known = Expr::Binary(BinaryOp::Or, Box::new(before), Box::new(here));
+                        }
+                        _ => found.push((info.ty, Some(here))),
+                    }
+                }
+                found
+            }
+        }
     }
 
     /// The condition that a value fits the domain of the variable it is stored to. `None` if the domain is
@@ -298,6 +358,10 @@ fn entry_condition<'i>(code: &DraftCode, path: impl Iterator<Item = &'i Instr>) 
     for instr in path {
         limits::checkpoint();
         match instr {
+            // What a value becomes in a register that wraps around is not written as an expression.
+            Instr::Assign(register, _) if code.registers[*register].ty.outside == Outside::Wrap => {
+                now.insert(*register, None);
+            }
             Instr::Assign(register, value) => _ = now.insert(*register, at_start(value, &now)),
             Instr::Load(register, _)
             | Instr::Havoc(register, ..)

@@ -73,7 +73,7 @@ impl Engine for Lazy {
             && !analysis.task.is_parameterized()
             && !analysis.structure().calls
             && !analysis.structure().has_plain
-            && analysis.task.program.relies_on_words().is_none();
+            && analysis.task.program.chosen_address().is_none();
         if fits { Suitability::Tries } else { Suitability::No }
     }
 
@@ -103,8 +103,8 @@ impl Lazy {
         if analysis.task.is_parameterized() {
             return unsupported("the lazy engine needs a fixed number of processes");
         }
-        if analysis.task.program.relies_on_words().is_some() {
-            return unsupported("the lazy engine does not support machine words");
+        if analysis.task.program.chosen_address().is_some() {
+            return unsupported("the lazy engine does not support variables with chosen addresses");
         }
         let system = analysis.system(1);
         if analysis.structure().has_plain {

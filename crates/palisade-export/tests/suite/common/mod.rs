@@ -73,6 +73,33 @@ impl Subject {
     }
 }
 
+/// Values that wrap around: in cells, registers, parameters, results and choices, in ranges that do not start at 0, of
+/// negative values, in locked instructions, and through pointers.
+pub const WRAPPING: [&str; 22] = [
+    "shared x: 0..7 wrap = 6; process P { x = x + 3; assert(x == 1); x = x - 2; assert(x == 7); }",
+    "shared x: 0..7 wrap = 6; process P { x = x + 3; assert(x == 2); }",
+    "shared x: -2..1 wrap; process P { x = x + 2; assert(x == -2); x = x - 7; assert(x == -1); x = 0 - 9; assert(x == -1); }",
+    "shared x: 3..5 wrap = 4; process P { x = 0; assert(x == 3); x = 8; assert(x == 5); x = 0 - 4; assert(x == 5); }",
+    "shared x: u8 = 250; process P[2] { fetch_add(x, 5); } final x == 4;",
+    "shared x: u8 = 250; process P[2] { x = x + 5; } final x == 4;",
+    "shared x: i8 = 127; process P { let r = fetch_add(x, 1); assert(r == 127 && x == 0 - 128); r = fetch_sub(x, 257); assert(x == 127); }",
+    "shared x: 0..3 wrap = 1; process P { assert(cas(x, 5, 6)); assert(x == 2); assert(!cas(x, 1, 3)); let r = xchg(x, 0 - 1); assert(r == 2 && x == 3); }",
+    "shared x: 0..4 wrap = 3; process P { fetch_or(x, 4); assert(x == 2); fetch_xor(x, 7); assert(x == 0); fetch_and(x, 3); assert(x == 0); }",
+    "shared x: 0..9 = 9; process P { let r: 0..3 wrap = x; assert(r == 1); r = r + 3; assert(r == 0); let s: 0..1 wrap = fetch_add(x, 0); assert(s == 1); }",
+    "proc f(a: 0..3 wrap) -> 5..6 wrap { return a; } process P { let r = f(6); assert(r == 6); let s: 0..1 wrap = f(5); assert(s == 1); }",
+    "proc f(a: 0..3 wrap, n: 0..2) -> 0..3 wrap { if n == 0 { return a; } return f(a + 3, n - 1) + 1; } process P { assert(f(2, 2) == 2); }",
+    "process P { let r: 0..3 wrap = any(2..5); assert(r >= 0 && r <= 3); } forbid P.r == 4;",
+    "process P { let r: 0..7 wrap = any(6..9); l: skip; } forbid P@l && P.r == 5;",
+    "process P { let r: 0..7 wrap = any(6..9); l: skip; } forbid P@l && P.r == 1;",
+    "shared a[3]: 0..2 wrap = [2, 0, 1]; process P { let i: 0..2 wrap = 1; for k in 0..4 { a[i] = a[i] + 2; i = i + 1; } assert(a[1] == 1 && a[2] == 2 && a[0] == 1); }",
+    "struct S { n: u8 = 255, f[2]: 0..3 wrap } shared s[2]: S; process P(i: 0..1) { s[i].n = s[i].n + 1; s[i].f[i] = 0 - 1; } final s[0].n == 0 && s[1].f[1] == 3;",
+    "shared x: 0..3 wrap; shared y: 0..9; shared z: 1..2 wrap = 1; process P { let p = any(1..3); *p = 5; assert(x == 1 || y == 5 || z == 1); assert(*p != 5 || p == 2); }",
+    "shared x: 0..3 wrap; shared y: 0..9; process P { let p = &x; fetch_add(*p, 7); p = &y; fetch_add(*p, 7); p = &x; assert(cas(*p, 7, 4)); } final x == 0 && y == 7;",
+    "private k: 0..2 wrap; shared x: 0..9; process P[2] { k = k + 5; k = k + 2; atomic { x = x + k; } } final x == 2;",
+    "enum E { A, B, C } shared e: E; shared t: 0..2 wrap; process P[2] { let r = fetch_add(t, 2); if r == 2 { e = C; } } final t == 1 && (e == A || e == C);",
+    "shared x: 0..0 wrap; process P { x = 5; assert(x == 0); x = 0 - 3; fetch_add(x, 9); } final x == 0;",
+];
+
 /// The corpus, with two processes where any number is declared.
 pub fn corpus() -> Vec<Subject> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");

@@ -1,8 +1,9 @@
 //! Exported C programs compile without warnings and run. If explicit search finds a program safe, no run
 //! fails; easy errors are found.
 
-use crate::common::{Subject, corpus, run, scratch};
-use palisade_conformance::{Profile, generate, seeds};
+use crate::common::{Subject, WRAPPING, corpus, run, scratch};
+use palisade_conformance::random::Random;
+use palisade_conformance::{Profile, generate, seeds, transform};
 use palisade_export::Target;
 use std::path::Path;
 use std::process::Command;
@@ -107,6 +108,42 @@ fn corner_cases_of_arithmetic() {
     check("let q = m * n;", false);
     check("let q = -m;", false);
     check("assert(m / 1 == m && m >> 63 == n);", true);
+}
+
+/// Values that wrap around have the same results in C as in Palisade.
+#[test]
+fn values_that_wrap_around() {
+    let folder = scratch("c-wrapping");
+    let check = |text: &str| {
+        let subject = Subject::read("wrapping.pal", text);
+        let safe = subject.is_safe().expect("it is small");
+        let failed = failures(&folder, &subject, if safe { RUNS } else { 20 });
+        assert_eq!(failed == 0, safe, "{text}:\n{}", subject.export(Target::C));
+    };
+    WRAPPING.iter().for_each(|text| check(text));
+    // Words of 32 bits, and sums that do not fit 64 bits.
+    check("shared x: u32 = 4294967295; process P { fetch_add(x, 2); } final x == 1;");
+    check("shared x: i32 = 2147483647; process P { x = x + 1; assert(x == 0 - 2147483648); }");
+    check(
+        "shared x: u8 = 200; process P { let r = fetch_add(x, 9223372036854775807); assert(r == 200); } final x == 199;",
+    );
+    check("shared x: u8 = 200; process P { fetch_sub(x, 0 - 9223372036854775807); } final x == 199;");
+    check(
+        "shared x: u8 = 3; shared y: int = 5; process P { let p = &x + any(0..1); fetch_add(*p, 9223372036854775807); }",
+    );
+    check(
+        "shared x: u8 = 3; shared y: int = 5; process P { let p = &x; if any(0..1) { p = &x; } fetch_add(*p, 9223372036854775807); } final x == 2 && y == 5;",
+    );
+}
+
+#[test]
+fn random_programs_whose_values_wrap_around() {
+    let folder = scratch("c-random-wrapping");
+    for seed in seeds(12).starting_at(1) {
+        let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
+        let program = transform::wrapping(&generate(profile, seed), &mut Random::new(seed));
+        check(&folder, &Subject::generated(&format!("wrapping {profile:?} {seed}.pal"), &program));
+    }
 }
 
 /// Verifiers read the file with their own macros.

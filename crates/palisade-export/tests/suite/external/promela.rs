@@ -1,7 +1,8 @@
 //! Spin finds an error in an exported program exactly if explicit search finds the program unsafe under SC.
 
-use crate::common::{Subject, corpus, scratch, spin};
-use palisade_conformance::{Profile, generate, seeds};
+use crate::common::{Subject, WRAPPING, corpus, scratch, spin};
+use palisade_conformance::random::Random;
+use palisade_conformance::{Profile, generate, seeds, transform};
 use palisade_export::Target;
 
 /// Compares Spin with explicit search.
@@ -45,6 +46,17 @@ fn random_programs_with_everything() {
     random(Profile::Full, 15);
 }
 
+/// Values that wrap around, in everything that has a type.
+#[test]
+fn random_programs_whose_values_wrap_around() {
+    let folder = scratch("promela-wrapping");
+    for seed in seeds(12).starting_at(1) {
+        let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
+        let program = transform::wrapping(&generate(profile, seed), &mut Random::new(seed));
+        check(&folder, &Subject::generated(&format!("wrapping {profile:?} {seed}.pal"), &program));
+    }
+}
+
 /// Cases that are rare in the corpus.
 #[test]
 fn corners() {
@@ -52,6 +64,7 @@ fn corners() {
     let check = |text: &str| check(&folder, &Subject::read("corner.pal", text));
     check(include_str!("../common/privates.pal"));
     check(include_str!("../common/parts.pal"));
+    WRAPPING.iter().for_each(|text| check(text));
     // A process that does nothing forever, and ones that choose to.
     check("shared x: 0..1; process P { loop {} } process Q { x = 1; } forbid x == 1;");
     check("shared x: 0..1; process P { loop { choose { x = 1; } or {} } } forbid x == 1;");
