@@ -102,48 +102,60 @@ impl Parser<'_> {
     }
 
     fn unary(&mut self) -> Parse<Tree> {
-        let start = self.current.span;
         let TokenKind::Sign(sign) = self.current.kind else { return self.primary() };
-        let op = match sign {
-            Sign::Minus if matches!(self.next.kind, TokenKind::Number(_)) => return self.negative(),
-            Sign::Minus => UnaryOp::Neg,
-            Sign::Not => UnaryOp::Not,
-            Sign::Tilde => UnaryOp::BitNot,
-            Sign::Star => {
-                if matches!(self.next.kind, TokenKind::Sign(Sign::Semicolon | Sign::Comma | Sign::RightParen))
-                {
-                    let diagnostic = Diagnostic::error("any-without-domain", "`*` is not a value here")
-                        .at(start, "")
-                        .help("write `any(lo..hi)`; `*` alone is allowed only as an initial value");
-                    return Err(self.fail(diagnostic));
-                }
-                self.advance();
-                let (pointer, height) = self.nested(Self::unary)?;
-                let span = self.since(start);
-                let place = Place::new(PlaceKind::Deref(Box::new(pointer)), span);
-                let height = self.height(height, start)?;
-                return Ok((self.make(ExprKind::Read(place), span)?, height));
-            }
-            Sign::And => {
-                self.advance();
-                let (operand, height) = self.nested(Self::unary)?;
-                let place = self.place_of(operand, "does not have an address")?;
-                let height = self.height(height, start)?;
-                return Ok((self.make(ExprKind::AddressOf(place), self.since(start))?, height));
-            }
-            Sign::PlusPlus | Sign::MinusMinus => {
-                self.advance();
-                let operand = self.nested(Self::unary)?.0;
-                let text = self.lexer.slice(operand.span());
-                let diagnostic = slips::increment(sign, text, start);
-                return Err(self.fail(diagnostic));
-            }
-            _ => return self.primary(),
-        };
+        match sign {
+            Sign::Minus if matches!(self.next.kind, TokenKind::Number(_)) => self.negative(),
+            Sign::Minus => self.operation(UnaryOp::Neg),
+            Sign::Not => self.operation(UnaryOp::Not),
+            Sign::Tilde => self.operation(UnaryOp::BitNot),
+            Sign::Star => self.dereference(),
+            Sign::And => self.address_of(),
+            Sign::PlusPlus | Sign::MinusMinus => self.increment(sign),
+            _ => self.primary(),
+        }
+    }
+
+    fn operation(&mut self, op: UnaryOp) -> Parse<Tree> {
+        let start = self.current.span;
         self.advance();
         let (operand, height) = self.nested(Self::unary)?;
         let height = self.height(height, start)?;
         Ok((self.make(ExprKind::Unary(op, Box::new(operand)), self.since(start))?, height))
+    }
+
+    fn dereference(&mut self) -> Parse<Tree> {
+        let start = self.current.span;
+        if matches!(self.next.kind, TokenKind::Sign(Sign::Semicolon | Sign::Comma | Sign::RightParen)) {
+            let diagnostic = Diagnostic::error("any-without-domain", "`*` is not a value here")
+                .at(start, "")
+                .help("write `any(lo..hi)`; `*` alone is allowed only as an initial value");
+            return Err(self.fail(diagnostic));
+        }
+        self.advance();
+        let (pointer, height) = self.nested(Self::unary)?;
+        let span = self.since(start);
+        let place = Place::new(PlaceKind::Deref(Box::new(pointer)), span);
+        let height = self.height(height, start)?;
+        Ok((self.make(ExprKind::Read(place), span)?, height))
+    }
+
+    fn address_of(&mut self) -> Parse<Tree> {
+        let start = self.current.span;
+        self.advance();
+        let (operand, height) = self.nested(Self::unary)?;
+        let place = self.place_of(operand, "does not have an address")?;
+        let height = self.height(height, start)?;
+        Ok((self.make(ExprKind::AddressOf(place), self.since(start))?, height))
+    }
+
+    /// `++x`, which is not an expression here.
+    fn increment(&mut self, sign: Sign) -> Parse<Tree> {
+        let start = self.current.span;
+        self.advance();
+        let operand = self.nested(Self::unary)?.0;
+        let text = self.lexer.slice(operand.span());
+        let diagnostic = slips::increment(sign, text, start);
+        Err(self.fail(diagnostic))
     }
 
     /// Parses `-3`. It does not count as nested, so that a constant can be used wherever its name can.

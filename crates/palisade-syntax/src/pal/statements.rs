@@ -98,7 +98,8 @@ impl Parser<'_> {
         Ok(Stmt { labels, kind, origin: Origin(span) })
     }
 
-    /// Parses a statement. The span is the whole statement, or the heading of a compound statement.
+    /// Parses a statement. The span is the whole statement, or the heading of a compound statement. Those that nest
+    /// have functions of their own, so that deep nesting takes little of the stack.
     fn unlabelled(&mut self) -> Parse<(StmtKind, Span)> {
         let start = self.current.span;
         let TokenKind::Word(word) = self.current.kind else {
@@ -107,6 +108,41 @@ impl Parser<'_> {
                 _ => self.assignment_or_effect(),
             };
         };
+        match word {
+            Word::If => self.conditional(),
+            Word::While => {
+                let (condition, heading) = self.heading()?;
+                Ok((StmtKind::While { condition, body: self.block()? }, heading))
+            }
+            Word::For if self.at_for() => self.for_loop(),
+            Word::Loop => {
+                self.advance();
+                Ok((StmtKind::Loop(self.block()?), start))
+            }
+            Word::Atomic => {
+                self.advance();
+                Ok((StmtKind::Atomic(self.block()?), start))
+            }
+            Word::Choose => self.choice(),
+            _ => self.simple(word),
+        }
+    }
+
+    /// Parses `choose { … } or { … }`.
+    fn choice(&mut self) -> Parse<(StmtKind, Span)> {
+        let start = self.current.span;
+        self.advance();
+        let mut alternatives = vec![self.block()?];
+        while self.at_word(Word::Or) {
+            self.advance();
+            alternatives.push(self.block()?);
+        }
+        Ok((StmtKind::Choose(alternatives), start))
+    }
+
+    /// Parses a statement that ends with a semicolon and begins with this word.
+    fn simple(&mut self, word: Word) -> Parse<(StmtKind, Span)> {
+        let start = self.current.span;
         let kind = match word {
             Word::Skip => self.bare(StmtKind::Skip)?,
             Word::Fence => self.bare(StmtKind::Fence)?,
@@ -140,29 +176,6 @@ impl Parser<'_> {
                 let (_, template) = self.name("the name of a process template")?;
                 let args = if self.at(Sign::LeftParen) { self.arguments()?.0 } else { Vec::new() };
                 StmtKind::Spawn { template, args }
-            }
-            Word::If => return self.conditional(),
-            Word::While => {
-                let (condition, heading) = self.heading()?;
-                return Ok((StmtKind::While { condition, body: self.block()? }, heading));
-            }
-            Word::For if self.at_for() => return self.for_loop(),
-            Word::Loop => {
-                self.advance();
-                return Ok((StmtKind::Loop(self.block()?), start));
-            }
-            Word::Atomic => {
-                self.advance();
-                return Ok((StmtKind::Atomic(self.block()?), start));
-            }
-            Word::Choose => {
-                self.advance();
-                let mut alternatives = vec![self.block()?];
-                while self.at_word(Word::Or) {
-                    self.advance();
-                    alternatives.push(self.block()?);
-                }
-                return Ok((StmtKind::Choose(alternatives), start));
             }
             Word::Int | Word::Bool => {
                 let diagnostic = self.c_declaration(word, "let", "registers");
