@@ -49,7 +49,7 @@ mod test_engine;
 pub mod transform;
 mod walk;
 
-pub use generate::{Profile, generate};
+pub use generate::{Profile, generate, with_and_without_constructs};
 pub use random::Random;
 pub use scratch::scratch_folder;
 pub use seeds::{Seeds, seeds};

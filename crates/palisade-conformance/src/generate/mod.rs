@@ -10,6 +10,7 @@
 
 mod body;
 mod choices;
+mod constructs;
 pub(crate) mod cycle;
 mod endless;
 mod property;
@@ -19,6 +20,7 @@ mod templates;
 mod waiting;
 mod waking;
 
+pub use constructs::with_and_without_constructs;
 pub use endless::generate_endless;
 pub use recursive::{Recursion, generate_recursive};
 pub use spawning::generate_spawning;

@@ -3,7 +3,7 @@
 
 use crate::common::{Subject, WRAPPING, corpus, run, scratch};
 use palisade_conformance::random::Random;
-use palisade_conformance::{Profile, generate, seeds, transform};
+use palisade_conformance::{Profile, generate, seeds, transform, with_and_without_constructs};
 use palisade_export::Target;
 use std::path::Path;
 use std::process::Command;
@@ -143,6 +143,16 @@ fn random_programs_whose_values_wrap_around() {
         let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
         let program = transform::wrapping(&generate(profile, seed), &mut Random::new(seed));
         check(&folder, &Subject::generated(&format!("wrapping {profile:?} {seed}.pal"), &program));
+    }
+}
+
+/// Loops, structs, arrays of arrays, private arrays, enumerations and quantifiers.
+#[test]
+fn random_programs_with_constructs_that_stand_for_others() {
+    let folder = scratch("c-constructs");
+    for seed in seeds(8).starting_at(1) {
+        let (text, _) = with_and_without_constructs(seed);
+        check(&folder, &Subject::read(&format!("constructs {seed}.pal"), &text));
     }
 }
 
