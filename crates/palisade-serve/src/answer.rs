@@ -51,7 +51,7 @@ fn read(
     let globals = if question.command == Command::Outcomes { Globals::Kept } else { Globals::AsNeeded };
     match (question.language()?, read_c) {
         (InputLanguage::Text(language), _) => {
-            let read = palisade::read(question.source(), language, None);
+            let read = palisade::read(question.source_with_constants()?, language, None);
             Ok(match question.has_any_number_of_several() {
                 true => read.and_then(Input::with_any_number_of_several),
                 false => read,
@@ -120,18 +120,20 @@ fn check(
     let answer = palisade::c::check_input(input, &options, limits).map_err(|error| error.to_string())?;
     *warnings = input.warnings.clone();
     warnings.extend(answer.vacuity(input));
-    Ok(html::answer(subject(input), &finding(&answer, input), &[], 0))
+    let terms = input.terms();
+    Ok(html::answer(subject(input), &finding(&answer, input, terms.as_deref()), &[], 0))
 }
 
 fn robust(question: &Question, input: &mut Input, limits: &Limits) -> Result<html::Entry, String> {
     let options = question.robust()?;
     crate::settled(input, options.model, options.threads, limits)?;
     let answer = palisade::robust(&input.program, &options, limits).map_err(|error| error.to_string())?;
-    Ok(html::answer(subject(input), &finding(&answer, input), &[], 0))
+    let terms = input.terms();
+    Ok(html::answer(subject(input), &finding(&answer, input, terms.as_deref()), &[], 0))
 }
 
 /// The answer without details that differ between machines, and without warnings, which are shown for all
 /// commands.
-fn finding<'a, Q: Ask>(answer: &'a Answer<Q>, input: &'a Input) -> Finding<'a, Q> {
-    Finding { peak_memory_bytes: None, warnings: &[], ..answer.finding(input, None, None) }
+fn finding<'a, Q: Ask>(answer: &'a Answer<Q>, input: &'a Input, terms: Option<&'a str>) -> Finding<'a, Q> {
+    Finding { peak_memory_bytes: None, warnings: &[], ..answer.finding(input, terms, None) }
 }

@@ -59,6 +59,7 @@ pub(crate) fn outcomes(
         }
     };
     let run = run.as_ref().map(|(number, run)| (*number, run));
-    let finding = OutcomesFinding { warnings: &[], ..list.finding(&input, run, None) };
+    let terms = input.terms();
+    let finding = OutcomesFinding { warnings: &[], ..list.finding(&input, run, terms.as_deref()) };
     Ok(html::outcomes(subject(&input), &finding))
 }

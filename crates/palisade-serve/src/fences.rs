@@ -32,7 +32,8 @@ pub(crate) fn fences(
         palisade::fences_confirmed(input, &options, confirm, limits).map_err(|error| error.to_string())?;
     // The peak of this process is not meaningful for one run among many.
     answer.peak_memory_bytes = None;
-    let finding = answer.finding(input, None);
+    let terms = input.terms();
+    let finding = answer.finding(input, terms.as_deref());
     let set = |index: usize| match input.language {
         InputLanguage::C => {
             let patches = answer.patches(input, index).ok()?;

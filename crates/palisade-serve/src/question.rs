@@ -27,6 +27,9 @@ pub(crate) struct Question {
     language: String,
     /// The memory model.
     model: String,
+    /// Values of constants, as in `N=3 M=4`.
+    #[serde(default)]
+    constants: String,
     /// The engine; the default is `auto`.
     #[serde(default)]
     engine: Option<String>,
@@ -84,6 +87,13 @@ impl Question {
         let name: String = self.name.chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect();
         let name = if name.is_empty() { "program".to_owned() } else { name };
         Source::new(name, self.program.clone())
+    }
+
+    /// The program's text under its name, with the given values of constants.
+    pub(crate) fn source_with_constants(&self) -> Result<Source, String> {
+        let given = self.constants.split([',', ';', ' ', '\t', '\n']).filter(|word| !word.is_empty());
+        let constants: Vec<(String, i64)> = given.map(constant).collect::<Result<_, _>>()?;
+        Ok(self.source().with_constants(constants))
     }
 
     pub(crate) fn language(&self) -> Result<InputLanguage, String> {
@@ -172,4 +182,17 @@ impl Question {
             ..FencesOptions::default()
         })
     }
+}
+
+/// Reads `N=3`.
+fn constant(word: &str) -> Result<(String, i64), String> {
+    let expected = || format!("constants are written as `N=3 M=4`, not `{word}`");
+    let (name, value) = word.split_once('=').ok_or_else(expected)?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let value = match value {
+        "true" => Some(1),
+        "false" => Some(0),
+        number => number.parse().ok(),
+    };
+    Ok((name.to_owned(), value.filter(|_| is_name).ok_or_else(expected)?))
 }

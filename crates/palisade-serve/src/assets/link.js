@@ -1,5 +1,5 @@
-// Links that contain a program: its language, its model and its text, compressed, in the part of the address that is not
-// sent to any server.
+// Links that contain a program: its language, its model, its text, compressed, and values of its constants, in the part of
+// the address that is not sent to any server.
 const palisadeLink = (() => {
   "use strict";
 
@@ -30,23 +30,25 @@ const palisadeLink = (() => {
     return new Uint8Array(await new Blob(parts).arrayBuffer());
   }
 
-  // `~pal,tso,zBYTES`, or with `u` instead of `z` where the browser cannot compress.
-  async function write(language, model, text) {
+  // `~pal,tso,zBYTES`, or with `u` instead of `z` where the browser cannot compress. With constants: `~pal,tso,zBYTES,N=3,M=4`.
+  async function write(language, model, text, constants = "") {
     const bytes = new TextEncoder().encode(text);
-    if (typeof CompressionStream === "undefined") return `~${language},${model},u${toBase64(bytes)}`;
+    const given = constants.split(/[\s,;]+/).filter((word) => /^\w+=(?:-?\d+|true|false)$/.test(word)).map((word) => "," + word).join("");
+    if (typeof CompressionStream === "undefined") return `~${language},${model},u${toBase64(bytes)}${given}`;
     const packed = await collect(new Blob([bytes]).stream().pipeThrough(new CompressionStream("deflate-raw")));
-    return `~${language},${model},z${toBase64(packed)}`;
+    return `~${language},${model},z${toBase64(packed)}${given}`;
   }
 
   // The program of a link, or null if it is not one.
   async function read(fragment) {
-    const found = /^~([a-z]+),([a-z]+),([zu])([A-Za-z0-9_-]*)$/.exec(fragment);
+    const found = /^~([a-z]+),([a-z]+),([zu])([A-Za-z0-9_-]*)((?:,\w+=(?:-?\d+|true|false))*)$/.exec(fragment);
     if (!found) return null;
-    const [, language, model, kind, data] = found;
+    const [, language, model, kind, data, given] = found;
+    const constants = given.split(",").filter((word) => word !== "").join(" ");
     try {
       let bytes = fromBase64(data);
       if (kind === "z") bytes = await collect(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")));
-      return { language, model, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+      return { language, model, constants, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
     } catch {
       return null;
     }

@@ -16,7 +16,7 @@
   // What was typed is still there when the page is opened again.
   function remember() {
     try {
-      localStorage.setItem("palisade", JSON.stringify({ text: editor.value, language: editor.language, example: examples.path }));
+      localStorage.setItem("palisade", JSON.stringify({ text: editor.value, language: editor.language, example: examples.path, constants: constants() }));
     } catch { /* Without storage the text is not remembered. */ }
   }
 
@@ -24,9 +24,12 @@
     try { return JSON.parse(localStorage.getItem("palisade")); } catch { return null; }
   }
 
+  // The values given for constants, which only .pal programs have.
+  const constants = () => (editor.language === "pal" ? get("constants").value.trim() : "");
+
   // Whether the answer is about the program in the editor.
   function isCurrent() {
-    return answered !== null && answered.program === editor.value && answered.language === editor.language;
+    return answered !== null && answered.program === editor.value && answered.language === editor.language && answered.constants === constants();
   }
 
   // The lines that a run marks: those of the editor, while the answer is about them.
@@ -37,6 +40,7 @@
     if (example && example.text !== editor.value) examples.name("");
     // Reloading the page must not bring back an older text.
     if (location.hash && editor.value !== addressed) history.replaceState(null, "", location.pathname);
+    get("constants-label").hidden = editor.language !== "pal";
     remember();
     get("stale").hidden = answered === null || isCurrent();
     palisade.redraw();
@@ -44,10 +48,11 @@
   }
 
   // Shows a program. Its text replaces what is in the editor.
-  function open(text, language, path) {
+  function open(text, language, path, given = "") {
     addressed = text;
     examples.name(path);
     get("language").value = language;
+    get("constants").value = given;
     editor.set(text);
   }
 
@@ -67,13 +72,14 @@
     const own = await palisadeLink.read(fragment);
     if (!own) return false;
     if ([...get("model").options].some((option) => option.value === own.model)) get("model").value = own.model;
-    open(own.text, own.language, "");
+    open(own.text, own.language, "", own.constants);
     return true;
   }
 
   async function copyLink() {
     const status = get("link-status");
-    const fragment = examples.path || await palisadeLink.write(editor.language, get("model").value, editor.value);
+    const own = examples.path === "" || constants() !== "";
+    const fragment = own ? await palisadeLink.write(editor.language, get("model").value, editor.value, constants()) : examples.path;
     addressed = editor.value;
     history.replaceState(null, "", "#" + fragment);
     try {
@@ -102,7 +108,7 @@
     editor.onChange(edited);
     const kept = remembered();
     if (!await openAddress()) {
-      if (kept && kept.text) open(kept.text, kept.language, kept.example || "");
+      if (kept && kept.text) open(kept.text, kept.language, kept.example || "", kept.constants || "");
       else choose(examples.find("mutex/peterson.pal"));
     }
     document.body.dataset.ready = "";
@@ -116,6 +122,7 @@
       name: examples.path || "program." + editor.language,
       language: editor.language,
       model: get("model").value,
+      constants: constants(),
       engine: command === "robust" ? "auto" : get("engine").value,
       threads: get("threads").value,
       goal: get("goal").value,
@@ -244,6 +251,7 @@
 
   addEventListener("hashchange", openAddress);
   get("link").addEventListener("click", copyLink);
+  get("constants").addEventListener("input", edited);
   get("stop").addEventListener("click", stop);
   editor.onKey((event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;

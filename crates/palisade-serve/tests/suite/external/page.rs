@@ -199,6 +199,44 @@ fn a_link_contains_the_program() {
 }
 
 #[test]
+fn constants_get_other_values() {
+    let server = playground();
+    let mut browser = Browser::start();
+    let mut page = browser.page(1300, 900);
+    open(&mut page, &server);
+    write(&mut page, "const N = 2;\nshared x: 0..3;\nprocess P[N] {\n    x = x + 2;\n}\n");
+    ask(&mut page, "check", "unsafe");
+    page.click("#constants");
+    page.type_text("N=1");
+    assert_eq!(page.eval("document.getElementById('stale').hidden"), false, "the answer is about N = 2");
+    ask(&mut page, "check", "safe");
+    let answer = page.text("document.getElementById('result').innerText");
+    assert!(answer.contains("with N = 1"), "{answer}");
+    // The link has the values too.
+    page.click("#link");
+    page.wait_until("document.getElementById('link-status').textContent !== ''");
+    let link = page.text("location.hash");
+    assert!(link.ends_with(",N=1"), "{link}");
+    page.eval("location.hash = '#mutex/dekker.pal'");
+    page.wait_until("document.getElementById('text').value.includes('Dekker')");
+    assert_eq!(page.text("document.getElementById('constants').value"), "");
+    page.eval(&format!("location.hash = '{link}'"));
+    page.wait_until("document.getElementById('constants').value === 'N=1'");
+    ask(&mut page, "check", "safe");
+    // What is wrong with a value is reported.
+    page.eval("document.getElementById('constants').value = 'K=1'");
+    ask(&mut page, "check", "error");
+    assert!(page.text("document.getElementById('problems').innerText").contains("`K`"));
+    page.eval("document.getElementById('constants').value = 'N'");
+    page.click("[data-ask=check]");
+    page.wait_until("document.querySelector('#result .problem')?.textContent.includes('N=3 M=4')");
+    // Other languages have no constants.
+    choose(&mut page, "language", "rmm");
+    assert_eq!(page.eval("document.getElementById('constants-label').checkVisibility()"), false);
+    assert!(page.problems().is_empty(), "{:?}", page.problems());
+}
+
+#[test]
 fn errors_are_shown_while_typing() {
     let server = playground();
     let mut browser = Browser::start();
