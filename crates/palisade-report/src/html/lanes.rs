@@ -3,6 +3,8 @@
 //! - A store that waits in its buffer has a bar, from the step that made it to the step in which it reaches memory.
 //! - An arrow leads from a step that overtook a store to above that store.
 //! - Folded steps leave a gap with their number.
+//!
+//! For narrow screens there is another picture, in which lanes are thin and the text of a step is to the right of them.
 
 use super::execution::Execution;
 use super::text::escape;
@@ -35,6 +37,10 @@ const TEXT: std::ops::RangeInclusive<usize> = 12..=36;
 const NARROW: usize = 25;
 /// The width of a character, in tenths of a pixel.
 const CHARACTER: usize = 70;
+/// In thin lanes, a step is a mark of this size.
+const MARK: usize = 10;
+/// The longest text of a step to the right of thin lanes.
+const BESIDE: usize = 34;
 /// The height of the box that says how the execution ended.
 const END: usize = 40;
 
@@ -51,26 +57,39 @@ pub(super) fn picture(execution: &Execution<'_>, shown: &[usize]) -> String {
         return html;
     }
     let shown = &shown[shown.len().saturating_sub(MAX_ROWS)..];
-    let drawing = Drawing::new(execution, shown, lanes);
+    let drawing = Drawing::new(execution, shown, lanes, Shape::Wide);
     write!(
         html,
-        "<div class=\"wide tall\" role=\"region\" aria-label=\"Picture of the execution\" tabindex=\"0\">\n{}</div>\n{}</figure>\n",
+        "<div class=\"wide tall\" role=\"region\" aria-label=\"Picture of the execution\" tabindex=\"0\">\n{}{}</div>\n{}</figure>\n",
         drawing.svg(),
+        Drawing::new(execution, shown, lanes, Shape::Thin).svg(),
         drawing.legend()
     )
     .expect("writing to a string");
     html
 }
 
+/// How wide lanes are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Each has room for the text of its steps.
+    Wide,
+    /// The text is to the right of all lanes.
+    Thin,
+}
+
 struct Drawing<'a> {
+    shape: Shape,
     execution: &'a Execution<'a>,
     shown: &'a [usize],
     lanes: usize,
     box_width: usize,
+    text_width: usize,
     /// The middle of the row of each step that is shown.
     y: BTreeMap<usize, usize>,
     /// Gaps: where, and how many steps are folded there.
     gaps: Vec<(usize, usize)>,
+    top: usize,
     bottom: usize,
     reached: BTreeMap<usize, usize>,
     /// The bar of each store that is shown, by its position beside the boxes.
@@ -78,9 +97,10 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(execution: &'a Execution<'a>, shown: &'a [usize], lanes: usize) -> Drawing<'a> {
+    fn new(execution: &'a Execution<'a>, shown: &'a [usize], lanes: usize, shape: Shape) -> Drawing<'a> {
         let (mut y, mut gaps) = (BTreeMap::new(), Vec::new());
-        let mut bottom = TOP;
+        let top = if shape == Shape::Thin { TOP / 2 } else { TOP };
+        let mut bottom = top;
         let mut before = shown.first().copied().unwrap_or(0);
         for &step in shown {
             let folded = (step - before).saturating_sub(1);
@@ -99,14 +119,45 @@ impl<'a> Drawing<'a> {
         }
         let reached = execution.reached();
         let slots = slots(execution, shown, &reached);
-        let mut drawing = Drawing { execution, shown, lanes, box_width: 0, y, gaps, bottom, reached, slots };
+        let mut drawing = Drawing {
+            shape,
+            execution,
+            shown,
+            lanes,
+            box_width: 0,
+            text_width: 0,
+            y,
+            gaps,
+            top,
+            bottom,
+            reached,
+            slots,
+        };
         let longest = shown.iter().map(|&step| drawing.text(step).chars().count()).max().unwrap_or(0);
-        drawing.box_width = 16 + longest.max(*TEXT.start()) * CHARACTER / 10;
+        drawing.text_width = 16 + longest.max(*TEXT.start()) * CHARACTER / 10;
+        drawing.box_width = if shape == Shape::Thin { MARK } else { drawing.text_width };
         drawing
     }
 
+    /// Space for arrows.
+    fn arrows(&self) -> usize {
+        if self.shape == Shape::Thin { 8 } else { ARROWS }
+    }
+
+    /// The width of a bar. Thin lanes are thinner where there are many.
+    fn bar_width(&self) -> usize {
+        match self.shape {
+            Shape::Wide => BAR,
+            Shape::Thin if self.lanes > 5 => 2,
+            Shape::Thin => 4,
+        }
+    }
+
     fn lane_width(&self) -> usize {
-        ARROWS + self.box_width + BARS
+        match self.shape {
+            Shape::Wide => ARROWS + self.box_width + BARS,
+            Shape::Thin => self.arrows() + MARK + 6 + SLOTS * (self.bar_width() + 1),
+        }
     }
 
     fn lane_left(&self, lane: usize) -> usize {
@@ -114,7 +165,8 @@ impl<'a> Drawing<'a> {
     }
 
     fn width(&self) -> usize {
-        LEFT + self.lanes * self.lane_width() + 6
+        let lanes = LEFT + self.lanes * self.lane_width() + 6;
+        if self.shape == Shape::Thin { lanes + self.text_width } else { lanes }
     }
 
     fn lane(&self, step: usize) -> usize {
@@ -122,30 +174,51 @@ impl<'a> Drawing<'a> {
     }
 
     fn box_left(&self, step: usize) -> usize {
-        self.lane_left(self.lane(step)) + ARROWS
+        self.lane_left(self.lane(step)) + self.arrows()
+    }
+
+    fn text_left(&self, step: usize) -> usize {
+        match self.shape {
+            Shape::Wide => self.box_left(step) + 8,
+            Shape::Thin => self.lane_left(self.lanes) + 6,
+        }
+    }
+
+    fn box_height(&self) -> usize {
+        if self.shape == Shape::Thin { MARK } else { BOX_HEIGHT }
     }
 
     fn svg(&self) -> String {
         let end = self.execution.important.map(|important| important.message.as_str());
         let (width, height) = (self.width(), self.bottom + if end.is_some() { END + 16 } else { 12 });
         let mut svg = format!(
-            "<svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\">\n\
+            "<svg{} viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\">\n\
              <title>The execution as a picture</title>\n<desc>{} steps of {} threads. {} of them overtake a store.</desc>\n",
+            if self.shape == Shape::Thin { " class=\"narrow\"" } else { "" },
             self.shown.len(),
             self.lanes,
             self.overtakings().count()
         );
         for lane in 0..self.lanes {
+            let name = match self.shape {
+                Shape::Wide => format!(
+                    "<text class=\"name\" x=\"{}\" y=\"30\">{}</text>",
+                    self.lane_left(lane) + ARROWS,
+                    self.execution.thread(lane)
+                ),
+                Shape::Thin => {
+                    let middle = self.lane_left(lane) + self.arrows() + MARK / 2;
+                    format!("<text class=\"number\" x=\"{}\" y=\"20\">{lane}</text>", middle + 4)
+                }
+            };
+            let gap = if self.shape == Shape::Thin { 1 } else { 2 };
             writeln!(
                 svg,
-                "<g class=\"{}\"><rect class=\"lane\" x=\"{}\" y=\"6\" width=\"{}\" height=\"{}\" rx=\"10\"/>\
-                 <text class=\"name\" x=\"{}\" y=\"30\">{}</text></g>",
+                "<g class=\"{}\"><rect class=\"lane\" x=\"{}\" y=\"6\" width=\"{}\" height=\"{}\" rx=\"10\"/>{name}</g>",
                 colour(lane),
-                self.lane_left(lane) + 2,
-                self.lane_width() - 4,
-                self.bottom - 2,
-                self.lane_left(lane) + ARROWS,
-                self.execution.thread(lane)
+                self.lane_left(lane) + gap,
+                self.lane_width() - 2 * gap,
+                self.bottom - 2
             )
             .expect("writing to a string");
         }
@@ -204,12 +277,16 @@ impl<'a> Drawing<'a> {
     }
 
     fn bar_left(&self, store: usize) -> usize {
-        self.box_left(store) + self.box_width + 6 + self.slots[&store].min(SLOTS - 1) * (BAR + 2)
+        self.box_left(store)
+            + self.box_width
+            + (self.arrows() / 3).min(6)
+            + self.slots[&store].min(SLOTS - 1) * (self.bar_width() + 1)
     }
 
     /// A bar from a store down to where it reaches memory.
     fn bar(&self, svg: &mut String, store: usize) {
-        let top = self.y.get(&store).copied().unwrap_or(TOP);
+        let top = self.y.get(&store).copied().unwrap_or(self.top);
+        let width = self.bar_width();
         let reach = self.reached.get(&store);
         let (bottom, class) = match reach.and_then(|reach| self.y.get(reach)) {
             Some(&bottom) => (bottom, "bar"),
@@ -217,10 +294,10 @@ impl<'a> Drawing<'a> {
         };
         writeln!(
             svg,
-            "<g class=\"{}\"><rect class=\"{class}\" data-store=\"{store}\" x=\"{}\" y=\"{top}\" width=\"{BAR}\" height=\"{}\" rx=\"3\"><title>the store of step {} waits in the store buffer</title></rect></g>",
+            "<g class=\"{}\"><rect class=\"{class}\" data-store=\"{store}\" x=\"{}\" y=\"{top}\" width=\"{width}\" height=\"{}\" rx=\"3\"><title>the store of step {} waits in the store buffer</title></rect></g>",
             colour(self.lane(store)),
             self.bar_left(store),
-            bottom.saturating_sub(top).max(BAR),
+            bottom.saturating_sub(top).max(width),
             self.execution.number(store)
         )
         .expect("writing to a string");
@@ -230,7 +307,7 @@ impl<'a> Drawing<'a> {
                 svg,
                 "<g class=\"{}\"><path class=\"wire\" d=\"M{from} {y}H{}\"/></g>",
                 colour(self.lane(store)),
-                self.bar_left(store) + BAR
+                self.bar_left(store) + width
             )
             .expect("writing to a string");
         }
@@ -251,7 +328,10 @@ impl<'a> Drawing<'a> {
                 if text.is_empty() { place } else { format!("{line}{text}") }
             }
         };
-        fit(&text, if self.lanes > 2 { NARROW } else { *TEXT.end() })
+        match self.shape {
+            Shape::Wide => fit(&text, if self.lanes > 2 { NARROW } else { *TEXT.end() }),
+            Shape::Thin => fit(&text, BESIDE),
+        }
     }
 
     fn node(&self, svg: &mut String, step: usize) {
@@ -263,18 +343,20 @@ impl<'a> Drawing<'a> {
             _ => "other",
         };
         let (place, text) = self.execution.words(step);
+        let height = self.box_height();
         writeln!(
             svg,
-            "<g class=\"node {kind} {}\" data-step=\"{step}\"><title>step {}, {} {}: {}</title><rect x=\"{left}\" y=\"{}\" width=\"{}\" height=\"{BOX_HEIGHT}\" rx=\"6\"/>\
+            "<g class=\"node {kind} {}\" data-step=\"{step}\"><title>step {}, {} {}: {}</title><rect x=\"{left}\" y=\"{}\" width=\"{}\" height=\"{height}\" rx=\"{}\"/>\
              <text x=\"{}\" y=\"{}\">{}</text></g>",
             colour(self.lane(step)),
             self.execution.number(step),
             escape(&visible(&place)),
             escape(&fit(&text, 120)),
             escape(&self.execution.effect(step, &self.reached)),
-            y - BOX_HEIGHT / 2,
+            y - height / 2,
             self.box_width,
-            left + 8,
+            (height / 4).max(5),
+            self.text_left(step),
             y + 4,
             escape(&self.text(step))
         )
@@ -290,8 +372,9 @@ impl<'a> Drawing<'a> {
     /// Arrows from steps to above the stores that they overtook.
     fn overtaking(&self, svg: &mut String) {
         for (step, store) in self.overtakings() {
-            let (left, from, to) = (self.box_left(step), self.y[&step], self.y[&store] - BOX_HEIGHT / 2 - 2);
-            let bend = left - 14;
+            let (left, from) = (self.box_left(step), self.y[&step]);
+            let to = self.y[&store] - self.box_height() / 2 - 2;
+            let bend = left - self.arrows() * 2 / 3;
             writeln!(
                 svg,
                 "<g class=\"overtakes\" data-step=\"{step}\"><title>{}</title><path d=\"M{left} {from}C{bend} {from} {bend} {from} {bend} {}V{}C{bend} {to} {bend} {to} {} {to}\"/>\

@@ -192,6 +192,20 @@ fn local_steps_fold_and_unfold() {
     assert!(page.problems().is_empty(), "{:?}", page.problems());
 }
 
+/// Three processes that take part.
+const THREE: &str = "shared flag[3]: bool;
+shared inside: 0..3;
+
+process P(i: 0..2) {
+    flag[i] = true;
+    if !flag[(i + 1) % 3] && !flag[(i + 2) % 3] {
+        inside = inside + 1;
+    }
+}
+
+forbid inside == 3;
+";
+
 /// Two processes break the program; the others only stand by. The program is longer than its listing is high.
 fn many_processes() -> String {
     let padding = "// Nothing to see here.\n".repeat(60);
@@ -321,15 +335,21 @@ fn readable_on_a_phone_in_dark_mode_on_paper_and_by_machines() {
     scratch.run(&["check", "peterson.pal", "--html", "check.html"]).exits(1);
     scratch.run(&["fences", "sb.pal", "--all", "--html", "fences.html"]).exits(0);
     scratch.run(&["check", ".", "--html", "all.html"]).exits(1);
+    // After the folder was checked.
+    let scratch = scratch.file("three.pal", THREE);
+    scratch.run(&["check", "three.pal", "--html", "three.html"]).exits(1);
     let mut browser = Browser::start();
     let mut page = browser.page(375, 740);
-    for file in ["check.html", "fences.html", "all.html"] {
+    for file in ["check.html", "fences.html", "all.html", "three.html"] {
         for shown in [Shown::Light, Shown::Dark] {
             page.show(shown);
             page.open(&address(&scratch, file));
             page.eval("document.querySelectorAll('details').forEach((details) => { details.open = true; })");
             page.eval("document.querySelector('[data-do=previous]').click()");
             assert_eq!(page.too_wide(), "", "{file}");
+            // No picture scrolls, however many threads it has.
+            let fits = "[...document.querySelectorAll('.timeline .wide')].every((e) => e.scrollWidth <= e.clientWidth)";
+            assert_eq!(page.eval(fits), true, "{file}");
             page.keep_picture(&format!("{file}-phone-{shown:?}"));
             assert_eq!(page.poor_contrast(), "", "{file}, {shown:?}");
         }

@@ -86,7 +86,7 @@ fn an_execution_with_store_buffers_can_be_stepped_through() {
     assert!(text(&mut page, ".places").contains("this store was still in the store buffer"));
 
     // The picture: a lane per thread, the two stores wait, and both loads overtake them.
-    assert_eq!(count(&mut page, "svg .lane"), 3);
+    assert_eq!(count(&mut page, "svg:not(.narrow) .lane"), 3);
     assert!(count(&mut page, "svg .bar") >= 2);
     assert!(count(&mut page, "svg .overtakes") >= 1);
     assert!(text(&mut page, "svg .outcome text").contains("assertion"));
@@ -203,6 +203,11 @@ fn readable_on_a_phone_in_dark_mode_on_paper_and_without_scripts() {
             page.eval("document.querySelectorAll('details').forEach((details) => { details.open = true; })");
             assert_eq!(page.too_wide(), "", "{width}, {shown:?}");
             assert_eq!(page.poor_contrast(), "", "{width}, {shown:?}");
+            // The picture with three threads fits: there is one for narrow screens.
+            let fits = "[...document.querySelectorAll('.timeline .wide')].every((e) => e.scrollWidth <= e.clientWidth)";
+            assert_eq!(page.eval(fits), true, "{width}, {shown:?}");
+            let shown = "[...document.querySelectorAll('.timeline svg')].filter((e) => e.checkVisibility()).map((e) => e.getAttribute('class')).join()";
+            assert_eq!(page.text(shown), if width < 500 { "narrow" } else { "" });
         }
         assert_eq!(page.without_names(), "");
     }

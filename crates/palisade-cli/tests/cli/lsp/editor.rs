@@ -1,16 +1,24 @@
 //! A small client: it speaks the language server protocol to the command, over pipes, as an editor does.
+//!
+//! A thread reads what the server writes, so that a server that says nothing fails the test instead of stopping it.
 
 use crate::common::Scratch;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+/// No message of a test takes this long, even on a busy machine.
+const SILENCE: Duration = Duration::from_secs(300);
 
 /// An editor with a server.
 pub struct Editor {
     child: Child,
     stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
+    /// What the server has written.
+    messages: Receiver<Value>,
     requests: i64,
     /// Notifications that nobody has waited for yet.
     notifications: VecDeque<Value>,
@@ -40,9 +48,17 @@ impl Editor {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().expect("the server starts");
         let stdin = child.stdin.take();
-        let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (sender, messages) = mpsc::channel();
+        std::thread::spawn(move || {
+            while let Some(message) = read_message(&mut stdout) {
+                if sender.send(message).is_err() {
+                    break;
+                }
+            }
+        });
         let (notifications, responses) = (VecDeque::new(), Vec::new());
-        Editor { child, stdin, stdout, requests: 0, notifications, responses }
+        Editor { child, stdin, messages, requests: 0, notifications, responses }
     }
 
     /// Sends bytes as they are.
@@ -106,27 +122,31 @@ impl Editor {
         list(&found)
     }
 
-    /// Reads one message. Requests of the server are answered at once.
+    /// Waits for one message. Requests of the server are answered at once.
     fn read(&mut self) {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            let read = self.stdout.read_line(&mut line).expect("the server writes");
-            assert!(read > 0, "the server ended");
-            match line.trim_end().split_once(": ") {
-                Some(("Content-Length", value)) => length = value.parse().expect("a number"),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        let mut content = vec![0; length];
-        self.stdout.read_exact(&mut content).expect("the server writes whole messages");
-        let message: Value = serde_json::from_slice(&content).expect("the server writes JSON");
+        let message = match self.messages.recv_timeout(SILENCE) {
+            Ok(message) => message,
+            Err(RecvTimeoutError::Disconnected) => panic!("the server ended, or wrote something else"),
+            Err(RecvTimeoutError::Timeout) => panic!("the server has said nothing for {SILENCE:?}"),
+        };
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
         match (message.get("method"), message.get("id")) {
             (Some(_), Some(id)) => self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": null })),
             (Some(_), None) => self.notifications.push_back(message),
             (None, _) => self.responses.push(message),
+        }
+    }
+
+    /// Waits for the end of the server. Returns the exit code.
+    fn ended(&mut self) -> Option<i32> {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("the server was started") {
+                return status.code();
+            }
+            assert!(start.elapsed() < SILENCE, "the server does not end");
+            // The thread that reads ends when the server does.
+            while self.messages.recv_timeout(Duration::from_millis(20)).is_ok() {}
         }
     }
 
@@ -168,15 +188,34 @@ impl Editor {
     /// Closes the input, and waits for the end. Returns the exit code.
     pub fn leave(mut self) -> Option<i32> {
         drop(self.stdin.take());
-        self.child.wait().expect("the server ends").code()
+        self.ended()
     }
 
     /// Shuts the server down as the protocol asks for. Returns the exit code.
     pub fn shut_down(mut self) -> Option<i32> {
         assert_eq!(self.ask("shutdown", Value::Null), Value::Null);
         self.notify("exit", Value::Null);
-        self.child.wait().expect("the server ends").code()
+        self.ended()
     }
+}
+
+/// Reads one message; `None` at the end.
+fn read_message(stdout: &mut BufReader<ChildStdout>) -> Option<Value> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if stdout.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim_end().split_once(": ") {
+            Some(("Content-Length", value)) => length = value.parse().ok()?,
+            Some(_) => {}
+            None => break,
+        }
+    }
+    let mut content = vec![0; length];
+    stdout.read_exact(&mut content).ok()?;
+    serde_json::from_slice(&content).ok()
 }
 
 impl Drop for Editor {

@@ -67,7 +67,9 @@ const palisadeExecution = (() => {
         drawn.classList.toggle("now-step", number === step);
         drawn.classList.toggle("later", number > step);
       }
-      const node = this.section.querySelector(`svg .node[data-step="${step}"] rect`);
+      // One of two pictures is shown, by the room there is.
+      const nodes = this.section.querySelectorAll(`svg .node[data-step="${step}"] rect`);
+      const node = [...nodes].find((found) => found.checkVisibility());
       if (node && this.picture) reveal(this.picture, node);
       this.markLine(row.dataset.at && this.line(row.dataset.at), this.colour(row));
     }

@@ -6,6 +6,8 @@
 //! - A step that overtakes stores is drawn next to their bars. An arrow leads from it to above the oldest of
 //!   them, because that is where the step took effect in program order.
 
+mod narrow;
+
 use super::data::kind;
 use super::idle::{Cast, Idle};
 use super::text::escape;
@@ -46,50 +48,35 @@ pub(crate) fn colour(thread: usize) -> String {
 
 /// The picture, or `None` if the run is too long or has too many threads.
 pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>, cast: &Cast) -> Option<String> {
-    let (drawn, description, lanes) = drawn(evidence, story, cast)?;
-    let Drawn { width, height, elements } = drawn;
+    let shown = shown_steps(evidence, story);
+    let drawing = Drawing::new(evidence, story, cast, &shown)?;
+    let (Drawn { width, height, elements }, lanes) = (drawing.draw(), drawing.memory_left());
+    let description = drawing.description();
     // Memory is drawn beyond the edge, over an empty picture that keeps room for it. Where there is little room, that one
-    // is left out, and only the lanes are shown: their boxes say what is read and written.
-    let (memory, size) = (width - lanes, if cast.shown.len() > 2 { " many" } else { "" });
+    // is left out, and only the lanes are shown: their boxes say what is read and written. More than two lanes would still
+    // be too wide, so there is another picture for that case.
+    let many = cast.shown.len() > 2;
+    let (memory, size) = (width - lanes, if many { " many" } else { "" });
+    let narrow = if many { drawing.narrow(&description) } else { String::new() };
     Some(format!(
         "<div class=\"picture{size}\">\
          <svg viewBox=\"0 0 {lanes} {height}\" width=\"{lanes}\" height=\"{height}\" role=\"img\">\n\
          <title>The run as a picture</title>\n<desc>{}</desc>\n{elements}</svg>\
-         <svg class=\"beside\" viewBox=\"0 0 {memory} {height}\" width=\"{memory}\" height=\"{height}\" aria-hidden=\"true\"></svg></div>\n",
+         <svg class=\"beside\" viewBox=\"0 0 {memory} {height}\" width=\"{memory}\" height=\"{height}\" aria-hidden=\"true\"></svg></div>\n{narrow}",
         escape(&description)
     ))
 }
 
 /// The picture of a run without a frame.
 pub(crate) fn drawn_run(evidence: &Evidence<'_>) -> Option<Drawn> {
-    let cast = Cast::new(evidence, Idle::Folded);
-    Some(drawn(evidence, &Story::new(evidence), &cast)?.0)
+    let (cast, story) = (Cast::new(evidence, Idle::Folded), Story::new(evidence));
+    Some(Drawing::new(evidence, &story, &cast, &shown_steps(evidence, &story))?.draw())
 }
 
-/// The picture, its description, and its width without memory.
-fn drawn(evidence: &Evidence<'_>, story: &Story<'_>, cast: &Cast) -> Option<(Drawn, String, usize)> {
+/// The steps that are drawn: those that others can see, and the last.
+fn shown_steps(evidence: &Evidence<'_>, story: &Story<'_>) -> Vec<usize> {
     let steps = evidence.run.steps.len();
-    let shown: Vec<usize> = (0..steps).filter(|&step| step + 1 == steps || !story.is_local(step)).collect();
-    let lanes = cast.shown.len();
-    if shown.is_empty() || shown.len() > MAX_ROWS || lanes > MAX_LANES {
-        return None;
-    }
-    let mut row_of = vec![0; steps];
-    for (row, &step) in shown.iter().enumerate() {
-        row_of[step] = row;
-    }
-    let mut drawing =
-        Drawing { evidence, story, cast, shown: &shown, row_of, lanes, box_width: 0, memory_width: 0 };
-    let width = |longest: Option<usize>| {
-        let characters = longest.unwrap_or(0).clamp(*TEXT.start(), *TEXT.end());
-        16 + characters * CHARACTER / 10
-    };
-    let length = |step: &usize| drawing.box_text(*step).chars().count();
-    let box_width = width(shown.iter().map(length).max());
-    let in_memory = |step: &usize| drawing.in_memory(*step).map_or(0, |(_, text)| text.chars().count());
-    let memory_width = 24 + width(shown.iter().map(in_memory).max());
-    (drawing.box_width, drawing.memory_width) = (box_width, memory_width);
-    Some((drawing.draw(), drawing.description(), drawing.memory_left()))
+    (0..steps).filter(|&step| step + 1 == steps || !story.is_local(step)).collect()
 }
 
 /// The direction of an arrow.
@@ -110,7 +97,36 @@ struct Drawing<'a> {
     memory_width: usize,
 }
 
-impl Drawing<'_> {
+impl<'a> Drawing<'a> {
+    /// `None` if the run is too long or has too many threads.
+    fn new(
+        evidence: &'a Evidence<'a>,
+        story: &'a Story<'a>,
+        cast: &'a Cast,
+        shown: &'a [usize],
+    ) -> Option<Drawing<'a>> {
+        let lanes = cast.shown.len();
+        if shown.is_empty() || shown.len() > MAX_ROWS || lanes > MAX_LANES {
+            return None;
+        }
+        let mut row_of = vec![0; evidence.run.steps.len()];
+        for (row, &step) in shown.iter().enumerate() {
+            row_of[step] = row;
+        }
+        let mut drawing =
+            Drawing { evidence, story, cast, shown, row_of, lanes, box_width: 0, memory_width: 0 };
+        let width = |longest: Option<usize>| {
+            let characters = longest.unwrap_or(0).clamp(*TEXT.start(), *TEXT.end());
+            16 + characters * CHARACTER / 10
+        };
+        let length = |step: &usize| drawing.box_text(*step).chars().count();
+        let box_width = width(shown.iter().map(length).max());
+        let in_memory = |step: &usize| drawing.in_memory(*step).map_or(0, |(_, text)| text.chars().count());
+        let memory_width = 24 + width(shown.iter().map(in_memory).max());
+        (drawing.box_width, drawing.memory_width) = (box_width, memory_width);
+        Some(drawing)
+    }
+
     fn draw(&self) -> Drawn {
         let width = self.memory_left() + self.memory_width;
         let height = TOP + self.shown.len() * ROW + 16;
@@ -202,14 +218,17 @@ impl Drawing<'_> {
         .expect("writing to a string");
     }
 
-    /// A frame around the steps that are repeated forever, with an arrow back to the first of them.
-    fn repeated(&self, svg: &mut String) {
-        let Some(from) = forever::first_step(self.evidence) else { return };
+    /// If steps are repeated forever: the number of rows before them, and of their rows.
+    fn repeated_rows(&self) -> Option<(usize, usize)> {
+        let from = forever::first_step(self.evidence)?;
         let before = self.shown.iter().filter(|&&step| step < from).count();
         let rows = self.shown.len() - before;
-        if rows == 0 {
-            return;
-        }
+        (rows > 0).then_some((before, rows))
+    }
+
+    /// A frame around the steps that are repeated forever, with an arrow back to the first of them.
+    fn repeated(&self, svg: &mut String) {
+        let Some((before, rows)) = self.repeated_rows() else { return };
         let (top, height) = (TOP + before * ROW, rows * ROW);
         let (width, middle) = (self.memory_left() + self.memory_width - 4, top + height / 2);
         let (first, last) = (top + 10, top + height - 10);
