@@ -112,8 +112,8 @@ impl Config {
 }
 
 /// The sets of a proof. Each has its values in order, and at least one.
-pub(crate) fn read_sets(sets: &[Vec<u32>], flow: &Flow) -> Result<Vec<Values>, Refusal> {
-    let most = flow.values.iter().copied().max().unwrap_or(0);
+pub(crate) fn read_sets(sets: &[Vec<u32>], values: &[u32]) -> Result<Vec<Values>, Refusal> {
+    let most = values.iter().copied().max().unwrap_or(0);
     let fits = |set: &Vec<u32>| {
         !set.is_empty() && set.is_sorted_by(|a, b| a < b) && set.last().is_some_and(|&last| last < most)
     };

@@ -26,7 +26,7 @@ use palisade_trace::{BuildRecord, text_hash};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the format. Load-buffer proofs have sets of values since version 3.
+/// The version of the format. Load-buffer and single-buffer proofs have sets of values since version 3.
 pub const SCHEMA_VERSION: u32 = 3;
 
 const VERSION_WITH_SETS: u32 = 3;
@@ -306,9 +306,15 @@ impl Certificate {
             return Err(CertificateError::Changed);
         }
         // Each version has one form.
-        if let AnyBody::Load(body) = &file.proof
-            && body.sets.is_some() != (file.schema_version >= VERSION_WITH_SETS)
-        {
+        let with_sets = file.schema_version >= VERSION_WITH_SETS;
+        let fits = match &file.proof {
+            AnyBody::Load(body) => body.sets.is_some() == with_sets,
+            AnyBody::Single(body) => {
+                body.has_sets() == with_sets && (with_sets || !body.is_rewritten_or_merged())
+            }
+            _ => true,
+        };
+        if !fits {
             return Err(CertificateError::Unknown("sets".to_owned()));
         }
         let proof = match file.proof {
@@ -434,7 +440,14 @@ impl Body {
         let parts: Vec<Part> = self.parts.into_iter().map(part).collect();
         LoadBuffers {
             rewritten: self.rewritten,
-            sets: self.sets.unwrap_or_else(|| singles(&parts)),
+            sets: self.sets.unwrap_or_else(|| {
+                let elements = || parts.iter().flat_map(|part| &part.elements);
+                let processes = elements().flat_map(|element| &element.processes);
+                let letters = processes.flat_map(|process| &process.word).map(|letter| letter.values);
+                singles(
+                    letters.chain(elements().flat_map(|element| &element.memory).map(|&(_, value)| value)),
+                )
+            }),
             classes: self.classes,
             pending: self
                 .pending
@@ -448,12 +461,8 @@ impl Body {
 }
 
 /// The sets of one value each, for all values that are named and exist.
-fn singles(parts: &[Part]) -> Vec<Vec<u32>> {
-    let elements = || parts.iter().flat_map(|part| &part.elements);
-    let letters = elements().flat_map(|element| &element.processes).flat_map(|process| &process.word);
-    let known = elements().flat_map(|element| &element.memory).map(|&(_, value)| value);
-    let most = letters.map(|letter| letter.values).chain(known).max();
+pub(crate) fn singles(named: impl Iterator<Item = u32>) -> Vec<Vec<u32>> {
     // A number beyond this is not a value, so the element that names it is refused.
-    let most = most.map_or(0, |most| most.min(MAX_DECLARED as u32) + 1);
+    let most = named.max().map_or(0, |most| most.min(MAX_DECLARED as u32) + 1);
     (0..most).map(|value| vec![value]).collect()
 }

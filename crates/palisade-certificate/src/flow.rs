@@ -4,7 +4,7 @@
 
 use crate::Refusal;
 use crate::rewrite::{ClassEdge, Rewrite};
-use palisade_automata::{Automata, Letter, Population};
+use palisade_automata::{Automata, Automaton, Letter, Population};
 use palisade_base::{Id, limits};
 use palisade_memory::Model;
 use palisade_program::running::CellId;
@@ -77,22 +77,13 @@ impl Flow {
         model: Model,
         rewrite: Option<&Rewrite<'_>>,
     ) -> Result<Flow, Refusal> {
-        if classes.len() != automata.automata.len() {
-            return Err(Refusal::Unfit("it has classes for the wrong number of automata".into()));
-        }
-        let kinds: Result<Vec<ProcessKind>, Refusal> = automata
+        let numbers = class_numbers(automata, classes)?;
+        let kinds: Vec<ProcessKind> = automata
             .automata
             .iter()
             .zip(classes)
             .enumerate()
             .map(|(number, (automaton, classes))| {
-                if classes.len() != automaton.states.len() {
-                    return Err(Refusal::Unfit("an automaton has the wrong number of states".into()));
-                }
-                let most = classes.iter().map(|&class| (class as usize).saturating_add(1)).max().unwrap_or(0);
-                if most > classes.len() {
-                    return Err(Refusal::Unfit("there are more classes than states".into()));
-                }
                 let population = match automaton.population {
                     Population::Fixed(count) => Some(count),
                     Population::Any => None,
@@ -101,17 +92,16 @@ impl Flow {
                     let class = |state: palisade_automata::StateId| classes[state.index()];
                     (class(edge.source), class(edge.target), act(&edge.letter, model))
                 });
-                let mut is_start = vec![false; most];
+                let mut is_start = vec![false; numbers[number]];
                 automaton.starts.iter().for_each(|start| is_start[classes[start.0.index()] as usize] = true);
                 let mut edges: Vec<ClassEdge> = edges.collect();
                 if let Some(rewrite) = rewrite {
                     edges = rewrite.apply(number, &is_start, &edges);
                 }
-                Ok(ProcessKind::new(population, classes.clone(), is_start, edges))
+                ProcessKind::new(population, classes.clone(), is_start, edges)
             })
             .collect();
         let count = |cell: CellId| automata.values[cell].len() as u32;
-        let kinds = kinds?;
         let mut writers: FxHashMap<_, Vec<_>> = FxHashMap::default();
         for (number, kind) in kinds.iter().enumerate() {
             for (edge, _) in kind.edges.iter().enumerate() {
@@ -135,6 +125,24 @@ impl Flow {
         };
         self.kinds.iter().zip(tracked).map(limit).collect()
     }
+}
+
+/// For each automaton, the number of its classes of states.
+pub(crate) fn class_numbers(automata: &Automata, classes: &[Vec<u32>]) -> Result<Vec<usize>, Refusal> {
+    if classes.len() != automata.automata.len() {
+        return Err(Refusal::Unfit("it has classes for the wrong number of automata".into()));
+    }
+    let number = |(automaton, classes): (&Automaton, &Vec<u32>)| {
+        if classes.len() != automaton.states.len() {
+            return Err(Refusal::Unfit("an automaton has the wrong number of states".into()));
+        }
+        let most = classes.iter().map(|&class| (class as usize).saturating_add(1)).max().unwrap_or(0);
+        if most > classes.len() {
+            return Err(Refusal::Unfit("there are more classes than states".into()));
+        }
+        Ok(most)
+    };
+    automata.automata.iter().zip(classes).map(number).collect()
 }
 
 /// The meaning of a letter under the model; `None` if it has no effect.

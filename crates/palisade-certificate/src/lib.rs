@@ -251,7 +251,7 @@ fn load_buffers(task: &Task<'_>, proof: &LoadBuffers, watch: &Watch<'_>) -> Resu
 }
 
 fn read_sets(flow: &Flow, invariant: &Invariant, proof: &LoadBuffers) -> Result<Vec<Set>, Refusal> {
-    let values = element::read_sets(&proof.sets, flow)?;
+    let values = element::read_sets(&proof.sets, &flow.values)?;
     let mut numbered = 0;
     let mut sets = Vec::new();
     for part in &proof.parts {

@@ -9,8 +9,8 @@ use std::fmt;
 pub enum Missing {
     /// From a load-buffer proof, with the sets that the element names.
     LoadBuffers(Element, Vec<Vec<u32>>),
-    /// From a single-buffer proof.
-    SingleBuffer(Snapshot),
+    /// From a single-buffer proof, with the sets that the element names.
+    SingleBuffer(Snapshot, Vec<Vec<u32>>),
     /// From a proof by numbers of threads: one element, with the contents of memory and the thread states it
     /// names.
     Crowd(Crowds),
@@ -22,7 +22,7 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Missing::LoadBuffers(element, sets) => show(f, element, sets),
-            Missing::SingleBuffer(element) => write!(f, "{element:?}"),
+            Missing::SingleBuffer(element, sets) => write!(f, "{element:?} with the sets {sets:?}"),
             Missing::Crowd(crowd) => write!(f, "{:?} with {:?}", crowd.elements, crowd.threads),
             Missing::Stacks(words) => f.write_str(words),
         }

@@ -20,7 +20,7 @@
 
 use crate::flow::Act;
 use crate::invariant::Invariant;
-use palisade_automata::{Automata, Hold, Local};
+use palisade_automata::{Automata, Automaton, Hold, Local};
 use palisade_base::{Id, limits};
 use palisade_program::Value;
 use palisade_program::running::{Condition, Location, RegId, RoleId, System};
@@ -49,11 +49,7 @@ struct Look {
 impl Rewrite<'_> {
     /// The rewritten edges of an automaton.
     pub fn apply(&self, kind: usize, is_start: &[bool], edges: &[ClassEdge]) -> Vec<ClassEdge> {
-        let looks = self.looks(kind, is_start.len());
-        let alike = |a: u32, b: u32| {
-            is_start[a as usize] == is_start[b as usize]
-                && looks[a as usize].as_ref().is_some_and(|look| looks[b as usize].as_ref() == Some(look))
-        };
+        let looks = Looks::new(self.system, &self.automata.automata[kind], &self.classes[kind], is_start);
         let counts = |edge: &&ClassEdge| edge.0 != edge.1 || edge.2.is_some();
         let mut only_stores = vec![true; is_start.len()];
         let mut only_fences = vec![true; is_start.len()];
@@ -61,7 +57,7 @@ impl Rewrite<'_> {
         for (source, target, act) in edges.iter().filter(counts) {
             limits::checkpoint();
             only_stores[*target as usize] &= matches!(act, Some(Act::Write(..)));
-            let fence = *act == Some(Act::Fence) && source != target && alike(*source, *target);
+            let fence = *act == Some(Act::Fence) && source != target && looks.are_alike(*source, *target);
             only_fences[*source as usize] &= fence;
             has_fence[*source as usize] |= fence;
         }
@@ -94,31 +90,45 @@ impl Rewrite<'_> {
         }
         rewritten
     }
+}
 
-    /// What properties see of the states of each class. `None` if that is not the same for all of them.
-    fn looks(&self, kind: usize, classes: usize) -> Vec<Option<Look>> {
-        let automaton = &self.automata.automata[kind];
+/// What properties see of the states of each class. `None` if that is not the same for all of them.
+pub(crate) struct Looks<'a> {
+    of_class: Vec<Option<Look>>,
+    is_start: &'a [bool],
+}
+
+impl<'a> Looks<'a> {
+    pub fn new(system: &System, automaton: &Automaton, classes: &[u32], is_start: &'a [bool]) -> Looks<'a> {
         let (mut locations, mut registers) = (Vec::new(), Vec::new());
-        for property in &self.system.properties {
-            look_at(self.system, automaton.role, &property.bad, &mut locations, &mut registers);
+        for property in &system.properties {
+            look_at(system, automaton.role, &property.bad, &mut locations, &mut registers);
         }
         let look = |local: &Local| Look {
             judged: local.hold == Hold::Outside,
-            ended: local.thread.has_ended(self.system),
+            ended: local.thread.has_ended(system),
             fault: local.fault.is_some(),
             at: locations.iter().copied().filter(|&location| local.thread.is_at(location)).collect(),
             registers: registers.iter().map(|r| local.thread.frames[0].registers[r.index()]).collect(),
         };
-        let mut looks: Vec<Option<Look>> = vec![None; classes];
-        let mut differ = vec![false; classes];
+        let mut looks: Vec<Option<Look>> = vec![None; is_start.len()];
+        let mut differ = vec![false; is_start.len()];
         for (state, local) in automaton.states.iter_enumerated() {
             limits::checkpoint();
-            let class = self.classes[kind][state.index()] as usize;
+            let class = classes[state.index()] as usize;
             let seen = look(local);
             differ[class] |= looks[class].as_ref().is_some_and(|other| *other != seen);
             looks[class] = Some(seen);
         }
-        looks.into_iter().zip(differ).map(|(look, differ)| look.filter(|_| !differ)).collect()
+        let of_class = looks.into_iter().zip(differ).map(|(look, differ)| look.filter(|_| !differ));
+        Looks { of_class: of_class.collect(), is_start }
+    }
+
+    /// Whether properties do not distinguish the states of two classes.
+    pub fn are_alike(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (a as usize, b as usize);
+        self.is_start[a] == self.is_start[b]
+            && self.of_class[a].as_ref().is_some_and(|look| self.of_class[b].as_ref() == Some(look))
     }
 }
 

@@ -1,12 +1,11 @@
-//! Facts about a program that all backward engines use: letters as the memory model interprets them, cells
-//! with at most one writer, and initial memory.
+//! Facts about a program that all backward engines use: letters as the memory model interprets them, and cells
+//! with at most one writer.
 
-use crate::symbol::Symbol;
+use crate::values::{SetId, ValueSets};
 use palisade_automata::{Automata, Edge, Letter, Population, StateId, ValueId};
-use palisade_base::{Id, IdVec};
-use palisade_engine::proof::Held;
+use palisade_base::IdVec;
+use palisade_engine::proof;
 use palisade_memory::Model;
-use palisade_program::Value;
 use palisade_program::running::CellId;
 
 /// The letter as the model interprets it. Under TSO store-store fences do nothing; under SC every access is
@@ -77,70 +76,50 @@ impl Sole {
             _ => Sole::Many,
         }
     }
+}
 
-    /// The value that the cell must hold, given the states of processes by kind, or `None` if it can hold
-    /// several.
-    pub fn implied(&self, state_of: impl FnOnce(u32) -> Option<StateId>) -> Option<ValueId> {
-        match self {
-            Sole::Many => None,
-            Sole::Constant(value) => Some(*value),
-            Sole::Writer(kind, values) => match values[state_of(*kind)?][..] {
-                [value] => Some(value),
-                _ => None,
-            },
+/// What a cell can hold: in memory, or at the end of the buffer.
+#[derive(Clone, Debug)]
+pub(crate) enum Held {
+    /// Any of its values.
+    Anything,
+    /// Always this.
+    Always(SetId),
+    /// By the states of its only writer. `None` if the writer never gets there.
+    ByWriter(u32, IdVec<StateId, Option<SetId>>),
+}
+
+impl Held {
+    pub fn new(sole: &Sole, cell: CellId, sets: &ValueSets) -> Held {
+        match sole {
+            Sole::Many => Held::Anything,
+            Sole::Constant(value) => Held::Always(sets.single(cell, *value)),
+            Sole::Writer(kind, values) => {
+                let sets = values.iter().map(|values| sets.of(cell, values.iter().copied()));
+                Held::ByWriter(*kind, sets.collect())
+            }
         }
     }
 
-    /// Whether the cell can hold the value, given the states of processes by kind.
-    pub fn allows(&self, value: ValueId, state_of: impl FnOnce(u32) -> Option<StateId>) -> bool {
+    /// The values that the cell can hold, given the states of processes by kind. `None` if the writer is never in
+    /// that state.
+    pub fn possible(&self, state_of: impl FnOnce(u32) -> Option<StateId>) -> Option<SetId> {
         match self {
-            Sole::Many => true,
-            Sole::Constant(only) => *only == value,
-            Sole::Writer(kind, values) => state_of(*kind).is_none_or(|state| values[state].contains(&value)),
+            Held::Anything => Some(SetId::ALL),
+            Held::Always(set) => Some(*set),
+            Held::ByWriter(kind, sets) => state_of(*kind).map_or(Some(SetId::ALL), |state| sets[state]),
         }
     }
 }
 
 /// What the only writers of cells guarantee, for a proof.
-pub(crate) fn held(soles: &IdVec<CellId, Sole>) -> Vec<Held> {
+pub(crate) fn held(soles: &IdVec<CellId, Sole>) -> Vec<proof::Held> {
     let held = soles.iter_enumerated().filter_map(|(cell, sole)| match sole {
         Sole::Many | Sole::Constant(_) => None,
         Sole::Writer(kind, values) => {
             let values = values.iter().map(|values| values.iter().map(|value| value.0).collect()).collect();
-            Some(Held { cell: cell.0, kind: *kind, values })
+            Some(proof::Held { cell: cell.0, kind: *kind, values })
         }
     });
     held.collect()
-}
-
-/// The memory that an element requires (`known`), extended by the values of its letters, which all come from
-/// initial memory. `None` if a letter is an own store, if two values contradict each other, or if a value is
-/// not an initial one.
-pub(crate) fn initial_values<'s>(
-    known: impl Iterator<Item = Option<ValueId>>,
-    letters: impl Iterator<Item = &'s Symbol>,
-    initial: &IdVec<CellId, usize>,
-) -> Option<Vec<Option<ValueId>>> {
-    let mut memory: Vec<Option<ValueId>> = known.collect();
-    for symbol in letters {
-        let content = &mut memory[symbol.cell().index()];
-        match *content {
-            _ if symbol.is_own() => return None,
-            Some(value) if value != symbol.value() => return None,
-            _ => *content = Some(symbol.value()),
-        }
-    }
-    let is_initial = |(index, content): (usize, &Option<ValueId>)| {
-        content.is_none_or(|value| value.index() < initial[CellId::from_index(index)])
-    };
-    memory.iter().enumerate().all(is_initial).then_some(memory)
-}
-
-/// Concrete initial memory. Cells whose values do not matter hold their first one.
-pub(crate) fn concrete(automata: &Automata, memory: &[Option<ValueId>]) -> Vec<Value> {
-    let value = |(index, content): (usize, &Option<ValueId>)| {
-        let values = automata.values[CellId::from_index(index)].as_slice();
-        content.map_or(values[0], |value| values[value.index()])
-    };
-    memory.iter().enumerate().map(value).collect()
 }

@@ -29,6 +29,7 @@
 mod bad;
 mod chain;
 mod dual;
+mod edges;
 mod facts;
 mod sb;
 mod start;

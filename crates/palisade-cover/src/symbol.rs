@@ -1,36 +1,27 @@
 //! Letters of words: messages, in the form that all backward engines use in their elements.
 
-use crate::values::SetId;
-use palisade_automata::ValueId;
+use crate::values::{SetId, ValueSets};
 use palisade_program::running::CellId;
 
-/// A letter of a word: a message, own or plain, with a cell, and a value or a set of values.
+/// A letter of a word: a message, own or plain, with a cell and a set of values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Symbol(u32);
 
 impl Symbol {
     const OWN: u32 = 1 << 31;
 
-    pub fn plain(cell: CellId, value: ValueId) -> Symbol {
-        debug_assert!(cell.0 < 1 << 16 && value.0 < 1 << 15, "cells and values fit a symbol");
-        Symbol(cell.0 << 15 | value.0)
-    }
-
-    pub fn own(cell: CellId, value: ValueId) -> Symbol {
-        Symbol(Symbol::plain(cell, value).0 | Symbol::OWN)
-    }
-
     /// A plain letter with any of these values.
     pub fn plain_in(cell: CellId, set: SetId) -> Symbol {
-        Symbol::plain(cell, ValueId(set.0.into()))
+        debug_assert!(cell.0 < 1 << 16 && set.0 < 1 << 15, "cells and sets fit a symbol");
+        Symbol(cell.0 << 15 | u32::from(set.0))
     }
 
     /// An own letter with any of these values.
     pub fn own_in(cell: CellId, set: SetId) -> Symbol {
-        Symbol::own(cell, ValueId(set.0.into()))
+        Symbol(Symbol::plain_in(cell, set).0 | Symbol::OWN)
     }
 
-    /// The set of values of a letter that was made with one.
+    /// Its set of values.
     pub fn set(self) -> SetId {
         SetId((self.0 & 0x7FFF) as u16)
     }
@@ -48,17 +39,11 @@ impl Symbol {
         CellId((self.0 & !Symbol::OWN) >> 15)
     }
 
-    pub fn value(self) -> ValueId {
-        ValueId(self.0 & 0x7FFF)
-    }
-
-    /// One of 64 bits. It is the same for all messages with this cell and value, whichever process stored it.
-    pub fn bit(self) -> u64 {
-        1 << ((self.0 & !Symbol::OWN).wrapping_mul(0x9E37_79B9) >> 26)
-    }
-
-    /// Cell and value, whichever process stored it.
-    pub fn message(self) -> (CellId, ValueId) {
-        (self.cell(), self.value())
+    /// Whether it is below another letter: that one is of the same kind and on the same cell, and allows no other
+    /// values.
+    pub fn is_below(self, above: Symbol, sets: &ValueSets) -> bool {
+        self == above
+            || self.with_set(SetId::ALL) == above.with_set(SetId::ALL)
+                && sets.is_subset(self.cell(), above.set(), self.set())
     }
 }

@@ -4,14 +4,13 @@
 //! described by events: steps of actors and stores that reach memory, each at a time. In the order of their
 //! times they are a run of the machine, once every actor is assigned a thread of its role.
 
-use palisade_automata::{Edge, Letter, Population, Schedule, StateId};
-use palisade_base::{Id, limits};
+use palisade_automata::{Edge, Population, Schedule};
+use palisade_base::limits;
 use palisade_engine::{Analysis, Witness};
 use palisade_memory::{Action, Machine, Pending, Step};
 use palisade_program::Value;
 use palisade_program::running::{CellId, RoleId, System, ThreadId};
 use palisade_trace::{Run, replay, until_bad};
-use std::collections::VecDeque;
 
 /// An event: what happens, to which actor, and when.
 pub(crate) struct Event {
@@ -123,32 +122,4 @@ impl Timeline {
         }
         Some(Run { memory: self.memory.clone(), steps })
     }
-}
-
-/// The silent edges that lead from one state to another, by index.
-pub(crate) fn silent_path(edges: &[Edge], states: usize, from: StateId, to: StateId) -> Vec<usize> {
-    let mut by: Vec<Option<usize>> = vec![None; states];
-    let mut work = VecDeque::from([from]);
-    while let Some(state) = work.pop_front() {
-        limits::checkpoint();
-        if state == to {
-            break;
-        }
-        for (number, edge) in edges.iter().enumerate() {
-            let new = edge.source == state && edge.letter == Letter::Silent && edge.target != from;
-            if new && by[edge.target.index()].is_none() {
-                by[edge.target.index()] = Some(number);
-                work.push_back(edge.target);
-            }
-        }
-    }
-    let mut path = Vec::new();
-    let mut state = to;
-    while state != from {
-        let number = by[state.index()].expect("the state is reached silently");
-        path.push(number);
-        state = edges[number].source;
-    }
-    path.reverse();
-    path
 }

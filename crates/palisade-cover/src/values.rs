@@ -14,8 +14,9 @@
 
 use palisade_automata::ValueId;
 use palisade_base::Id;
+use palisade_engine::{Exhausted, Reason, Verdict};
 use palisade_program::running::CellId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 
@@ -85,6 +86,11 @@ impl ValueSets {
     pub fn with_at_most(values: impl Iterator<Item = usize>, most: usize) -> ValueSets {
         let cells = values.enumerate().map(|(cell, values)| OfCell::new(cell, values)).collect();
         ValueSets { cells: RefCell::new(cells), overflown: Cell::new(None), most }
+    }
+
+    /// The number of cells.
+    pub fn cells(&self) -> usize {
+        self.cells.borrow().len()
     }
 
     /// A cell for which there were too many sets, if there is one.
@@ -177,6 +183,60 @@ impl ValueSets {
     /// Bits for the values that are not in a set. A subset has at least these bits.
     pub fn filter(&self, cell: CellId, set: SetId) -> u64 {
         self.cells.borrow()[cell.index()].filters[set.0 as usize]
+    }
+}
+
+/// The sets that a proof names, by their values. They have numbers of their own.
+#[derive(Default)]
+pub(crate) struct SetList {
+    pub sets: Vec<Vec<u32>>,
+    numbers: FxHashMap<Vec<u32>, u32>,
+}
+
+impl SetList {
+    /// The number of a set in the proof.
+    pub fn number(&mut self, sets: &ValueSets, cell: CellId, set: SetId) -> u32 {
+        let values: Vec<u32> = sets.values(cell, set).iter().map(|value| value.0).collect();
+        *self.numbers.entry(values).or_insert_with_key(|values| {
+            self.sets.push(values.clone());
+            self.sets.len() as u32 - 1
+        })
+    }
+}
+
+/// Why a search has no answer.
+pub(crate) enum Unanswered {
+    Because(Reason),
+    /// The sets of values of this cell are too many. They have to stay apart.
+    Overflow(CellId),
+}
+
+impl From<Exhausted> for Unanswered {
+    fn from(exhausted: Exhausted) -> Unanswered {
+        Unanswered::Because(Reason::Exhausted(exhausted))
+    }
+}
+
+impl From<Reason> for Unanswered {
+    fn from(reason: Reason) -> Unanswered {
+        Unanswered::Because(reason)
+    }
+}
+
+/// Searches. If there are too many sets of a cell's values, again with these values apart.
+pub(crate) fn with_sets(
+    mut search: impl FnMut(&FxHashSet<CellId>) -> Result<Verdict, Unanswered>,
+) -> Result<Verdict, Reason> {
+    let mut apart = FxHashSet::default();
+    loop {
+        match search(&apart) {
+            Ok(verdict) => return Ok(verdict),
+            Err(Unanswered::Because(reason)) => return Err(reason),
+            Err(Unanswered::Overflow(cell)) if apart.insert(cell) => {}
+            Err(Unanswered::Overflow(_)) => {
+                return Err(Reason::Unsupported("a shared variable has too many values".into()));
+            }
+        }
     }
 }
 

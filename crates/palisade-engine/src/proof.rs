@@ -107,6 +107,14 @@ pub struct Certified {
 /// predecessors, and contains no initial state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SingleBuffer {
+    /// Whether a store and a fence after it count as one step, and a read by the only writer of a cell as a
+    /// local one, where that makes no difference.
+    pub rewritten: bool,
+    /// For each automaton, the class of each of its states. States of one class are not distinguished. Without
+    /// classes, every state is one by itself.
+    pub classes: Vec<Vec<u32>>,
+    /// Sets of values, by their positions among a cell's values. Elements name them by their positions here.
+    pub sets: Vec<Vec<u32>>,
     /// The minimal elements of the set.
     pub elements: Vec<Snapshot>,
 }
@@ -125,8 +133,8 @@ pub struct Snapshot {
 pub struct Cell {
     /// The cell.
     pub cell: u32,
-    /// The value, by its position among the cell's values.
-    pub value: u32,
+    /// The set of values of which it holds one, by its position among [`SingleBuffer::sets`].
+    pub values: u32,
     /// Whether no process has a store to it in a queue.
     pub settled: bool,
 }
@@ -136,10 +144,10 @@ pub struct Cell {
 pub struct Viewer {
     /// The automaton.
     pub kind: u32,
-    /// The state, or `None` for any state.
+    /// The class of states, or `None` for any state.
     pub state: Option<u32>,
     /// The required letters, oldest first.
-    pub word: Vec<Message>,
+    pub word: Vec<SetLetter>,
     /// The queues with requirements, by cell.
     pub queues: Vec<Queue>,
 }
@@ -151,7 +159,7 @@ pub struct Queue {
     pub cell: u32,
     /// Whether the last value is the newest entry. If there are no values: whether the queue is empty.
     pub closed: bool,
-    /// Values that must be among the entries, oldest first.
+    /// Entries that must be there, oldest first: for each, the set of values of which it has one.
     pub values: Vec<u32>,
 }
 
@@ -229,26 +237,15 @@ pub struct Process {
     pub word: Vec<SetLetter>,
 }
 
-/// A message in a load buffer, with one value of a set.
+/// A message in a load buffer, or a position in a single buffer, with one value of a set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SetLetter {
     /// Whether it is the process's own store.
     pub own: bool,
     /// The cell.
     pub cell: u32,
-    /// The set of values, by its position among [`LoadBuffers::sets`].
+    /// The set of values, by its position among those of the proof.
     pub values: u32,
-}
-
-/// A position in a single buffer.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Message {
-    /// Whether it is the process's own store.
-    pub own: bool,
-    /// The cell.
-    pub cell: u32,
-    /// The value, by its position among the cell's values.
-    pub value: u32,
 }
 
 /// A proof with numbers of threads, for programs under SC whose threads start threads. It is a set of states

@@ -1,134 +1,216 @@
 //! Elements of a single-buffer proof as the checker sees them, and when one contains all of another.
 
-use super::flow::Flow;
+use super::flow::{Flow, ProcessKind};
 use crate::Refusal;
-use crate::element::MAX_PROCESSES;
+use crate::element::{Letter, MAX_PROCESSES};
 use crate::matching::each_has_its_own;
-use palisade_engine::proof::{Cell, Message, Queue, Snapshot, Viewer};
+use crate::values::Values;
+use palisade_engine::proof::{self, Cell, SetLetter, Snapshot};
 
-/// A set of configurations. For each cell of memory: the value, and whether the cell is settled.
+/// A set of configurations. For each cell of memory: the values of which it holds one, and whether the cell is
+/// settled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Config {
-    pub memory: Vec<Option<(u32, bool)>>,
+    pub memory: Vec<Option<(Values, bool)>>,
     pub processes: Vec<Viewer>,
+}
+
+/// A process, in a class of states or anywhere.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Viewer {
+    pub kind: u32,
+    pub state: Option<u32>,
+    /// Positions of the buffer, oldest first.
+    pub word: Vec<Letter>,
+    pub queues: Vec<Queue>,
+}
+
+/// Entries of a queue, each with one of these values, oldest first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Queue {
+    pub cell: u32,
+    pub closed: bool,
+    pub values: Vec<Values>,
+}
+
+impl Queue {
+    /// The requirement that nothing is pending.
+    pub fn empty(cell: u32) -> Queue {
+        Queue { cell, closed: true, values: Vec::new() }
+    }
+}
+
+impl Viewer {
+    /// A process that may be anywhere.
+    pub fn anywhere(kind: u32) -> Viewer {
+        Viewer { kind, state: None, word: Vec::new(), queues: Vec::new() }
+    }
+
+    pub fn has_letter(&self, cell: u32) -> bool {
+        self.word.iter().any(|letter| letter.cell == cell)
+    }
+
+    pub fn queue(&self, cell: u32) -> Option<&Queue> {
+        self.queues.iter().find(|queue| queue.cell == cell)
+    }
+
+    pub fn set_queue(&mut self, queue: Queue) {
+        self.queues.retain(|other| other.cell != queue.cell);
+        self.queues.push(queue);
+    }
 }
 
 impl Config {
     /// Reads an element, and checks that everything it names exists.
-    pub fn read(flow: &Flow, element: &Snapshot) -> Result<Config, Refusal> {
+    pub fn read(flow: &Flow, sets: &[Values], element: &Snapshot) -> Result<Config, Refusal> {
         let unfit = |what: &str| Err(Refusal::Unfit(format!("an element names {what} that does not exist")));
-        let exists =
-            |cell: u32, value: u32| flow.values.get(cell as usize).is_some_and(|&count| value < count);
+        let values = |cell: u32, set: u32| {
+            let set = sets.get(set as usize)?;
+            let count = *flow.values.get(cell as usize)?;
+            set.iter().all(|value| value < count).then(|| set.clone())
+        };
         let mut memory = vec![None; flow.values.len()];
-        for &Cell { cell, value, settled } in &element.memory {
-            if !exists(cell, value) || memory[cell as usize].is_some() {
-                return unfit("a value in memory");
+        for cell in &element.memory {
+            let Some(values) = values(cell.cell, cell.values) else { return unfit("a value in memory") };
+            if memory[cell.cell as usize].is_some() {
+                return Err(Refusal::Unfit("an element names a cell twice".into()));
             }
-            memory[cell as usize] = Some((value, settled));
+            memory[cell.cell as usize] = Some((values, cell.settled));
         }
         if element.processes.len() > MAX_PROCESSES {
             return Err(Refusal::Unfit("an element names too many processes".into()));
         }
+        let mut processes = Vec::new();
         for process in &element.processes {
             let Some(kind) = flow.kinds.get(process.kind as usize) else { return unfit("an automaton") };
             if process.state.is_some_and(|state| state as usize >= kind.into.len()) {
                 return unfit("a state");
             }
-            if process.word.iter().any(|letter| !exists(letter.cell, letter.value)) {
-                return unfit("a letter");
-            }
-            let values = |queue: &Queue| queue.values.iter().all(|&value| exists(queue.cell, value));
-            if !process.queues.iter().all(|queue| (queue.cell as usize) < flow.values.len() && values(queue))
-            {
-                return unfit("a queue");
-            }
-            if !is_well_formed(process) {
+            let letter = |letter: &SetLetter| {
+                let values = values(letter.cell, letter.values)?;
+                Some(Letter { own: letter.own, cell: letter.cell, values })
+            };
+            let Some(word) = process.word.iter().map(letter).collect() else { return unfit("a letter") };
+            let queue = |queue: &proof::Queue| {
+                let entries = queue.values.iter().map(|&set| values(queue.cell, set));
+                let exists = (queue.cell as usize) < flow.values.len();
+                let values = entries.collect::<Option<_>>().filter(|_| exists)?;
+                Some(Queue { cell: queue.cell, closed: queue.closed, values })
+            };
+            let Some(queues) = process.queues.iter().map(queue).collect() else { return unfit("a queue") };
+            let process = Viewer { kind: process.kind, state: process.state, word, queues };
+            if !is_well_formed(&process) {
                 return Err(Refusal::Unfit("a word or the queues of a process contradict themselves".into()));
             }
+            processes.push(process);
         }
-        Ok(Config { memory, processes: element.processes.clone() })
+        Ok(Config { memory, processes })
     }
 
-    /// The element in the form of a proof.
-    pub fn written(&self) -> Snapshot {
-        let named = self.memory.iter().enumerate();
-        let cell = |(cell, content): (usize, &Option<(u32, bool)>)| {
-            content.map(|(value, settled)| Cell { cell: cell as u32, value, settled })
+    /// The element in the form of a proof, with the sets that it names.
+    pub fn written(&self) -> (Snapshot, Vec<Vec<u32>>) {
+        let mut sets: Vec<Vec<u32>> = Vec::new();
+        let mut set = |values: &Values| -> u32 {
+            let values: Vec<u32> = values.iter().collect();
+            let place = sets.iter().position(|other| *other == values).unwrap_or_else(|| {
+                sets.push(values);
+                sets.len() - 1
+            });
+            place as u32
         };
-        Snapshot { memory: named.filter_map(cell).collect(), processes: self.processes.clone() }
+        let mut memory = Vec::new();
+        for (cell, content) in self.memory.iter().enumerate() {
+            if let Some((values, settled)) = content {
+                memory.push(Cell { cell: cell as u32, values: set(values), settled: *settled });
+            }
+        }
+        let process = |process: &Viewer| proof::Viewer {
+            kind: process.kind,
+            state: process.state,
+            word: process
+                .word
+                .iter()
+                .map(|letter| SetLetter { own: letter.own, cell: letter.cell, values: set(&letter.values) })
+                .collect(),
+            queues: process
+                .queues
+                .iter()
+                .map(|queue| proof::Queue {
+                    cell: queue.cell,
+                    closed: queue.closed,
+                    values: queue.values.iter().map(&mut set).collect(),
+                })
+                .collect(),
+        };
+        let processes = self.processes.iter().map(process).collect();
+        (Snapshot { memory, processes }, sets)
     }
 
-    /// The value of a cell at the end of the buffer, as far as it is known.
-    pub fn value(&self, flow: &Flow, cell: u32) -> Option<u32> {
-        if let Some((value, _)) = self.memory[cell as usize] {
-            return Some(value);
-        }
+    /// The values that the end of the buffer can hold in a cell because of the named processes, if these restrict
+    /// them.
+    fn implied(&self, flow: &Flow, cell: u32) -> Option<Values> {
         if flow.is_constant(cell) {
-            return Some(0);
+            return Some(Values::one(0));
         }
         let (writer, values) = flow.held.get(&cell)?;
-        let state = self.processes.iter().find(|process| process.kind == *writer)?.state?;
-        let mut values = values[state as usize].iter();
-        match (values.next(), values.next()) {
-            (Some(&only), None) => Some(only),
-            _ => None,
+        let writers = self.processes.iter().filter(|process| process.kind == *writer);
+        let held = writers.filter_map(|process| Some(values[process.state? as usize].clone()));
+        held.reduce(|a, b| a.and(&b))
+    }
+
+    /// The values that the end of the buffer can hold in a cell, as far as something is known about it.
+    pub fn values(&self, flow: &Flow, cell: u32) -> Option<Values> {
+        match (&self.memory[cell as usize], self.implied(flow, cell)) {
+            (None, implied) => implied,
+            (Some((named, _)), None) => Some(named.clone()),
+            (Some((named, _)), Some(implied)) => Some(named.and(&implied)),
         }
     }
 
     pub fn is_settled(&self, cell: u32) -> bool {
-        self.memory[cell as usize].is_some_and(|(_, settled)| settled)
+        self.memory[cell as usize].as_ref().is_some_and(|(_, settled)| *settled)
     }
 
     /// Whether a queue of a process must be empty.
     pub fn has_empty_queue(&self, flow: &Flow, process: &Viewer, cell: u32) -> bool {
-        process.word.iter().any(|letter| letter.cell == cell)
+        process.has_letter(cell)
             || self.is_settled(cell)
-            || queue_of(process, cell).is_some_and(|queue| queue.closed && queue.values.is_empty())
-            || !flow.kinds[process.kind as usize].may_queue(process.state, cell)
+            || process.queue(cell).is_some_and(|queue| queue.closed && queue.values.is_empty())
+            || flow.kinds[process.kind as usize].queued(process.state, cell).is_none()
     }
 
-    /// Whether the end of the buffer can hold a value with the processes at their states.
-    pub fn allows(&self, flow: &Flow, cell: u32, value: u32) -> bool {
-        if flow.is_constant(cell) {
-            return value == 0;
-        }
-        let Some((writer, values)) = flow.held.get(&cell) else { return true };
-        let at = self.processes.iter().filter(|process| process.kind == *writer);
-        at.filter_map(|process| process.state).all(|state| values[state as usize].contains(&value))
-    }
-
-    /// Whether some configuration of the set can be reached, as far as the forward analysis can say.
-    pub fn is_possible(&self, flow: &Flow) -> bool {
-        let few = |(kind, of_kind): (usize, &super::flow::ProcessKind)| {
+    /// The same configurations, as far as the forward analysis allows them. `None` if there are none.
+    pub fn narrowed(&self, flow: &Flow) -> Option<Config> {
+        for (kind, of_kind) in flow.kinds.iter().enumerate() {
             let count = self.processes.iter().filter(|process| process.kind as usize == kind).count();
-            of_kind.population.is_none_or(|most| count <= most as usize)
-        };
-        let process = |process: &Viewer| {
-            let kind = &flow.kinds[process.kind as usize];
-            let Some(state) = process.state else { return true };
-            let letter = |l: &Message| !l.own || kind.may_be_own(state, l.cell, l.value);
-            let queue = |queue: &Queue| {
-                let there =
-                    queue.values.iter().all(|&value| kind.queued.contains(&(state, queue.cell, value)));
-                let last = queue.values.last().filter(|_| queue.closed);
-                there && last.is_none_or(|&last| kind.newest.contains(&(state, queue.cell, last)))
-            };
-            process.word.iter().all(letter) && process.queues.iter().all(queue)
-        };
-        let cell = |(cell, content): (usize, &Option<(u32, bool)>)| {
-            content.is_none_or(|(value, _)| self.allows(flow, cell as u32, value))
-        };
-        flow.kinds.iter().enumerate().all(few)
-            && self.processes.iter().all(process)
-            && self.memory.iter().enumerate().all(cell)
+            if of_kind.population.is_some_and(|most| count > most as usize) {
+                return None;
+            }
+        }
+        let mut config = self.clone();
+        for process in &mut config.processes {
+            narrow(&flow.kinds[process.kind as usize], process)?;
+        }
+        for cell in 0..self.memory.len() {
+            let values = self.values(flow, cell as u32);
+            if values.as_ref().is_some_and(Values::is_empty) {
+                return None;
+            }
+            if let (Some(content), Some(values)) = (&mut config.memory[cell], values) {
+                content.0 = values;
+            }
+        }
+        Some(config)
     }
 
-    /// Whether this set contains all of another.
+    /// Whether this set contains all of another, in which the forward analysis is taken into account.
     pub fn holds(&self, flow: &Flow, other: &Config) -> bool {
-        let cell = |(cell, content): (usize, &Option<(u32, bool)>)| match *content {
+        let cell = |(cell, content): (usize, &Option<(Values, bool)>)| match content {
             None => true,
-            Some((value, true)) => other.memory[cell] == Some((value, true)),
-            Some((value, false)) => other.value(flow, cell as u32) == Some(value),
+            Some((values, settled)) => {
+                let held = other.values(flow, cell as u32);
+                (!settled || other.is_settled(cell as u32)) && held.is_some_and(|held| held.is_subset(values))
+            }
         };
         self.memory.iter().enumerate().all(cell)
             && each_has_its_own(self.processes.len(), other.processes.len(), &|process, candidate| {
@@ -137,8 +219,25 @@ impl Config {
     }
 }
 
-pub(crate) fn queue_of(process: &Viewer, cell: u32) -> Option<&Queue> {
-    process.queues.iter().find(|queue| queue.cell == cell)
+/// Restricts the letters and queues of a process to what the forward analysis allows.
+fn narrow(kind: &ProcessKind, process: &mut Viewer) -> Option<()> {
+    let Some(state) = process.state else { return Some(()) };
+    for letter in process.word.iter_mut().filter(|letter| letter.own) {
+        letter.values = kind.own(state, letter.cell, &letter.values);
+        (!letter.values.is_empty()).then_some(())?;
+    }
+    for queue in &mut process.queues {
+        let newest = queue.values.len().checked_sub(1).filter(|_| queue.closed);
+        for (place, values) in queue.values.iter_mut().enumerate() {
+            let possible = match Some(place) == newest {
+                true => kind.newest(state, queue.cell),
+                false => kind.queued(Some(state), queue.cell),
+            };
+            *values = values.and(possible?);
+            (!values.is_empty()).then_some(())?;
+        }
+    }
+    Some(())
 }
 
 /// At most one own letter on each cell, with plain ones on the cell only after it. One queue for each cell,
@@ -151,7 +250,7 @@ fn is_well_formed(process: &Viewer) -> bool {
         .all(|(place, letter)| !letter.own || word[..place].iter().all(|older| older.cell != letter.cell));
     let queue = |(place, queue): (usize, &Queue)| {
         let once = process.queues[..place].iter().all(|other| other.cell != queue.cell);
-        once && (queue.values.is_empty() || word.iter().all(|letter| letter.cell != queue.cell))
+        once && (queue.values.is_empty() || !process.has_letter(queue.cell))
     };
     own_first && process.queues.iter().enumerate().all(queue)
 }
@@ -167,14 +266,15 @@ fn holds_queue(flow: &Flow, queue: &Queue, other: &Config, candidate: &Viewer) -
     if queue.values.is_empty() {
         return !queue.closed || other.has_empty_queue(flow, candidate, queue.cell);
     }
-    let Some(there) = queue_of(candidate, queue.cell) else { return false };
+    let Some(there) = candidate.queue(queue.cell) else { return false };
     let mut next = 0;
-    for value in &there.values {
-        if queue.values.get(next) == Some(value) {
+    for values in &there.values {
+        if queue.values.get(next).is_some_and(|wanted| values.is_subset(wanted)) {
             next += 1;
         }
     }
-    let newest = !queue.closed || there.closed && queue.values.last() == there.values.last();
+    let last = queue.values.last().zip(there.values.last());
+    let newest = !queue.closed || there.closed && last.is_some_and(|(a, b)| b.is_subset(a));
     newest && next == queue.values.len()
 }
 
@@ -187,13 +287,14 @@ fn holds_word(flow: &Flow, process: &Viewer, other: &Config, candidate: &Viewer)
         // The candidate's own stores to the cell are not after its first letter on it, so any letter can
         // match a plain one.
         let serves = |place: &usize| {
-            let Message { own, cell, value } = word[*place];
-            (cell, value) == (letter.cell, letter.value) && (own || !letter.own)
+            let there = &word[*place];
+            there.cell == letter.cell && there.values.is_subset(&letter.values) && (there.own || !letter.own)
         };
         match (from..word.len()).find(serves) {
             Some(place) => from = place,
             None => {
-                let held = other.value(flow, letter.cell) == Some(letter.value);
+                let held = other.values(flow, letter.cell);
+                let held = held.is_some_and(|held| held.is_subset(&letter.values));
                 if letter.own || !held || !other.has_empty_queue(flow, candidate, letter.cell) {
                     return false;
                 }
@@ -222,22 +323,24 @@ mod tests {
         let program = parse(Language::Pal, &Source::new("p", text)).expect("a program").program;
         let system = lower(&program, Instantiation { any: 1, every: None });
         let automata = Automata::build(&system, |_| Population::Fixed(1), || true).expect("it has automata");
-        Flow::new(&automata, Interlocked::WholeBuffer)
+        Flow::new(&system, &automata, Interlocked::WholeBuffer, &[], false).expect("it fits")
     }
 
-    fn letter(own: bool, cell: u32, value: u32) -> Message {
-        Message { own, cell, value }
+    fn letter(own: bool, cell: u32, value: u32) -> Letter {
+        Letter { own, cell, values: Values::one(value) }
     }
 
     fn queue(cell: u32, closed: bool, values: &[u32]) -> Queue {
-        Queue { cell, closed, values: values.to_vec() }
+        Queue { cell, closed, values: values.iter().copied().map(Values::one).collect() }
     }
 
     /// Checks whether the first process contains the second with such memory.
     fn check(process: Viewer, memory: [Option<(u32, bool)>; 2], candidate: Viewer, expected: bool) {
         let text = format!("{process:?}\n{memory:?} {candidate:?}");
         let element = Config { memory: vec![None; 2], processes: vec![process] };
-        let other = Config { memory: memory.to_vec(), processes: vec![candidate] };
+        let known =
+            |content: Option<(u32, bool)>| content.map(|(value, settled)| (Values::one(value), settled));
+        let other = Config { memory: memory.map(known).to_vec(), processes: vec![candidate] };
         assert_eq!(element.holds(&flow(), &other), expected, "{text}");
     }
 
@@ -247,7 +350,7 @@ mod tests {
         let start = (0..flow.kinds[0].is_start.len()).position(|state| flow.kinds[0].is_start[state]);
         let start = start.expect("there is a start") as u32;
         let full = (0..flow.kinds[0].is_start.len() as u32)
-            .find(|&state| [X, Y].iter().all(|&cell| flow.kinds[0].may_queue(Some(state), cell)))
+            .find(|&state| [X, Y].iter().all(|&cell| flow.kinds[0].queued(Some(state), cell).is_some()))
             .expect("stores may wait there");
         let at = |kind, state| Viewer { kind, state, word: Vec::new(), queues: Vec::new() };
         let open = [None; 2];
@@ -260,7 +363,7 @@ mod tests {
         check(at(0, Some(full)), open, at(1, Some(full)), false);
         // An empty queue. At the start nothing can be in it; elsewhere something must imply that it is empty.
         let queues = |state, queues: &[Queue]| Viewer { queues: queues.to_vec(), ..at(0, Some(state)) };
-        let words = |word: &[Message]| Viewer { word: word.to_vec(), ..at(0, Some(full)) };
+        let words = |word: &[Letter]| Viewer { word: word.to_vec(), ..at(0, Some(full)) };
         let empty = || queues(full, &[queue(X, true, &[])]);
         check(queues(start, &[queue(X, true, &[])]), open, at(0, Some(start)), true);
         check(empty(), open, at(0, Some(full)), false);
@@ -285,27 +388,69 @@ mod tests {
         check(ones(true, &[1]), open, ones(false, &[2, 1]), false);
         check(ones(true, &[1]), open, ones(true, &[1, 2]), false);
         // Own letters are matched by own letters, in order.
-        let (own_x, own_y) = (letter(true, X, 1), letter(true, Y, 1));
-        check(words(&[own_x, own_y]), open, words(&[own_x, own_y]), true);
-        check(words(&[own_x, own_y]), open, words(&[own_y, own_x]), false);
-        check(words(&[own_x]), open, words(&[own_y, own_x]), true);
-        check(words(&[own_x]), open, words(&[letter(false, X, 1)]), false);
-        check(words(&[own_x]), open, words(&[letter(true, X, 2)]), false);
-        check(words(&[own_x]), [Some((1, true)), None], at(0, Some(full)), false);
+        let own_x = || letter(true, X, 1);
+        let own_y = || letter(true, Y, 1);
+        check(words(&[own_x(), own_y()]), open, words(&[own_x(), own_y()]), true);
+        check(words(&[own_x(), own_y()]), open, words(&[own_y(), own_x()]), false);
+        check(words(&[own_x()]), open, words(&[own_y(), own_x()]), true);
+        check(words(&[own_x()]), open, words(&[letter(false, X, 1)]), false);
+        check(words(&[own_x()]), open, words(&[letter(true, X, 2)]), false);
+        check(words(&[own_x()]), [Some((1, true)), None], at(0, Some(full)), false);
         // Plain letters can also be at the end, where the queue must be empty. Then all later ones are there
         // too.
-        let (x, y) = (letter(false, X, 1), letter(false, Y, 1));
-        check(words(&[x, y]), open, words(&[x, y]), true);
-        check(words(&[x, y]), open, words(&[y, x]), false);
-        check(words(&[x, y]), [None, Some((1, true))], words(&[y, x]), true);
-        check(words(&[x]), open, words(&[own_x]), true);
-        check(words(&[x]), open, words(&[letter(true, X, 2), x]), true);
-        check(words(&[x]), open, words(&[letter(false, X, 2)]), false);
-        check(words(&[x]), [Some((1, true)), None], at(0, Some(full)), true);
-        check(words(&[x]), [Some((2, true)), None], at(0, Some(full)), false);
-        check(words(&[x]), [Some((1, false)), None], at(0, Some(full)), false);
-        check(words(&[x]), [Some((1, false)), None], empty(), true);
-        check(words(&[x, y]), [Some((1, true)), None], words(&[y]), false);
-        check(words(&[x, y]), [Some((1, true)), Some((1, true))], words(&[y]), true);
+        let x = || letter(false, X, 1);
+        let y = || letter(false, Y, 1);
+        check(words(&[x(), y()]), open, words(&[x(), y()]), true);
+        check(words(&[x(), y()]), open, words(&[y(), x()]), false);
+        check(words(&[x(), y()]), [None, Some((1, true))], words(&[y(), x()]), true);
+        check(words(&[x()]), open, words(&[own_x()]), true);
+        check(words(&[x()]), open, words(&[letter(true, X, 2), x()]), true);
+        check(words(&[x()]), open, words(&[letter(false, X, 2)]), false);
+        check(words(&[x()]), [Some((1, true)), None], at(0, Some(full)), true);
+        check(words(&[x()]), [Some((2, true)), None], at(0, Some(full)), false);
+        check(words(&[x()]), [Some((1, false)), None], at(0, Some(full)), false);
+        check(words(&[x()]), [Some((1, false)), None], empty(), true);
+        check(words(&[x(), y()]), [Some((1, true)), None], words(&[y()]), false);
+        check(words(&[x(), y()]), [Some((1, true)), Some((1, true))], words(&[y()]), true);
+    }
+
+    #[test]
+    fn sets_of_values() {
+        let flow = flow();
+        let full = (0..flow.kinds[0].is_start.len() as u32)
+            .find(|&state| [X, Y].iter().all(|&cell| flow.kinds[0].queued(Some(state), cell).is_some()))
+            .expect("stores may wait there");
+        let at = || Viewer { state: Some(full), ..Viewer::anywhere(0) };
+        let set = |values: &[u32]| Values::of(values.iter().copied());
+        let word =
+            |own, values: &[u32]| Viewer { word: vec![Letter { own, cell: X, values: set(values) }], ..at() };
+        let open = [None; 2];
+        check(word(false, &[1, 2]), open, word(false, &[1]), true);
+        check(word(false, &[1]), open, word(false, &[1, 2]), false);
+        check(word(true, &[1, 2]), open, word(true, &[2]), true);
+        check(word(true, &[2]), open, word(true, &[1, 2]), false);
+        check(word(false, &[1, 2]), [Some((1, true)), None], at(), true);
+        check(word(false, &[0, 2]), [Some((1, true)), None], at(), false);
+        let queue = |closed, values: &[&[u32]]| {
+            let values = values.iter().map(|values| set(values)).collect();
+            Viewer { queues: vec![Queue { cell: X, closed, values }], ..at() }
+        };
+        check(queue(false, &[&[1, 2]]), open, queue(false, &[&[1]]), true);
+        check(queue(false, &[&[1]]), open, queue(false, &[&[1, 2]]), false);
+        check(queue(true, &[&[1, 2]]), open, queue(true, &[&[1], &[2]]), true);
+        check(queue(true, &[&[1, 2]]), open, queue(true, &[&[1], &[0, 2]]), false);
+        let memory = |values: &[u32], settled| Config {
+            memory: vec![Some((set(values), settled)), None],
+            processes: vec![at()],
+        };
+        for (few, many, expected) in [
+            (memory(&[1, 2], false), memory(&[1], false), true),
+            (memory(&[1, 2], false), memory(&[1], true), true),
+            (memory(&[1, 2], true), memory(&[1], false), false),
+            (memory(&[1, 2], true), memory(&[2], true), true),
+            (memory(&[1], true), memory(&[1, 2], true), false),
+        ] {
+            assert_eq!(few.holds(&flow, &many), expected, "{few:?}\n{many:?}");
+        }
     }
 }

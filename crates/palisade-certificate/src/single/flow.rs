@@ -1,19 +1,25 @@
 //! The automata under PSO as the checker sees them, and a forward analysis of single processes.
 //!
-//! For each state, the analysis computes
+//! For each class of states, the analysis computes
 //! - which values can be in a process's queues there ([`ProcessKind::queued`]);
 //! - which values can be newest in them ([`ProcessKind::newest`]);
 //! - which own store can be the newest one for its cell and in the buffer after the process's pointer
-//!   ([`ProcessKind::may_be_own`]), with a store-store fence since ([`ProcessKind::ahead`]);
+//!   ([`ProcessKind::own`]), with a store-store fence since ([`ProcessKind::ahead`]);
 //! - which values the end of the buffer can hold in a cell with one writer ([`Flow::held`]).
 //!
-//! All of it follows single paths, so it holds in every run.
+//! All of it follows single paths, so it holds in every run. If the automata are [rewritten](super::rewrite),
+//! it is about what they are then.
 
+use super::rewrite::{Before, rewritten};
+use crate::Refusal;
 use crate::bad::At;
-use crate::flow::Limit;
+use crate::flow::{Limit, class_numbers};
+use crate::rewrite::Looks;
+use crate::values::Values;
 use palisade_automata::{Automata, Automaton, Hold, Letter, Population};
 use palisade_base::{Id, limits};
 use palisade_memory::Interlocked;
+use palisade_program::running::System;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The action of an edge.
@@ -41,51 +47,79 @@ impl Act {
             Act::Silent | Act::Read(..) | Act::Store(..) => false,
         }
     }
+
+    fn changes_memory(&self) -> bool {
+        match self {
+            Act::Store(..) => true,
+            Act::Locked { effect, .. } => !effect.is_empty(),
+            Act::Silent | Act::Read(..) | Act::StoreFence | Act::Fence => false,
+        }
+    }
 }
 
-#[derive(Clone, Debug)]
+/// An edge between classes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Edge {
     pub source: u32,
     pub target: u32,
     pub act: Act,
 }
 
+/// For classes and cells, values.
+type Facts = FxHashMap<(u32, u32), Values>;
+
 pub(crate) struct ProcessKind {
     pub population: Limit,
     pub edges: Vec<Edge>,
-    /// The edges to each state that are not silent.
+    /// The edges to each class that are not silent.
+    pub arriving: Vec<Vec<usize>>,
+    /// Those of them that are not idle: an edge from a class to itself that leaves memory as it is need not be
+    /// undone, since a run stays a run without it.
     pub into: Vec<Vec<usize>>,
     pub is_start: Vec<bool>,
-    /// For each state, the states at which processes arrive and from which silent edges lead to it, possibly
-    /// including the state itself.
+    /// The class of each state.
+    pub class_of: Vec<u32>,
+    /// For each class, the classes at which processes arrive and from which silent edges lead to it, possibly
+    /// including the class itself.
     pub before: Vec<Vec<u32>>,
-    pub newest: FxHashSet<(u32, u32, u32)>,
-    pub queued: FxHashSet<(u32, u32, u32)>,
-    pub ahead: FxHashSet<(u32, u32, u32)>,
-    queued_cells: FxHashSet<(u32, u32)>,
-    /// The values it stores.
-    pub stored: FxHashSet<(u32, u32)>,
-    stored_cells: FxHashSet<u32>,
+    newest: Facts,
+    queued: Facts,
+    ahead: Facts,
+    /// The values it stores, by cell.
+    stored: FxHashMap<u32, Values>,
 }
 
 impl ProcessKind {
     /// Whether a process of this kind ever stores to a cell through its queue.
     pub fn stores_to(&self, cell: u32) -> bool {
-        self.stored_cells.contains(&cell)
+        self.stored.contains_key(&cell)
+    }
+
+    /// The values that can be newest in a queue.
+    pub fn newest(&self, state: u32, cell: u32) -> Option<&Values> {
+        self.newest.get(&(state, cell))
+    }
+
+    /// The values that can be read from an own store in the buffer.
+    pub fn ahead(&self, state: u32, cell: u32) -> Option<&Values> {
+        self.ahead.get(&(state, cell))
     }
 
     /// Whether a store can be the newest own one of its cell and in the buffer after the pointer. It may have
     /// taken effect as soon as it was executed.
-    pub fn may_be_own(&self, state: u32, cell: u32, value: u32) -> bool {
-        let fact = (state, cell, value);
-        self.newest.contains(&fact) || self.ahead.contains(&fact)
+    pub fn own(&self, state: u32, cell: u32, values: &Values) -> Values {
+        let of = |facts: &Facts| {
+            let possible = facts.get(&(state, cell));
+            possible.map_or(Vec::new(), |possible| possible.and(values).iter().collect())
+        };
+        Values::of(of(&self.newest).into_iter().chain(of(&self.ahead)))
     }
 
-    /// Whether something can be in a queue at a state.
-    pub fn may_queue(&self, state: Option<u32>, cell: u32) -> bool {
+    /// The values that can be in a queue at a state, or anywhere.
+    pub fn queued(&self, state: Option<u32>, cell: u32) -> Option<&Values> {
         match state {
-            Some(state) => self.queued_cells.contains(&(state, cell)),
-            None => self.stores_to(cell),
+            Some(state) => self.queued.get(&(state, cell)),
+            None => self.stored.get(&cell),
         }
     }
 }
@@ -94,32 +128,69 @@ pub(crate) struct Flow {
     pub kinds: Vec<ProcessKind>,
     pub values: Vec<u32>,
     pub initial: Vec<u32>,
-    /// For a cell with one writer: the writer, and the values that the end of the buffer holds at its states.
-    pub held: FxHashMap<u32, (u32, Vec<FxHashSet<u32>>)>,
+    /// For a cell with one writer: the writer, and the values that the end of the buffer holds in its classes.
+    pub held: FxHashMap<u32, (u32, Vec<Values>)>,
     constant: Vec<bool>,
 }
 
 impl Flow {
-    pub fn new(automata: &Automata, interlocked: Interlocked) -> Flow {
+    /// The automata of classes. Without classes, every state is one by itself.
+    pub fn new(
+        system: &System,
+        automata: &Automata,
+        interlocked: Interlocked,
+        classes: &[Vec<u32>],
+        rewrite: bool,
+    ) -> Result<Flow, Refusal> {
+        let states = automata.automata.iter().map(|automaton| automaton.states.len() as u32);
+        let alone: Vec<Vec<u32>> = states.map(|states| (0..states).collect()).collect();
+        let classes = if classes.is_empty() { &alone } else { classes };
+        let numbers = class_numbers(automata, classes)?;
         let values: Vec<u32> = automata.values.iter().map(|values| values.len() as u32).collect();
         let initial: Vec<u32> = automata.initial.iter().map(|&count| count as u32).collect();
-        let kinds: Vec<ProcessKind> =
-            automata.automata.iter().map(|automaton| kind(automaton, interlocked)).collect();
-        let mut held = FxHashMap::default();
+        let mut walks: Vec<Walk> = Vec::new();
+        for ((automaton, classes), &number) in automata.automata.iter().zip(classes).zip(&numbers) {
+            walks.push(Walk::new(edges(automaton, classes, interlocked), starts(automaton, classes, number)));
+        }
+        let populations: Vec<Limit> = automata
+            .automata
+            .iter()
+            .map(|automaton| match automaton.population {
+                Population::Fixed(count) => Some(count),
+                Population::Any => None,
+            })
+            .collect();
+        let mut soles: Vec<(u32, usize)> = Vec::new();
         let mut constant = Vec::new();
         for cell in 0..values.len() as u32 {
-            let writes =
-                |kind: &&ProcessKind| kind.edges.iter().any(|edge| stored(&edge.act, cell).is_some());
-            let writers: Vec<u32> =
-                (0..kinds.len()).filter(|&k| writes(&&kinds[k])).map(|k| k as u32).collect();
+            let writes = |walk: &&Walk| walk.edges.iter().any(|edge| stored(&edge.act, cell).is_some());
+            let writers: Vec<usize> = (0..walks.len()).filter(|&kind| writes(&&walks[kind])).collect();
             constant.push(writers.is_empty() && initial[cell as usize] == 1);
             if let [writer] = writers[..]
-                && kinds[writer as usize].population == Some(1)
+                && populations[writer] == Some(1)
             {
-                held.insert(cell, (writer, holds(&kinds[writer as usize], cell, initial[cell as usize])));
+                soles.push((cell, writer));
             }
         }
-        Flow { kinds, values, initial, held, constant }
+        if rewrite {
+            for (kind, walk) in walks.iter_mut().enumerate() {
+                let of_kind = soles.iter().filter(|(_, writer)| *writer == kind);
+                let last = of_kind.map(|&(cell, _)| (cell, holds(walk, cell, initial[cell as usize]).0));
+                let looks = Looks::new(system, &automata.automata[kind], &classes[kind], &walk.is_start);
+                let queued = queued_stores(walk).into_iter().map(|(class, cell, _)| (class, cell));
+                let before = Before { looks: &looks, last: last.collect(), queued: queued.collect() };
+                let edges = rewritten(&walk.edges, &walk.is_start, &before);
+                *walk = Walk::new(edges, walk.is_start.clone());
+            }
+        }
+        let mut held = FxHashMap::default();
+        for (cell, writer) in soles {
+            let values = holds(&walks[writer], cell, initial[cell as usize]).1;
+            held.insert(cell, (writer as u32, values));
+        }
+        let kinds = walks.into_iter().zip(classes).zip(populations);
+        let kinds = kinds.map(|((walk, classes), population)| kind(walk, classes, population)).collect();
+        Ok(Flow { kinds, values, initial, held, constant })
     }
 
     /// Whether the cell is never written and has one initial value.
@@ -143,40 +214,50 @@ fn stored(act: &Act, cell: u32) -> Option<u32> {
     }
 }
 
-fn kind(automaton: &Automaton, interlocked: Interlocked) -> ProcessKind {
-    let states = automaton.states.len();
-    let edges: Vec<Edge> = automaton
-        .edges
-        .iter()
-        .map(|edge| {
-            let pairs = |list: &[(palisade_program::running::CellId, palisade_automata::ValueId)]| {
-                list.iter().map(|(cell, value)| (cell.0, value.0)).collect::<Vec<_>>()
-            };
-            let act = match &edge.letter {
-                Letter::Silent => Act::Silent,
-                Letter::Read(cell, value) => Act::Read(cell.0, value.0),
-                Letter::Write(cell, value) => Act::Store(cell.0, value.0),
-                Letter::Fence => Act::Fence,
-                Letter::StoreFence => Act::StoreFence,
-                Letter::Locked { guard, effect } => {
-                    // A single instruction, not an atomic block.
-                    let single = automaton.states[edge.source].hold == Hold::Outside;
-                    let own = guard.first().map(|(cell, _)| cell.0);
-                    let only = own.filter(|_| single && interlocked == Interlocked::OwnAddress);
-                    Act::Locked { guard: pairs(guard), effect: pairs(effect), only }
-                }
-            };
-            Edge { source: edge.source.0, target: edge.target.0, act }
-        })
-        .collect();
-    let mut is_start = vec![false; states];
-    automaton.starts.iter().for_each(|start| is_start[start.0.index()] = true);
+fn starts(automaton: &Automaton, classes: &[u32], number: usize) -> Vec<bool> {
+    let mut is_start = vec![false; number];
+    automaton.starts.iter().for_each(|start| is_start[classes[start.0.index()] as usize] = true);
+    is_start
+}
+
+fn edges(automaton: &Automaton, classes: &[u32], interlocked: Interlocked) -> Vec<Edge> {
+    let pairs = |list: &[(palisade_program::running::CellId, palisade_automata::ValueId)]| {
+        list.iter().map(|(cell, value)| (cell.0, value.0)).collect::<Vec<_>>()
+    };
+    let edge = |edge: &palisade_automata::Edge| {
+        let act = match &edge.letter {
+            Letter::Silent => Act::Silent,
+            Letter::Read(cell, value) => Act::Read(cell.0, value.0),
+            Letter::Write(cell, value) => Act::Store(cell.0, value.0),
+            Letter::Fence => Act::Fence,
+            Letter::StoreFence => Act::StoreFence,
+            Letter::Locked { guard, effect } => {
+                // A single instruction, not an atomic block.
+                let single = automaton.states[edge.source].hold == Hold::Outside;
+                let own = guard.first().map(|(cell, _)| cell.0);
+                let only = own.filter(|_| single && interlocked == Interlocked::OwnAddress);
+                Act::Locked { guard: pairs(guard), effect: pairs(effect), only }
+            }
+        };
+        Edge { source: classes[edge.source.index()], target: classes[edge.target.index()], act }
+    };
+    let mut seen = FxHashSet::default();
+    automaton.edges.iter().map(edge).filter(|edge| seen.insert(edge.clone())).collect()
+}
+
+fn kind(walk: Walk, classes: &[u32], population: Limit) -> ProcessKind {
+    let states = walk.is_start.len();
+    let mut arriving = vec![Vec::new(); states];
     let mut into = vec![Vec::new(); states];
     let mut silent = vec![Vec::new(); states];
-    for (number, edge) in edges.iter().enumerate() {
-        match edge.act {
-            Act::Silent => silent[edge.target as usize].push(edge.source),
-            _ => into[edge.target as usize].push(number),
+    for (number, edge) in walk.edges.iter().enumerate() {
+        if edge.act == Act::Silent {
+            silent[edge.target as usize].push(edge.source);
+            continue;
+        }
+        arriving[edge.target as usize].push(number);
+        if edge.source != edge.target || edge.act.changes_memory() {
+            into[edge.target as usize].push(number);
         }
     }
     let before = (0..states as u32).map(|state| {
@@ -187,54 +268,84 @@ fn kind(automaton: &Automaton, interlocked: Interlocked) -> ProcessKind {
             seen.extend(fresh);
             next += 1;
         }
-        seen.retain(|&state| is_start[state as usize] || !into[state as usize].is_empty());
+        seen.retain(|&state| walk.is_start[state as usize] || !into[state as usize].is_empty());
         seen
     });
-    let population = match automaton.population {
-        Population::Fixed(count) => Some(count),
-        Population::Any => None,
-    };
-    let (newest, ahead) = newest_stores(&edges);
-    let queued = queued_stores(&edges);
-    let stored = edges.iter().filter_map(|edge| match edge.act {
-        Act::Store(cell, value) => Some((cell, value)),
-        _ => None,
-    });
-    let stored: FxHashSet<(u32, u32)> = stored.collect();
+    let before = before.collect();
+    let (newest, ahead) = newest_stores(&walk);
+    let mut stored: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    for edge in &walk.edges {
+        if let Act::Store(cell, value) = edge.act {
+            stored.entry(cell).or_default().push(value);
+        }
+    }
     ProcessKind {
         population,
-        before: before.collect(),
-        is_start,
+        before,
+        newest: facts(newest),
+        ahead: facts(ahead),
+        queued: facts(queued_stores(&walk)),
+        stored: stored.into_iter().map(|(cell, values)| (cell, Values::of(values))).collect(),
+        arriving,
         into,
-        newest,
-        ahead,
-        queued_cells: queued.iter().map(|&(state, cell, _)| (state, cell)).collect(),
-        queued,
-        stored_cells: stored.iter().map(|&(cell, _)| cell).collect(),
-        stored,
-        edges,
+        class_of: classes.to_vec(),
+        is_start: walk.is_start,
+        edges: walk.edges,
     }
 }
 
-type Facts = FxHashSet<(u32, u32, u32)>;
+fn facts(list: impl IntoIterator<Item = Fact>) -> Facts {
+    let mut values: FxHashMap<(u32, u32), Vec<u32>> = FxHashMap::default();
+    for (state, cell, value) in list {
+        values.entry((state, cell)).or_default().push(value);
+    }
+    values.into_iter().map(|(place, values)| (place, Values::of(values))).collect()
+}
+
+/// A class, a cell and a value.
+type Fact = (u32, u32, u32);
+
+/// Edges, by their sources.
+struct Walk {
+    edges: Vec<Edge>,
+    is_start: Vec<bool>,
+    out: Vec<Vec<usize>>,
+}
+
+impl Walk {
+    fn new(edges: Vec<Edge>, is_start: Vec<bool>) -> Walk {
+        let mut out = vec![Vec::new(); is_start.len()];
+        for (number, edge) in edges.iter().enumerate() {
+            out[edge.source as usize].push(number);
+        }
+        Walk { edges, is_start, out }
+    }
+
+    fn from(&self, state: u32) -> impl Iterator<Item = &Edge> {
+        self.out[state as usize].iter().map(|&number| &self.edges[number])
+    }
+
+    fn stores(&self) -> impl Iterator<Item = Fact> {
+        self.edges.iter().filter_map(|edge| match edge.act {
+            Act::Store(cell, value) => Some((edge.target, cell, value)),
+            _ => None,
+        })
+    }
+}
 
 /// The newest stores by cell: those that may still be in queues, and those that are in the buffer after the
 /// pointer since a store-store fence.
-fn newest_stores(edges: &[Edge]) -> (Facts, Facts) {
+fn newest_stores(walk: &Walk) -> (Vec<Fact>, Vec<Fact>) {
     let mut seen: FxHashSet<(u32, u32, u32, bool)> = FxHashSet::default();
-    let mut open: Vec<(u32, u32, u32, bool)> = Vec::new();
-    for edge in edges {
-        if let Act::Store(cell, value) = edge.act {
-            open.push((edge.target, cell, value, false));
-        }
-    }
+    let mut open: Vec<(u32, u32, u32, bool)> =
+        walk.stores().map(|(state, cell, value)| (state, cell, value, false)).collect();
     while let Some(fact) = open.pop() {
         limits::checkpoint();
         if !seen.insert(fact) {
             continue;
         }
         let (state, cell, value, ahead) = fact;
-        for edge in edges.iter().filter(|edge| edge.source == state) {
+        for edge in walk.from(state) {
             let stays = match &edge.act {
                 Act::Silent => Some(ahead),
                 Act::Read(read, found) => (*read != cell || *found == value).then_some(ahead),
@@ -255,30 +366,25 @@ fn newest_stores(edges: &[Edge]) -> (Facts, Facts) {
 }
 
 /// All stores that can be in queues.
-fn queued_stores(edges: &[Edge]) -> Facts {
-    let mut seen = Facts::default();
-    let mut open: Vec<(u32, u32, u32)> = Vec::new();
-    for edge in edges {
-        if let Act::Store(cell, value) = edge.act {
-            open.push((edge.target, cell, value));
-        }
-    }
+fn queued_stores(walk: &Walk) -> FxHashSet<Fact> {
+    let mut seen = FxHashSet::default();
+    let mut open: Vec<Fact> = walk.stores().collect();
     while let Some((state, cell, value)) = open.pop() {
         limits::checkpoint();
         if seen.insert((state, cell, value)) {
-            let on = edges.iter().filter(|edge| edge.source == state && !edge.act.empties(cell));
+            let on = walk.from(state).filter(|edge| !edge.act.empties(cell));
             open.extend(on.map(|edge| (edge.target, cell, value)));
         }
     }
     seen
 }
 
-/// The values that the end of the buffer holds in a cell at the states of its only writer. The search also
-/// tracks the value stored last, which is what the writer reads.
-fn holds(kind: &ProcessKind, cell: u32, initial: u32) -> Vec<FxHashSet<u32>> {
-    let mut seen: FxHashSet<(u32, u32, u32)> = FxHashSet::default();
-    let mut open: Vec<(u32, u32, u32)> = Vec::new();
-    for state in (0..kind.is_start.len() as u32).filter(|&state| kind.is_start[state as usize]) {
+/// In each class of a cell's only writer: the values that it can have stored last, which is what it reads, and
+/// the values that the end of the buffer can hold.
+fn holds(walk: &Walk, cell: u32, initial: u32) -> (Vec<Values>, Vec<Values>) {
+    let mut seen: FxHashSet<Fact> = FxHashSet::default();
+    let mut open: Vec<Fact> = Vec::new();
+    for state in (0..walk.is_start.len() as u32).filter(|&state| walk.is_start[state as usize]) {
         open.extend((0..initial).map(|value| (state, value, value)));
     }
     while let Some((state, last, held)) = open.pop() {
@@ -288,7 +394,7 @@ fn holds(kind: &ProcessKind, cell: u32, initial: u32) -> Vec<FxHashSet<u32>> {
         }
         // Entries of the queue may take effect.
         open.push((state, last, last));
-        for edge in kind.edges.iter().filter(|edge| edge.source == state) {
+        for edge in walk.from(state) {
             let reads = match &edge.act {
                 Act::Read(read, value) if *read == cell => Some(*value),
                 Act::Locked { guard, .. } => guard.iter().find(|(c, _)| *c == cell).map(|&(_, value)| value),
@@ -306,9 +412,11 @@ fn holds(kind: &ProcessKind, cell: u32, initial: u32) -> Vec<FxHashSet<u32>> {
             open.push((edge.target, last, held));
         }
     }
-    let mut values = vec![FxHashSet::default(); kind.is_start.len()];
-    for (state, _, held) in seen {
-        values[state as usize].insert(held);
+    let mut values = [vec![Vec::new(); walk.is_start.len()], vec![Vec::new(); walk.is_start.len()]];
+    for (state, last, held) in seen {
+        values[0][state as usize].push(last);
+        values[1][state as usize].push(held);
     }
-    values
+    let [last, held] = values.map(|of| of.into_iter().map(Values::of).collect());
+    (last, held)
 }

@@ -25,6 +25,9 @@
 //!   at the first of them or before it;
 //! - entries of queues.
 //!
+//! Values are sets: a cell at the end of the buffer, a letter or an entry of a queue has one of the values of its
+//! set. So an element is the union of the elements with one value in place of each set.
+//!
 //! A *plain* letter on x has no store of its process to x after it. An *own* letter is the newest such store.
 //! With a letter on x the queue for x is empty. In a closed queue the last value is the newest entry; a
 //! closed queue without values is empty.
@@ -43,6 +46,12 @@
 //! already. The same holds if an entry of a queue takes effect that the element does not require, unless that
 //! queue must be empty. In that case the element with that queue open is a predecessor.
 //!
+//! Edges from a class to itself that leave memory as it is are not undone: a run stays a run without them.
+//!
+//! # Rewritten automata and merged states
+//! As for load buffers ([`crate`]), the proof may say that the automata are [rewritten](rewrite) first, and may put
+//! several states into one class, which only adds runs.
+//!
 //! # Why this is a proof
 //! By induction on the length of runs, no run from an initial configuration gets into an element. If it did,
 //! it would also be in an element with its last step undone (or with the last instruction of one process,
@@ -50,16 +59,19 @@
 
 mod element;
 mod flow;
+mod rewrite;
 mod undo;
 
 use crate::bad::{self, At, Bad};
+use crate::element::read_sets;
 use crate::flow::Limit;
+use crate::values::Values;
 use crate::watch::Watch;
 use crate::{Missing, Refusal, Summary};
-use element::Config;
+use element::{Config, Viewer};
 use flow::Flow;
 use palisade_automata::Automata;
-use palisade_engine::proof::{SingleBuffer, Viewer};
+use palisade_engine::proof::SingleBuffer;
 use palisade_memory::Interlocked;
 use palisade_program::running::System;
 use rustc_hash::FxHashMap;
@@ -73,9 +85,10 @@ pub(crate) fn verify(
     proof: &SingleBuffer,
     watch: &Watch<'_>,
 ) -> Result<Summary, Refusal> {
-    let flow = Flow::new(automata, interlocked);
+    let flow = Flow::new(system, automata, interlocked, &proof.classes, proof.rewritten)?;
+    let sets = read_sets(&proof.sets, &flow.values)?;
     let elements: Result<Vec<Config>, Refusal> =
-        proof.elements.iter().map(|element| Config::read(&flow, element)).collect();
+        proof.elements.iter().map(|element| Config::read(&flow, &sets, element)).collect();
     let set = Set::new(&flow, elements?);
     bad::check(system, automata, &set, watch)?;
     let mut summary = Summary::default();
@@ -103,8 +116,11 @@ struct Set<'a> {
 
 impl<'a> Set<'a> {
     fn new(flow: &'a Flow, elements: Vec<Config>) -> Set<'a> {
-        let elements: Vec<(usize, Config)> =
-            elements.into_iter().enumerate().filter(|(_, element)| element.is_possible(flow)).collect();
+        let elements: Vec<(usize, Config)> = elements
+            .into_iter()
+            .enumerate()
+            .filter(|(_, element)| element.narrowed(flow).is_some())
+            .collect();
         let mut index: FxHashMap<_, Vec<usize>> = FxHashMap::default();
         for (place, (_, element)) in elements.iter().enumerate() {
             index.entry(places(element)).or_default().push(place);
@@ -159,7 +175,8 @@ impl<'a> Set<'a> {
         match missing {
             None => Ok(()),
             Some(predecessor) => {
-                let predecessor = Missing::SingleBuffer(predecessor.written());
+                let (predecessor, sets) = predecessor.written();
+                let predecessor = Missing::SingleBuffer(predecessor, sets);
                 Err(Refusal::NotClosed { element: number, predecessor })
             }
         }
@@ -182,8 +199,8 @@ impl bad::Sets for Set<'_> {
         &self.flow.values
     }
 
-    fn class(&self, _: usize, state: usize) -> u32 {
-        state as u32
+    fn class(&self, kind: usize, state: usize) -> u32 {
+        self.flow.kinds[kind].class_of[state]
     }
 
     fn before(&self, at: At) -> &[u32] {
@@ -191,16 +208,19 @@ impl bad::Sets for Set<'_> {
     }
 
     fn cover(&self, bad: &Bad) -> Result<(), Missing> {
-        let process =
-            |&(kind, state): &At| Viewer { kind, state: Some(state), word: Vec::new(), queues: Vec::new() };
+        let process = |&(kind, state): &At| Viewer { state: Some(state), ..Viewer::anywhere(kind) };
         let config = Config {
-            memory: bad.memory.iter().map(|value| value.map(|value| (value, true))).collect(),
+            memory: bad.memory.iter().map(|value| Some((Values::one((*value)?), true))).collect(),
             processes: bad.processes.iter().map(process).collect(),
         };
-        if !config.is_possible(self.flow) || self.covers(&config) {
-            Ok(())
-        } else {
-            Err(Missing::SingleBuffer(config.written()))
+        // `None` if it is impossible.
+        let Some(config) = config.narrowed(self.flow) else { return Ok(()) };
+        match self.covers(&config) {
+            true => Ok(()),
+            false => {
+                let (config, sets) = config.written();
+                Err(Missing::SingleBuffer(config, sets))
+            }
         }
     }
 }

@@ -1,8 +1,12 @@
 //! Undoing one step. The rules are those of the module's header.
+//!
+//! Instructions are undone for one value at a time, although elements have sets of values. So each rule
+//! follows from the definition of an element, and proofs with and without sets are checked alike.
 
-use super::element::{Config, queue_of};
+use super::element::{Config, Queue, Viewer};
 use super::flow::{Act, Edge, Flow, ProcessKind};
-use palisade_engine::proof::{Message, Queue, Viewer};
+use crate::element::Letter;
+use crate::values::Values;
 use std::collections::BTreeSet;
 
 pub(crate) struct Undo<'a> {
@@ -32,13 +36,13 @@ impl Undo<'_> {
             let Some(state) = process.state.filter(|&state| !kind.is_start[state as usize]) else {
                 return false;
             };
-            kind.into[state as usize].iter().all(|&number| {
+            kind.arriving[state as usize].iter().all(|&number| {
                 let edge = &kind.edges[number];
                 match edge.act {
-                    Act::Read(cell, value) => !kind.newest.contains(&(edge.source, cell, value)),
-                    Act::Store(cell, _) => {
-                        queue_of(process, cell).is_some_and(|queue| !queue.values.is_empty())
+                    Act::Read(cell, value) => {
+                        !kind.newest(edge.source, cell).is_some_and(|newest| newest.has(value))
                     }
+                    Act::Store(cell, _) => process.queue(cell).is_some_and(|queue| !queue.values.is_empty()),
                     Act::StoreFence => true,
                     Act::Fence => process.word.is_empty(),
                     Act::Silent | Act::Locked { .. } => false,
@@ -61,7 +65,10 @@ impl Undo<'_> {
         // It may be anywhere after the last of the required stores.
         for edge in &kind.edges {
             if let Act::Store(cell, value) = edge.act
-                && queue_of(process, cell).is_some_and(|queue| queue.values.last() == Some(&value))
+                && process
+                    .queue(cell)
+                    .and_then(|queue| queue.values.last())
+                    .is_some_and(|last| last.has(value))
             {
                 self.edge(element, actor, edge, give);
             }
@@ -92,43 +99,50 @@ impl Undo<'_> {
     fn read(&self, element: &Config, actor: usize, source: u32, cell: u32, value: u32, give: Give<'_>) {
         let process = &element.processes[actor];
         let kind = self.kind(process);
-        if let Some(own) = process.word.iter().find(|letter| letter.own && letter.cell == cell) {
-            if own.value == value {
-                give(element.clone());
+        let seen = |own: bool| Letter { own, cell, values: Values::one(value) };
+        if let Some(own) = process.word.iter().position(|letter| letter.own && letter.cell == cell) {
+            if process.word[own].values.has(value) {
+                let mut config = element.clone();
+                config.processes[actor].word[own] = seen(true);
+                give(config);
             }
             return;
         }
-        let queue =
-            queue_of(process, cell).cloned().unwrap_or(Queue { cell, closed: false, values: Vec::new() });
-        let empty = element.is_settled(cell)
-            || process.word.iter().any(|letter| letter.cell == cell)
-            || queue.closed && queue.values.is_empty();
-        let fits = !queue.closed || queue.values.last() == Some(&value);
-        if !empty && fits && kind.newest.contains(&(source, cell, value)) {
+        let nothing = Queue { cell, closed: false, values: Vec::new() };
+        let queue = process.queue(cell).cloned().unwrap_or(nothing);
+        let empty =
+            element.is_settled(cell) || process.has_letter(cell) || queue.closed && queue.values.is_empty();
+        let is_last = queue.values.last().is_some_and(|last| last.has(value));
+        let newest = kind.newest(source, cell).is_some_and(|newest| newest.has(value));
+        if !empty && newest && (!queue.closed || is_last) {
             let mut queue = queue.clone();
-            if queue.values.last() != Some(&value) {
-                queue.values.push(value);
+            // A newer entry with that value would only make the queue longer.
+            if is_last {
+                queue.values.pop();
             }
+            queue.values.push(Values::one(value));
             queue.closed = true;
             let mut config = element.clone();
-            set_queue(&mut config.processes[actor], queue);
+            config.processes[actor].set_queue(queue);
             give(config);
         }
         if !queue.values.is_empty() {
             return;
         }
-        let plain = Message { own: false, cell, value };
         let mut config = element.clone();
         let word = &mut config.processes[actor].word;
-        if word.first() != Some(&plain) {
-            word.insert(0, plain);
+        match word.first_mut() {
+            Some(first) if !first.own && first.cell == cell && first.values.has(value) => {
+                *first = seen(false)
+            }
+            _ => word.insert(0, seen(false)),
         }
         give(config);
-        if kind.ahead.contains(&(source, cell, value)) {
+        if kind.ahead(source, cell).is_some_and(|ahead| ahead.has(value)) {
             let newest = process.word.iter().position(|letter| letter.cell == cell);
             for place in 0..=newest.unwrap_or(process.word.len()) {
                 let mut config = element.clone();
-                config.processes[actor].word.insert(place, Message { own: true, cell, value });
+                config.processes[actor].word.insert(place, seen(true));
                 give(config);
             }
         }
@@ -137,11 +151,11 @@ impl Undo<'_> {
     fn store(&self, element: &Config, actor: usize, cell: u32, value: u32) -> Option<Config> {
         let mut config = element.clone();
         let process = &mut config.processes[actor];
-        if element.is_settled(cell) || process.word.iter().any(|letter| letter.cell == cell) {
+        if element.is_settled(cell) || process.has_letter(cell) {
             return None;
         }
         if let Some(queue) = process.queues.iter_mut().find(|queue| queue.cell == cell) {
-            if queue.values.last() == Some(&value) {
+            if queue.values.last().is_some_and(|last| last.has(value)) {
                 queue.values.pop();
                 queue.closed = false;
             } else if queue.closed {
@@ -156,19 +170,15 @@ impl Undo<'_> {
         for (cell, value) in wanted(element) {
             for actor in 0..element.processes.len() {
                 let process = &element.processes[actor];
-                let kind = self.kind(process);
-                let can = match process.state {
-                    Some(state) => kind.queued.contains(&(state, cell, value)),
-                    None => kind.stored.contains(&(cell, value)),
-                };
-                if can {
+                let queued = self.kind(process).queued(process.state, cell);
+                if queued.is_some_and(|queued| queued.has(value)) {
                     self.effect(element.clone(), actor, cell, value, give);
                 }
             }
             for (number, kind) in self.flow.kinds.iter().enumerate() {
-                if kind.stored.contains(&(cell, value)) {
+                if kind.queued(None, cell).is_some_and(|stored| stored.has(value)) {
                     let mut config = element.clone();
-                    config.processes.push(anywhere(number));
+                    config.processes.push(Viewer::anywhere(number as u32));
                     self.effect(config, element.processes.len(), cell, value, give);
                 }
             }
@@ -184,9 +194,9 @@ impl Undo<'_> {
             }
             config.memory[cell as usize] = None;
             let nothing = Queue { cell, closed: settled, values: Vec::new() };
-            let mut queue = queue_of(&config.processes[actor], cell).cloned().unwrap_or(nothing);
-            queue.values.insert(0, value);
-            set_queue(&mut config.processes[actor], queue);
+            let mut queue = config.processes[actor].queue(cell).cloned().unwrap_or(nothing);
+            queue.values.insert(0, Values::one(value));
+            config.processes[actor].set_queue(queue);
             self.give_at(config, actor, state, give);
         });
     }
@@ -197,9 +207,8 @@ impl Undo<'_> {
         for (actor, process) in element.processes.iter().enumerate() {
             for queue in process.queues.iter().filter(|queue| queue.closed && queue.values.is_empty()) {
                 let cell = queue.cell;
-                let letters = process.word.iter().any(|letter| letter.cell == cell);
-                let idle = element.memory[cell as usize].is_none() && !letters;
-                if idle && self.kind(process).may_queue(process.state, cell) {
+                let idle = element.memory[cell as usize].is_none() && !process.has_letter(cell);
+                if idle && self.kind(process).queued(process.state, cell).is_some() {
                     let mut config = element.clone();
                     config.processes[actor].queues.retain(|other| other.cell != cell);
                     give(config);
@@ -220,7 +229,7 @@ impl Undo<'_> {
                 }
                 let is_required = effect.iter().any(|&(cell, _)| element.memory[cell as usize].is_some());
                 let mut with = element.clone();
-                with.processes.push(anywhere(number));
+                with.processes.push(Viewer::anywhere(number as u32));
                 for actor in 0..with.processes.len() {
                     let process = &with.processes[actor];
                     if process.kind as usize != number || process.state.is_some() {
@@ -244,16 +253,11 @@ impl Undo<'_> {
             for &(cell, _) in effect {
                 let read = guard.iter().find(|(guarded, _)| *guarded == cell);
                 let settled = config.is_settled(cell);
-                config.memory[cell as usize] = read.map(|&(_, value)| (value, settled));
+                config.memory[cell as usize] = read.map(|&(_, value)| (Values::one(value), settled));
             }
             let unwritten = |&&(cell, _): &&(u32, u32)| effect.iter().all(|&(written, _)| written != cell);
-            let guarded = guard.iter().filter(unwritten).all(|&(cell, value)| {
-                let held = self.require(&mut config, cell, value);
-                // The value may follow from a process's state after the instruction without following from
-                // its state before it.
-                config.memory[cell as usize].get_or_insert((value, false));
-                held
-            });
+            let mut guarded = guard.iter().filter(unwritten);
+            let guarded = guarded.all(|&(cell, value)| self.require(&mut config, cell, &Values::one(value)));
             if guarded && self.wait(&mut config, actor, edge) {
                 give(config, put);
             }
@@ -264,12 +268,11 @@ impl Undo<'_> {
     fn wait(&self, config: &mut Config, actor: usize, edge: &Edge) -> bool {
         for cell in (0..self.flow.values.len() as u32).filter(|&cell| edge.act.empties(cell)) {
             let process = &config.processes[actor];
-            if queue_of(process, cell).is_some_and(|queue| !queue.values.is_empty()) {
+            if process.queue(cell).is_some_and(|queue| !queue.values.is_empty()) {
                 return false;
             }
-            if self.kind(process).may_queue(Some(edge.source), cell) {
-                let process = &mut config.processes[actor];
-                set_queue(process, Queue { cell, closed: true, values: Vec::new() });
+            if self.kind(process).queued(Some(edge.source), cell).is_some() {
+                config.processes[actor].set_queue(Queue::empty(cell));
             }
         }
         true
@@ -278,7 +281,7 @@ impl Undo<'_> {
     /// The end of the buffer is what was just put there, for every choice of letters that are there. Passes
     /// on whether there are any.
     fn at_end(&self, mut config: Config, effect: &[(u32, u32)], by: By, give: &mut dyn FnMut(Config, bool)) {
-        if effect.iter().all(|&(cell, value)| self.require(&mut config, cell, value)) {
+        if effect.iter().all(|&(cell, value)| self.require(&mut config, cell, &Values::one(value))) {
             self.choose(config, effect, by, 0, false, give);
         }
     }
@@ -303,7 +306,9 @@ impl Undo<'_> {
             By::Store(..) | By::Locked(_) => word.len(),
         };
         for first in 0..=most {
-            let begins = word.get(first).is_some_and(|l| effect.contains(&(l.cell, l.value)));
+            let begins = word.get(first).is_some_and(|letter| {
+                effect.iter().any(|&(cell, value)| letter.cell == cell && letter.values.has(value))
+            });
             if first == most || begins {
                 let mut config = config.clone();
                 if self.put_at_end(&mut config, process, first, Some(by)) {
@@ -321,21 +326,21 @@ impl Undo<'_> {
             let just_stored =
                 matches!(by, Some(By::Store(actor, cell)) if actor == process && cell == letter.cell);
             if self.kind(&config.processes[process]).stores_to(letter.cell) {
-                let empty = Queue { cell: letter.cell, closed: true, values: Vec::new() };
-                set_queue(&mut config.processes[process], empty);
+                config.processes[process].set_queue(Queue::empty(letter.cell));
             }
-            (!letter.own || just_stored) && self.require(config, letter.cell, letter.value)
+            (!letter.own || just_stored) && self.require(config, letter.cell, &letter.values)
         })
     }
 
-    fn require(&self, config: &mut Config, cell: u32, value: u32) -> bool {
-        match config.value(self.flow, cell) {
-            Some(held) => held == value,
-            None => {
-                config.memory[cell as usize] = Some((value, false));
-                config.allows(self.flow, cell, value)
-            }
-        }
+    /// Requires that the end of the buffer holds one of these values. They are named even if they follow from the
+    /// state of a process, since they may not follow from its state before the step. False if that is impossible.
+    fn require(&self, config: &mut Config, cell: u32, values: &Values) -> bool {
+        let named = match config.memory[cell as usize].take() {
+            Some((named, settled)) => (named.and(values), settled),
+            None => (values.clone(), false),
+        };
+        config.memory[cell as usize] = Some(named);
+        config.values(self.flow, cell).is_some_and(|held| !held.is_empty())
     }
 
     /// Whether an initial configuration is in the element.
@@ -347,17 +352,15 @@ impl Undo<'_> {
                 && process.queues.iter().all(|queue| queue.values.is_empty())
                 && process.word.iter().all(|letter| !letter.own)
         };
-        let mut memory: Vec<Option<u32>> =
-            element.memory.iter().map(|content| content.map(|(value, _)| value)).collect();
-        let letters = element.processes.iter().flat_map(|process| &process.word);
-        let agree = letters.into_iter().all(|letter| {
-            let value = memory[letter.cell as usize].get_or_insert(letter.value);
-            *value == letter.value
-        });
-        let mut cells = memory.iter().zip(&self.flow.initial);
-        element.processes.iter().all(starts)
-            && agree
-            && cells.all(|(value, &initial)| value.is_none_or(|value| value < initial))
+        let initial = self.flow.initial.iter().map(|&count| Values::of(0..count));
+        let mut memory: Vec<Values> = initial
+            .zip(&element.memory)
+            .map(|(initial, named)| named.as_ref().map_or(initial.clone(), |named| named.0.and(&initial)))
+            .collect();
+        for letter in element.processes.iter().flat_map(|process| &process.word) {
+            memory[letter.cell as usize] = memory[letter.cell as usize].and(&letter.values);
+        }
+        element.processes.iter().all(starts) && memory.iter().all(|values| !values.is_empty())
     }
 
     /// Passes on the configuration with the actor at a state, or at the start of the silent edges to it,
@@ -371,7 +374,7 @@ impl Undo<'_> {
         for state in states {
             let mut config = config.clone();
             config.processes[actor].state = state;
-            if config.is_possible(self.flow) {
+            if let Some(config) = config.narrowed(self.flow) {
                 give(config);
             }
         }
@@ -381,18 +384,10 @@ impl Undo<'_> {
 /// The values that the end of the buffer must hold at some point.
 fn wanted(element: &Config) -> BTreeSet<(u32, u32)> {
     let known = element.memory.iter().enumerate();
-    let known = known.filter_map(|(cell, content)| Some((cell as u32, (*content)?.0)));
+    let known = known.filter_map(|(cell, content)| Some((cell as u32, &content.as_ref()?.0)));
     let letters = element.processes.iter().flat_map(|process| &process.word);
-    known.chain(letters.map(|letter| (letter.cell, letter.value))).collect()
-}
-
-fn anywhere(kind: usize) -> Viewer {
-    Viewer { kind: kind as u32, state: None, word: Vec::new(), queues: Vec::new() }
-}
-
-fn set_queue(process: &mut Viewer, queue: Queue) {
-    process.queues.retain(|other| other.cell != queue.cell);
-    process.queues.push(queue);
+    let all = known.chain(letters.map(|letter| (letter.cell, &letter.values)));
+    all.flat_map(|(cell, values)| values.iter().map(move |value| (cell, value))).collect()
 }
 
 #[cfg(test)]
@@ -411,11 +406,11 @@ mod tests {
         let program = parse(Language::Pal, &Source::new("p", &text)).expect("a program").program;
         let system = lower(&program, Instantiation { any: 1, every: None });
         let automata = Automata::build(&system, |_| Population::Fixed(1), || true).expect("it has automata");
-        let flow = Flow::new(&automata, Interlocked::WholeBuffer);
+        let flow = Flow::new(&system, &automata, Interlocked::WholeBuffer, &[], false).expect("it fits");
         let edge = flow.kinds[0].edges.iter().find(|edge| is_last(&edge.act)).expect("there is such an edge");
-        let process = Viewer { state: Some(edge.target), ..anywhere(0) };
-        let word = vec![Message { own: false, cell: 1, value: 0 }];
-        let queues = vec![Queue { cell: 0, closed: false, values: vec![1] }];
+        let process = Viewer { state: Some(edge.target), ..Viewer::anywhere(0) };
+        let word = vec![Letter { own: false, cell: 1, values: Values::one(0) }];
+        let queues = vec![Queue { cell: 0, closed: false, values: vec![Values::one(1)] }];
         let variants =
             [process.clone(), Viewer { word, ..process.clone() }, Viewer { queues, ..process.clone() }];
         let found = variants.map(|process| {
@@ -447,10 +442,11 @@ mod tests {
         let program = parse(Language::Pal, &Source::new("p", program)).expect("a program").program;
         let system = lower(&program, Instantiation { any: 1, every: None });
         let automata = Automata::build(&system, |_| Population::Fixed(1), || true).expect("it has automata");
-        let flow = Flow::new(&automata, Interlocked::WholeBuffer);
+        let flow = Flow::new(&system, &automata, Interlocked::WholeBuffer, &[], false).expect("it fits");
         let start = flow.kinds[0].is_start.iter().position(|&is_start| is_start).expect("there is a start");
         for state in [None, Some(start as u32)] {
-            let element = Config { memory: vec![None], processes: vec![Viewer { state, ..anywhere(0) }] };
+            let element =
+                Config { memory: vec![None], processes: vec![Viewer { state, ..Viewer::anywhere(0) }] };
             assert!(Undo { flow: &flow }.postponable(&element).is_empty(), "{state:?}");
         }
     }

@@ -4,7 +4,7 @@ use palisade_base::Source;
 use palisade_certificate::{Certificate, Refusal, Summary, verify};
 use palisade_conformance::{Profile, generate, seeds};
 use palisade_cover::Sb;
-use palisade_engine::proof::{Cell, Message, Proof, Queue, SingleBuffer, Snapshot, Viewer};
+use palisade_engine::proof::{Cell, Proof, Queue, SetLetter, SingleBuffer, Snapshot, Viewer};
 use palisade_engine::{Engine, Limits, Options, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
@@ -80,34 +80,51 @@ fn elements_cannot_be_left_out() {
     assert!(left_out > 100 && 20 * missed > 19 * left_out, "{missed} of {left_out} elements were missed");
 }
 
-/// Variants of an element with more or other requirements. The set then lacks configurations.
-fn changes(element: &Snapshot) -> Vec<Snapshot> {
+/// Variants of a proof in which an element has more or other requirements. The set then lacks configurations.
+fn changes(proof: &SingleBuffer, index: usize) -> Vec<SingleBuffer> {
     let mut changed = Vec::new();
-    let mut change = |change: &dyn Fn(&mut Snapshot)| {
-        let mut other = element.clone();
-        change(&mut other);
+    let mut change = |change: &dyn Fn(&mut Snapshot, &mut dyn FnMut(u32) -> u32)| {
+        let mut other = proof.clone();
+        let SingleBuffer { sets, elements, .. } = &mut other;
+        // The set of the other value, or of one value instead of both.
+        let mut flipped = |set: u32| {
+            let flipped = match sets[set as usize][..] {
+                [value] => vec![value ^ 1],
+                _ => vec![0],
+            };
+            sets.push(flipped);
+            sets.len() as u32 - 1
+        };
+        change(&mut elements[index], &mut flipped);
         changed.push(other);
     };
+    let element = &proof.elements[index];
     for place in 0..element.memory.len() {
-        change(&|other| other.memory[place].value ^= 1);
+        change(&|other, flipped| other.memory[place].values = flipped(other.memory[place].values));
     }
     for (place, process) in element.processes.iter().enumerate() {
         for letter in 0..process.word.len() {
-            change(&|other| other.processes[place].word[letter].value ^= 1);
-            change(&|other| other.processes[place].word[letter].own ^= true);
+            change(&|other, flipped| {
+                let letter = &mut other.processes[place].word[letter];
+                letter.values = flipped(letter.values);
+            });
+            change(&|other, _| other.processes[place].word[letter].own ^= true);
         }
         for (index, queue) in process.queues.iter().enumerate() {
             for value in 0..queue.values.len() {
-                change(&|other| other.processes[place].queues[index].values[value] ^= 1);
+                change(&|other, flipped| {
+                    let set = &mut other.processes[place].queues[index].values[value];
+                    *set = flipped(*set);
+                });
             }
             if !queue.closed {
-                change(&|other| other.processes[place].queues[index].closed = true);
+                change(&|other, _| other.processes[place].queues[index].closed = true);
             }
         }
         if let Some(state) = process.state {
-            change(&|other| other.processes[place].state = Some((state + 1) % 4));
+            change(&|other, _| other.processes[place].state = Some((state + 1) % 4));
         } else {
-            change(&|other| other.processes[place].state = Some(0));
+            change(&|other, _| other.processes[place].state = Some(0));
         }
     }
     changed
@@ -127,9 +144,8 @@ fn no_element_can_be_changed() {
         judge(&task, &Proof::SingleBuffer(proof.clone())).expect("the proof is accepted");
         assert!(!proof.elements.is_empty());
         for index in 0..proof.elements.len() {
-            for other in changes(&proof.elements[index]) {
-                let mut changed = proof.clone();
-                changed.elements[index] = other.clone();
+            for changed in changes(&proof, index) {
+                let other = changed.elements[index].clone();
                 let refused = judge(&task, &Proof::SingleBuffer(changed)).is_err();
                 assert!(refused, "{text}: element {index} became {other:?}");
             }
@@ -141,9 +157,23 @@ fn no_element_can_be_changed() {
 fn nonsense_is_rejected() {
     let program = read("shared x: bool; process P { x = true; assert(x); }");
     let task = task(&program, Model::Pso, Interlocked::WholeBuffer);
-    let proof = prove(&task);
+    let mut proof = prove(&task);
+    // The sets of one value each come first.
+    let more = std::mem::replace(&mut proof.sets, vec![vec![0], vec![1]]);
+    let first = |set: &mut u32| {
+        *set = more[*set as usize].first().copied().filter(|_| more[*set as usize].len() == 1).unwrap_or(2)
+    };
+    proof.sets.push(vec![0, 1]);
+    for element in &mut proof.elements {
+        element.memory.iter_mut().for_each(|cell| first(&mut cell.values));
+        for process in &mut element.processes {
+            process.word.iter_mut().for_each(|letter| first(&mut letter.values));
+            process.queues.iter_mut().flat_map(|queue| &mut queue.values).for_each(first);
+        }
+    }
+    assert!(judge(&task, &Proof::SingleBuffer(proof.clone())).is_ok());
     let viewer = |kind, state| Viewer { kind, state, word: Vec::new(), queues: Vec::new() };
-    let letter = |own, cell, value| Message { own, cell, value };
+    let letter = |own, cell, values| SetLetter { own, cell, values };
     let queue = |cell, values: &[u32]| Queue { cell, closed: true, values: values.to_vec() };
     let wrong = [
         viewer(3, None),
@@ -167,17 +197,17 @@ fn nonsense_is_rejected() {
         matches!(judge(&task, &Proof::SingleBuffer(changed)), Err(Refusal::Unfit(_)))
     });
     assert!(states.is_some_and(|states| states < 10), "{states:?}");
-    let cell = |cell, value, settled| Cell { cell, value, settled };
+    let cell = |cell, values, settled| Cell { cell, values, settled };
     let memory = |memory: &[Cell]| Snapshot { memory: memory.to_vec(), processes: Vec::new() };
     let alone = |process: Viewer| Snapshot { memory: Vec::new(), processes: vec![process] };
     for wrong in [
         memory(&[cell(1, 0, false)]),
-        memory(&[cell(0, 2, false)]),
+        memory(&[cell(0, 3, false)]),
         memory(&[cell(0, 1, false), cell(0, 1, false)]),
         alone(viewer(1, None)),
-        alone(Viewer { word: vec![letter(false, 0, 2)], ..viewer(0, Some(0)) }),
+        alone(Viewer { word: vec![letter(false, 0, 3)], ..viewer(0, Some(0)) }),
         alone(Viewer { queues: vec![queue(1, &[])], ..viewer(0, Some(0)) }),
-        alone(Viewer { queues: vec![queue(0, &[2])], ..viewer(0, Some(0)) }),
+        alone(Viewer { queues: vec![queue(0, &[3])], ..viewer(0, Some(0)) }),
         alone(Viewer { word: vec![letter(true, 0, 1); 2], ..viewer(0, Some(0)) }),
         alone(Viewer { word: vec![letter(false, 0, 1), letter(true, 0, 1)], ..viewer(0, Some(0)) }),
         alone(Viewer { queues: vec![queue(0, &[]), queue(0, &[])], ..viewer(0, Some(0)) }),
@@ -191,20 +221,47 @@ fn nonsense_is_rejected() {
     let mut many = proof.clone();
     many.elements.push(Snapshot { memory: Vec::new(), processes: vec![viewer(0, Some(0)); 1024] });
     assert!(judge(&task, &Proof::SingleBuffer(many)).is_ok(), "an element with too many processes is empty");
+    // Sets that are empty, out of order, or have values that no cell has, and too few classes.
+    for set in [vec![], vec![1, 0], vec![0, 0], vec![2], vec![0, 1, 2]] {
+        let mut changed = proof.clone();
+        changed.sets.push(set.clone());
+        let judged = judge(&task, &Proof::SingleBuffer(changed));
+        assert!(matches!(judged, Err(Refusal::Unfit(_))), "{set:?}: {judged:?}");
+    }
+    for classes in [vec![vec![0]], vec![Vec::new()], vec![vec![0; 100]], vec![vec![0], vec![0]]] {
+        let changed = SingleBuffer { classes, ..proof.clone() };
+        let judged = judge(&task, &Proof::SingleBuffer(changed));
+        assert!(matches!(judged, Err(Refusal::Unfit(_))), "{judged:?}");
+    }
+    // A value that exists, but not of this cell.
+    let wide = read("shared x: bool; shared y: 0..2; process P { x = true; y = 2; assert(x); }");
+    let wrong = SingleBuffer {
+        sets: vec![vec![2]],
+        elements: vec![memory(&[cell(0, 0, false)])],
+        ..SingleBuffer::default()
+    };
+    let judged = judge(&Task { program: &wide, ..task.clone() }, &Proof::SingleBuffer(wrong));
+    assert!(matches!(judged, Err(Refusal::Unfit(_))), "{judged:?}");
     // An own letter is the newest store to its cell, so no letter on that cell is older.
     let two = read("shared x, y: bool; process P { x = true; y = true; assert(x); }");
     let word = vec![letter(false, 1, 1), letter(false, 0, 1), letter(true, 0, 1)];
     let wrong = Snapshot { memory: Vec::new(), processes: vec![Viewer { word, ..viewer(0, Some(0)) }] };
     let judged = judge(
         &Task { program: &two, ..task.clone() },
-        &Proof::SingleBuffer(SingleBuffer { elements: vec![wrong] }),
+        &Proof::SingleBuffer(SingleBuffer {
+            sets: vec![vec![0], vec![1]],
+            elements: vec![wrong],
+            ..SingleBuffer::default()
+        }),
     );
     assert!(matches!(judged, Err(Refusal::Unfit(_))), "{judged:?}");
     let mut everything = proof.clone();
     everything.elements.push(Snapshot::default());
     assert!(matches!(judge(&task, &Proof::SingleBuffer(everything)), Err(Refusal::Initial(_))));
     let nothing = Proof::SingleBuffer(SingleBuffer::default());
-    assert!(matches!(judge(&task, &nothing), Err(Refusal::BadMissing(_))));
+    let other = read("shared x: bool; process P { x = true; } process Q { await x; assert(x); }");
+    let judged = judge(&Task { program: &other, ..task.clone() }, &nothing);
+    assert!(matches!(judged, Err(Refusal::BadMissing(_))), "{judged:?}");
     for model in [Model::Sc, Model::Tso] {
         let other = Task { model, ..task.clone() };
         assert!(matches!(judge(&other, &Proof::SingleBuffer(proof.clone())), Err(Refusal::Unsuited(_))));

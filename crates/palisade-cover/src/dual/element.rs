@@ -127,7 +127,7 @@ impl View for Element {
 /// above its own. Processes are sorted, so those with the same state are adjacent, and usually there is only one.
 pub(crate) fn processes_below(a: &impl View, b: &impl View, sets: &ValueSets) -> bool {
     let below = |few: usize, many: usize| {
-        embeds(a.word(few), b.word(many), |letter, above| is_below(sets, letter, above))
+        embeds(a.word(few), b.word(many), |letter: Symbol, above| letter.is_below(above, sets))
     };
     let (mut few, mut many) = (0, 0);
     while few < a.count() {
@@ -148,12 +148,4 @@ pub(crate) fn processes_below(a: &impl View, b: &impl View, sets: &ValueSets) ->
         many += there;
     }
     true
-}
-
-/// Whether a letter is below another: it is a letter of the same kind on the same cell, and allows all values
-/// that the other one allows.
-fn is_below(sets: &ValueSets, letter: Symbol, above: Symbol) -> bool {
-    letter == above
-        || letter.with_set(SetId::ALL) == above.with_set(SetId::ALL)
-            && sets.is_subset(letter.cell(), above.set(), letter.set())
 }

@@ -41,7 +41,7 @@
 //! sets, so this is a well-quasi-order by Higman's lemma, as with single values. An element with sets
 //! represents the union of the elements with one value from each set. So every upward-closed set that is
 //! represented with sets is also represented without them, and the search stays exact. What is gained is that
-//! reads which differ only in the value are undone together ([`edges`]).
+//! reads which differ only in the value are undone together ([`crate::edges`]).
 //!
 //! # Undoing steps
 //! Let p be at q₂ with word β, and q₁ → q₂ an edge.
@@ -93,7 +93,7 @@
 //!
 //! # Local states
 //! The search runs on automata with bisimilar states [merged](palisade_automata::Merged), and with fewer edges
-//! ([`edges`]). Only the resulting run goes through the original states.
+//! ([`crate::edges`]). Only the resulting run goes through the original states.
 //!
 //! # Few processes
 //! If this search takes a long time, it takes turns with two kinds of attempts at shorter proofs ([`turns`]): proofs
@@ -106,7 +106,6 @@
 //! # Sequential consistency
 //! With every access locked, the same search decides reachability under SC.
 
-mod edges;
 mod element;
 mod lifted;
 mod predecessors;
@@ -119,17 +118,15 @@ mod witness;
 
 use crate::bad::Bad;
 use crate::chain::NamedSteps;
-use crate::values::{MAX_SETS, SetId};
+use crate::values::{MAX_SETS, SetId, with_sets};
 use element::{Element, Process, View, processes_below};
 use palisade_automata::StateId;
 use palisade_engine::{
-    Analysis, Engine, Exhausted, Limits, Outcome, Proof, Proofs, Reason, Stats, Suitability, Verdict,
+    Analysis, Engine, Limits, Outcome, Proof, Proofs, Reason, Stats, Suitability, Verdict,
 };
 use palisade_memory::Model;
-use palisade_program::running::CellId;
 use palisade_wqo::{Backward, Generalise, Keys, Signature};
 use predecessors::Step;
-use rustc_hash::FxHashSet;
 use setup::Setup;
 use store::Store;
 use turns::Asked;
@@ -182,38 +179,10 @@ fn check(
     mut proof: Option<&mut Option<Proof>>,
     most_sets: usize,
 ) -> Result<Verdict, Reason> {
-    let mut apart = FxHashSet::default();
-    loop {
-        let question = Asked { analysis, limits, most_sets, apart: &apart };
-        match question.answer(stats, proof.as_deref_mut()) {
-            Ok(verdict) => return Ok(verdict),
-            Err(Unanswered::Because(reason)) => return Err(reason),
-            // The values of this cell have too many sets.
-            Err(Unanswered::Overflow(cell)) if apart.insert(cell) => {}
-            Err(Unanswered::Overflow(_)) => {
-                return Err(Reason::Unsupported("a shared variable has too many values".into()));
-            }
-        }
-    }
-}
-
-/// Why a search has no answer.
-enum Unanswered {
-    Because(Reason),
-    /// The sets of values of this cell are too many. They have to stay apart.
-    Overflow(CellId),
-}
-
-impl From<Exhausted> for Unanswered {
-    fn from(exhausted: Exhausted) -> Unanswered {
-        Unanswered::Because(Reason::Exhausted(exhausted))
-    }
-}
-
-impl From<Reason> for Unanswered {
-    fn from(reason: Reason) -> Unanswered {
-        Unanswered::Because(reason)
-    }
+    with_sets(|apart| {
+        let question = Asked { analysis, limits, most_sets, apart };
+        question.answer(stats, proof.as_deref_mut())
+    })
 }
 
 impl NamedSteps for Setup {

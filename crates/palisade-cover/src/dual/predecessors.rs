@@ -1,9 +1,10 @@
 //! Undoing steps. The rules and the argument for them are in the header of [`super`].
 
-use super::edges::{Act, SetEdge};
 use super::element::{Element, Memory, Process, Processes, View, Word};
-use super::setup::{Held, ProcessKind, Setup};
+use super::setup::{ProcessKind, Setup};
 use crate::bad::Bad;
+use crate::edges::{Act, SetEdge};
+use crate::facts::Held;
 use crate::symbol::Symbol;
 use crate::values::SetId;
 use palisade_automata::{StateId, ValueId};
@@ -118,7 +119,9 @@ impl Setup {
                         }
                     });
                 }
-                Act::Silent => unreachable!("silent edges are not among the incoming ones"),
+                Act::Silent | Act::StoreFence => {
+                    unreachable!("silent edges are not among the incoming ones, nor are edges of PSO")
+                }
             }
         }
     }
@@ -244,7 +247,7 @@ impl Setup {
                     written = [(*cell, *value)];
                     (&[], &written)
                 }
-                Act::Silent | Act::Read(..) | Act::Fence => unreachable!("writers write"),
+                Act::Silent | Act::Read(..) | Act::Fence | Act::StoreFence => unreachable!("writers write"),
             };
             let is_required = effect.iter().any(|&(cell, _)| element.content(cell) != SetId::ALL);
             self.with_values(Draft::of(element), effect, None, &mut |mut draft| {
@@ -360,12 +363,12 @@ impl Setup {
     /// in that state.
     fn possible(&self, processes: &[Process], cell: CellId) -> Option<SetId> {
         let writer = |kind| processes.iter().find(|process| process.kind == kind).map(|writer| writer.state);
-        self.held[cell].given(writer)
+        self.held[cell].possible(writer)
     }
 
     /// The same for the processes of an element.
     pub fn possible_in(&self, element: &impl View, cell: CellId) -> Option<SetId> {
-        self.held[cell].given(|kind| {
+        self.held[cell].possible(|kind| {
             let keys = (0..element.count()).map(|place| element.key(place));
             keys.into_iter().find(|key| (key >> 32) as u32 == kind).map(|key| StateId(key as u32))
         })

@@ -5,25 +5,22 @@ use super::element::{Element, Process};
 use super::setup::Setup;
 use crate::facts::held;
 use crate::symbol::Symbol;
-use crate::values::SetId;
+use crate::values::{SetId, SetList};
 use palisade_automata::Merged;
 use palisade_base::Id;
 use palisade_engine::{Proof, proof};
 use palisade_program::running::CellId;
-use rustc_hash::FxHashMap;
 
 /// A proof under construction.
 pub(crate) struct Writer<'s> {
     setup: &'s Setup,
-    /// The sets of the proof, and their numbers.
-    sets: Vec<Vec<u32>>,
-    numbers: FxHashMap<Vec<u32>, u32>,
+    sets: SetList,
     parts: Vec<proof::Part>,
 }
 
 impl<'s> Writer<'s> {
     pub fn new(setup: &'s Setup) -> Writer<'s> {
-        Writer { setup, sets: Vec::new(), numbers: FxHashMap::default(), parts: Vec::new() }
+        Writer { setup, sets: SetList::default(), parts: Vec::new() }
     }
 
     /// Adds a closed set.
@@ -50,17 +47,13 @@ impl<'s> Writer<'s> {
         pending.sort_unstable();
         let classes =
             merged.classes.iter().map(|classes| classes.iter().map(|class| class.0).collect()).collect();
-        let Writer { setup, sets, parts, .. } = self;
-        let held = held(&setup.sole);
+        let Writer { setup, sets, parts } = self;
+        let (held, sets) = (held(&setup.sole), sets.sets);
         Proof::LoadBuffers(proof::LoadBuffers { rewritten: true, classes, pending, held, sets, parts })
     }
 
     fn set(&mut self, cell: CellId, set: SetId) -> u32 {
-        let values: Vec<u32> = self.setup.sets.values(cell, set).iter().map(|value| value.0).collect();
-        *self.numbers.entry(values).or_insert_with_key(|values| {
-            self.sets.push(values.clone());
-            self.sets.len() as u32 - 1
-        })
+        self.sets.number(&self.setup.sets, cell, set)
     }
 
     fn element(&mut self, element: &Element) -> proof::Element {

@@ -6,8 +6,8 @@
 //! 2. [`Held`]: if only one process ever writes a cell, which values memory can hold there at each of its
 //!    states.
 
-use super::edges::{Act, Merging, Places, SetEdge};
-use crate::facts::{Sole, adapt, writes};
+use crate::edges::{Act, Merging, Places, SetEdge};
+use crate::facts::{Held, Sole, adapt, writes};
 use crate::start::roots;
 use crate::values::{SetId, ValueSets};
 use palisade_automata::{Edge, Letter, Merged, Population, StateId, ValueId};
@@ -64,29 +64,6 @@ impl ProcessKind {
         match self.population {
             Population::Fixed(most) => processes <= most as usize,
             Population::Any => true,
-        }
-    }
-}
-
-/// What memory can hold in a cell.
-#[derive(Clone, Debug)]
-pub(crate) enum Held {
-    /// Any of its values.
-    Anything,
-    /// Always this.
-    Always(SetId),
-    /// By the states of its only writer. `None` if the writer never gets there.
-    ByWriter(u32, IdVec<StateId, Option<SetId>>),
-}
-
-impl Held {
-    /// The values, where a function gives the state of the process of a kind, if it is known. `None` if the writer
-    /// never gets there.
-    pub fn given(&self, state: impl FnOnce(u32) -> Option<StateId>) -> Option<SetId> {
-        match self {
-            Held::Anything => Some(SetId::ALL),
-            Held::Always(set) => Some(*set),
-            Held::ByWriter(kind, sets) => state(*kind).map_or(Some(SetId::ALL), |state| sets[state]),
         }
     }
 }
@@ -159,14 +136,7 @@ impl Setup {
             let set = |((state, cell), values)| Some(((state, cell), sets.of(cell, values)?));
             kind.pending = values.into_iter().filter_map(set).collect();
         }
-        let holds = |cell: CellId| match &sole[cell] {
-            Sole::Many => Held::Anything,
-            Sole::Constant(value) => Held::Always(sets.single(cell, *value)),
-            Sole::Writer(kind, values) => {
-                let sets = values.iter().map(|values| sets.of(cell, values.iter().copied()));
-                Held::ByWriter(*kind, sets.collect())
-            }
-        };
+        let holds = |cell: CellId| Held::new(&sole[cell], cell, &sets);
         let held: IdVec<CellId, Held> = automata.values.ids().map(holds).collect();
         let mut always = 0;
         for (cell, held) in held.iter_enumerated() {
@@ -260,7 +230,7 @@ fn writers(kinds: &[ProcessKind], cells: usize) -> IdVec<CellId, Vec<(ValueId, u
                         .iter()
                         .for_each(|&(cell, value)| writers[cell].push((value, index as u32, number)));
                 }
-                Act::Silent | Act::Read(..) | Act::Fence => {}
+                Act::Silent | Act::Read(..) | Act::Fence | Act::StoreFence => {}
             }
         }
     }
@@ -296,7 +266,9 @@ impl ProcessKind {
     /// Merges the edges, and indexes them.
     fn merge(&mut self, merging: &Merging<'_>) {
         let states = self.is_start.len();
-        let places = Places { is_start: &self.is_start, looks: &self.looks, held: &self.held };
+        let queued = FxHashSet::default();
+        let places =
+            Places { is_start: &self.is_start, looks: &self.looks, held: &self.held, queued: &queued };
         let edges = merging.merge(&self.single, &places);
         let mut incoming: IdVec<StateId, Vec<usize>> = vec![Vec::new(); states].into();
         let mut silent: IdVec<StateId, Vec<StateId>> = vec![Vec::new(); states].into();
@@ -316,7 +288,7 @@ impl ProcessKind {
                 Act::Silent => continue,
                 Act::Read(..) => (true, true),
                 Act::Fence => (false, true),
-                Act::Write(..) | Act::Locked { .. } => (false, false),
+                Act::Write(..) | Act::StoreFence | Act::Locked { .. } => (false, false),
             };
             self.only_reads[edge.target] &= read;
             self.only_reads_and_fences[edge.target] &= fence;

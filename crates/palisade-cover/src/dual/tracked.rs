@@ -20,12 +20,12 @@
 //! together with an instruction need not contain free letters. For the others the argument of [`super`] holds
 //! unchanged.
 //!
-//! Free values are not merged with others into one set ([`super::edges`]). So a letter is free with all its
+//! Free values are not merged with others into one set ([`crate::edges`]). So a letter is free with all its
 //! values or with none.
 
-use super::edges::Act;
 use super::element::Element;
 use super::setup::Setup;
+use crate::edges::Act;
 use crate::facts::writes;
 use crate::symbol::Symbol;
 use crate::values::SetId;
@@ -163,7 +163,7 @@ impl<'s> Tracked<'s> {
                     match &kind.edges[edge].act {
                         Act::Read(cell, set) => required.push((*cell, *set)),
                         Act::Locked { guard, .. } => required.extend(guard),
-                        Act::Silent | Act::Write(..) | Act::Fence => {}
+                        Act::Silent | Act::Write(..) | Act::Fence | Act::StoreFence => {}
                     }
                 }
             }

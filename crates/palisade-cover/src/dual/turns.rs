@@ -4,7 +4,6 @@
 //! work, each kind of attempt gets its own, and then the shares grow. So all of them together do a few times as much work
 //! as the one that answers.
 
-use super::Unanswered;
 use super::element::Element;
 use super::lifted::Lifted;
 use super::proof;
@@ -14,7 +13,7 @@ use super::witness::{Program, Unfolded};
 use crate::bad::{Bad, bad_combinations};
 use crate::chain::{chain, count};
 use crate::start;
-use crate::values::ValueSets;
+use crate::values::{Unanswered, ValueSets};
 use palisade_base::IdVec;
 use palisade_engine::{Analysis, Exhausted, Limits, Pace, Proof, Reason, Stats, Verdict, Witness};
 use palisade_memory::Model;

@@ -20,11 +20,11 @@
 //! the first element allows, and from there on the steps decide what memory and messages hold. They stay within
 //! the sets, since every configuration of an element has a successor in the next one.
 
-use super::edges::{Act, SetEdge};
 use super::element::{Element, Process, Processes, Word};
 use super::predecessors::Step;
 use super::setup::Setup;
 use crate::chain;
+use crate::edges::{Act, SetEdge};
 use crate::facts::{Sole, is_silent};
 use crate::symbol::Symbol;
 use crate::timeline::{Event, Timeline, What};
@@ -211,7 +211,7 @@ impl Unfolded {
                 actor.now = time + 1;
                 actor.now
             }
-            Act::Silent | Act::Fence => {
+            Act::Silent | Act::Fence | Act::StoreFence => {
                 actor.now = time + 1;
                 actor.now
             }
@@ -280,7 +280,7 @@ impl Unfolded {
                 debug_assert_eq!(message.cell, cell, "a read sees the oldest message");
                 Some(message.value)
             }
-            Act::Silent | Act::Write(..) | Act::Fence | Act::Locked { .. } => None,
+            Act::Silent | Act::Write(..) | Act::Fence | Act::StoreFence | Act::Locked { .. } => None,
         };
         let sees = |cell: CellId, value: ValueId| read.unwrap_or(self.memory[cell]) == value;
         let fits = |letter: &Letter| match letter {

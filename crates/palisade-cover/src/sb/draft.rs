@@ -1,11 +1,11 @@
 //! Elements under construction: requirements on memory, dropping letters, and the normal form. The argument
 //! is in the header of [`super`].
 
-use super::element::{Content, Element, Memory, Process, Queue, Word, letters};
-use super::setup::{Setup, Sharing};
-use crate::facts::initial_values;
+use super::element::{Content, Element, End, Memory, Process, Queue, Word, letters};
+use super::setup::{ProcessKind, Setup, Sharing};
 use crate::symbol::Symbol;
-use palisade_automata::ValueId;
+use crate::values::SetId;
+use palisade_automata::StateId;
 use palisade_base::{Id, limits};
 use palisade_memory::Model;
 use palisade_program::running::CellId;
@@ -66,41 +66,25 @@ impl Draft {
 }
 
 impl Setup {
-    /// The value of a cell at the end of the buffer, if it is known or follows from the state of the cell's
-    /// only writer.
-    pub fn value(&self, memory: &[Content], processes: &[Process], cell: CellId) -> Option<ValueId> {
-        memory[cell.index()].value().or_else(|| self.implied(processes, cell))
+    /// The values that the end of the buffer can hold in a cell, as far as they are known or follow from the
+    /// state of the cell's only writer. `None` if there are none.
+    pub fn values(&self, memory: &[Content], processes: &[Process], cell: CellId) -> Option<SetId> {
+        self.sets.meet(cell, memory[cell.index()].set(), self.possible(processes, cell)?)
     }
 
-    /// The value of a cell that follows from the state of its only writer.
-    fn implied(&self, processes: &[Process], cell: CellId) -> Option<ValueId> {
-        self.sole[cell].implied(|kind| processes.iter().find(|process| process.kind == kind)?.state)
+    /// The values that the end of the buffer can hold, by the state of the cell's only writer. `None` if the
+    /// writer is never in that state.
+    pub fn possible(&self, processes: &[Process], cell: CellId) -> Option<SetId> {
+        self.held[cell].possible(|kind| processes.iter().find(|process| process.kind == kind)?.state)
     }
 
-    /// Whether the state of a cell's only writer allows the cell to hold a value.
-    fn allowed(&self, processes: &[Process], cell: CellId, value: ValueId) -> bool {
-        self.sole[cell].allows(value, |kind| processes.iter().find(|process| process.kind == kind)?.state)
-    }
-
-    /// Requires that the end of the buffer holds a value.
-    pub fn require(&self, draft: &mut Draft, cell: CellId, value: ValueId) -> Possible {
-        match self.value(&draft.memory, &draft.processes, cell) {
-            Some(held) => (held == value).then_some(()),
-            None => {
-                draft.memory[cell.index()] = Content::known(value);
-                self.allowed(&draft.processes, cell, value).then_some(())
-            }
-        }
-    }
-
-    /// Requires that the end of the buffer held a value when a locked instruction looked at it. The value may
-    /// follow from a process's state after the instruction without following from its state before it, so it
-    /// is stored explicitly.
-    pub fn require_in_front(&self, draft: &mut Draft, cell: CellId, value: ValueId) -> Possible {
-        self.require(draft, cell, value)?;
-        if draft.memory[cell.index()] == Content::ANY {
-            draft.memory[cell.index()] = Content::known(value);
-        }
+    /// Requires that the end of the buffer holds one of these values. They are stored explicitly, even if they
+    /// follow from the state of a process: they may not follow from its state before the step.
+    pub fn require(&self, draft: &mut Draft, cell: CellId, set: SetId) -> Possible {
+        let held = self.values(&draft.memory, &draft.processes, cell)?;
+        self.sets.meet(cell, held, set)?;
+        let content = &mut draft.memory[cell.index()];
+        *content = content.with_set(self.sets.meet(cell, content.set(), set)?);
         Some(())
     }
 
@@ -111,19 +95,24 @@ impl Setup {
             // The end of the buffer is another store.
             return None;
         }
-        self.require(draft, symbol.cell(), symbol.value())?;
+        self.require(draft, symbol.cell(), symbol.set())?;
+        self.remove_newest(draft, process);
+        Some(())
+    }
+
+    /// Removes the newest letter of a process. The end of the buffer is as it requires.
+    fn remove_newest(&self, draft: &mut Draft, process: usize) {
         if self.sharing == Sharing::One {
             debug_assert_eq!(draft.order.last().map(|&p| usize::from(p)), Some(process), "the newest letter");
             draft.order.pop();
         }
         let of = &mut draft.processes[process];
-        of.word.pop();
-        if self.model == Model::Pso && self.kinds[of.kind as usize].stores_to[symbol.cell()] {
+        let symbol = of.word.pop().expect("there is a letter");
+        if self.model == Model::Pso && self.kinds[of.kind as usize].stored[symbol.cell()].is_some() {
             // The letter implied this.
             of.set_queue(Queue::empty(symbol.cell()));
         }
         draft.dropped[process] += 1;
-        Some(())
     }
 
     /// Places all letters of a process, and with one buffer those after them, at the end of the buffer.
@@ -138,8 +127,8 @@ impl Setup {
         Some(())
     }
 
-    /// Drops the newest letters whose value the end of the buffer is known to hold.
-    fn drop_exposed(&self, draft: &mut Draft) {
+    /// Drops the newest letters that allow all values that the end of the buffer can hold.
+    fn drop_exposed(&self, draft: &mut Draft) -> Possible {
         let chains = self.chains(draft);
         for chain in 0..chains {
             limits::checkpoint();
@@ -151,13 +140,14 @@ impl Setup {
                 let newest =
                     process.and_then(|process| Some((process, *draft.processes[process].word.last()?)));
                 let Some((process, symbol)) = newest else { break };
-                let held = self.value(&draft.memory, &draft.processes, symbol.cell());
-                if symbol.is_own() || held != Some(symbol.value()) {
+                let held = self.values(&draft.memory, &draft.processes, symbol.cell())?;
+                if symbol.is_own() || !self.sets.is_subset(symbol.cell(), held, symbol.set()) {
                     break;
                 }
-                self.drop_letter(draft, process, None).expect("the value is held");
+                self.remove_newest(draft, process);
             }
         }
+        Some(())
     }
 
     fn chains(&self, draft: &Draft) -> usize {
@@ -167,17 +157,17 @@ impl Setup {
         }
     }
 
-    /// The element immediately after something is put at the end of the buffer. Memory holds it, and letters
-    /// may be there. Produces all ways to choose these letters. Each choice includes all letters that cannot
-    /// be older, and ends with one that requires what was put there.
+    /// The element immediately after something is put at the end of the buffer, with one of these values in each
+    /// cell. Memory holds it, and letters may be there. Produces all ways to choose these letters. Each choice
+    /// includes all letters that cannot be older, and ends with one that requires what was put there.
     pub fn with_effect(
         &self,
         mut draft: Draft,
-        effect: &[(CellId, ValueId)],
+        effect: &[(CellId, SetId)],
         writer: Option<Writer>,
         give: &mut dyn FnMut(Draft),
     ) {
-        let held = effect.iter().all(|&(cell, value)| self.require(&mut draft, cell, value).is_some());
+        let held = effect.iter().all(|&(cell, set)| self.require(&mut draft, cell, set).is_some());
         if held {
             self.choose_letters(draft, effect, writer, 0, give);
         }
@@ -186,12 +176,14 @@ impl Setup {
     fn choose_letters(
         &self,
         mut draft: Draft,
-        effect: &[(CellId, ValueId)],
+        effect: &[(CellId, SetId)],
         writer: Option<Writer>,
         chain: usize,
         give: &mut dyn FnMut(Draft),
     ) {
-        self.drop_exposed(&mut draft);
+        if self.drop_exposed(&mut draft).is_none() {
+            return;
+        }
         if chain == self.chains(&draft) {
             give(draft);
             return;
@@ -211,35 +203,42 @@ impl Setup {
                 return;
             }
             let dropped = index + 1;
-            if dropped == least || dropped > least && effect.contains(&symbol.message()) {
+            let requires_it = effect.iter().any(|&(cell, _)| cell == symbol.cell());
+            if dropped == least || dropped > least && requires_it {
                 self.choose_letters(draft.clone(), effect, writer, chain + 1, give);
             }
         }
     }
 
-    /// Brings a draft into normal form: letters at the end of the buffer are dropped, and facts that follow
-    /// from others are not mentioned. Returns the queues that take effect as a whole before anything else
-    /// happens, or `None` if no reachable configuration is in the element.
+    /// Brings a draft into normal form:
+    /// - letters at the end of the buffer are dropped;
+    /// - known cells, own letters and entries of queues also allow all values that the invariants exclude. So what
+    ///   follows from the invariants is not mentioned.
+    ///
+    /// Returns the queues that take effect as a whole before anything else happens, or `None` if no reachable
+    /// configuration is in the element.
     pub fn normalise(&self, draft: &mut Draft) -> Option<Vec<(usize, CellId)>> {
-        for (index, process) in draft.processes.iter().enumerate() {
-            let kind = &self.kinds[process.kind as usize];
-            let mentioned =
-                draft.processes[..=index].iter().filter(|other| other.kind == process.kind).count();
-            if !kind.allows(mentioned) || !self.may_be(process) {
+        for index in 0..draft.processes.len() {
+            let kind = &self.kinds[draft.processes[index].kind as usize];
+            let of_kind = |other: &&Process| other.kind == draft.processes[index].kind;
+            let mentioned = draft.processes[..=index].iter().filter(of_kind).count();
+            if !kind.allows(mentioned) {
                 return None;
             }
+            self.normalise_process(&mut draft.processes[index])?;
         }
-        self.drop_exposed(draft);
+        self.drop_exposed(draft)?;
         for index in 0..draft.memory.len() {
             let cell = CellId::from_index(index);
-            if let Some(value) = draft.memory[index].value() {
-                if !self.allowed(&draft.processes, cell, value) {
-                    return None;
-                }
-                if !draft.memory[index].is_settled() && self.implied(&draft.processes, cell).is_some() {
-                    draft.memory[index] = Content::ANY;
-                }
-            }
+            let content = draft.memory[index];
+            let possible = self.possible(&draft.processes, cell)?;
+            self.sets.meet(cell, content.set(), possible)?;
+            draft.memory[index] = match content.is_settled() {
+                // Whatever is pending can take effect now.
+                true if content.set() == SetId::ALL => Content::ANY,
+                true => content,
+                false => Content::known(self.widen(cell, content.set(), possible)),
+            };
         }
         let mut flushed = Vec::new();
         for (index, process) in draft.processes.iter_mut().enumerate() {
@@ -259,19 +258,32 @@ impl Setup {
         Some(flushed)
     }
 
-    /// Whether the forward analysis allows the requirements on a process.
-    fn may_be(&self, process: &Process) -> bool {
-        let Some(state) = process.state else { return true };
+    /// Adds the values that the forward analysis excludes. `None` if it excludes the process.
+    fn normalise_process(&self, process: &mut Process) -> Possible {
+        let Some(state) = process.state else { return Some(()) };
         let kind = &self.kinds[process.kind as usize];
-        let own = |symbol: &Symbol| !symbol.is_own() || kind.may_be_own(state, symbol.cell(), symbol.value());
-        let queue = |queue: &Queue| {
-            let newest = match (queue.end, queue.values.last()) {
-                (super::element::End::Closed, Some(&last)) => kind.may_be_newest(state, queue.cell, last),
-                _ => true,
-            };
-            newest && queue.values.iter().all(|&value| kind.may_be_queued(state, queue.cell, value))
-        };
-        process.word.iter().all(own) && process.queues.iter().all(queue)
+        for symbol in process.word.iter_mut().filter(|symbol| symbol.is_own()) {
+            let (cell, own) = (symbol.cell(), kind.own(state, symbol.cell())?);
+            self.sets.meet(cell, symbol.set(), own)?;
+            *symbol = symbol.with_set(self.widen(cell, symbol.set(), own));
+        }
+        for queue in &mut process.queues {
+            let entries = queue.values.len();
+            for place in 0..entries {
+                let possible = self.entry(kind, state, queue, place)?;
+                self.sets.meet(queue.cell, queue.values[place], possible)?;
+                queue.values[place] = self.widen(queue.cell, queue.values[place], possible);
+            }
+        }
+        Some(())
+    }
+
+    /// The values that an entry of a queue can have at a state.
+    pub fn entry(&self, kind: &ProcessKind, state: StateId, queue: &Queue, place: usize) -> Option<SetId> {
+        match queue.end == End::Closed && place + 1 == queue.values.len() {
+            true => kind.newest(state, queue.cell),
+            false => kind.queued(Some(state), queue.cell),
+        }
     }
 
     /// Sorts the processes. Returns the element and, for each of its processes, the index of that process in
@@ -288,9 +300,10 @@ impl Setup {
         (Element::new(draft.memory.clone(), processes, order), places)
     }
 
-    /// An initial memory that is in the element, if there is one. Known cells hold initial values, all
-    /// processes are at their start, nothing is pending, and all letters are at the first position.
-    pub fn initial_memory(&self, element: &Element) -> Option<Vec<Option<ValueId>>> {
+    /// The initial memory that is in the element, if there is any: for each cell, the values that it can have.
+    /// Known cells hold initial values, all processes are at their start, nothing is pending, and all letters are
+    /// at the first position.
+    pub fn initial_memory(&self, element: &Element) -> Option<Vec<SetId>> {
         let at_start = |process: &Process| {
             let started =
                 process.state.is_some_and(|state| self.kinds[process.kind as usize].is_start[state]);
@@ -299,9 +312,21 @@ impl Setup {
         if !element.processes.iter().all(at_start) {
             return None;
         }
-        let known = element.memory.iter().map(|content| content.value());
-        let letters = element.processes.iter().flat_map(|process| &process.word);
-        initial_values(known, letters, &self.initial)
+        let known = element.memory.iter().enumerate();
+        let mut memory: Vec<SetId> = known
+            .map(|(index, content)| {
+                let cell = CellId::from_index(index);
+                self.sets.meet(cell, content.set(), self.initial[cell])
+            })
+            .collect::<Option<_>>()?;
+        for symbol in element.processes.iter().flat_map(|process| &process.word) {
+            if symbol.is_own() {
+                return None;
+            }
+            let content = &mut memory[symbol.cell().index()];
+            *content = self.sets.meet(symbol.cell(), *content, symbol.set())?;
+        }
+        Some(memory)
     }
 }
 

@@ -2,7 +2,8 @@
 //! defines their meaning.
 
 use crate::symbol::Symbol;
-use palisade_automata::{StateId, ValueId};
+use crate::values::SetId;
+use palisade_automata::StateId;
 use palisade_base::Id;
 use palisade_program::running::CellId;
 use smallvec::SmallVec;
@@ -24,8 +25,8 @@ pub(crate) enum End {
 pub(crate) struct Queue {
     pub cell: CellId,
     pub end: End,
-    /// Oldest first.
-    pub values: SmallVec<[ValueId; 4]>,
+    /// Entries with one of these values each, oldest first.
+    pub values: SmallVec<[SetId; 4]>,
 }
 
 impl Queue {
@@ -85,27 +86,27 @@ pub(crate) struct Content(u16);
 impl Content {
     pub const ANY: Content = Content(0);
 
-    /// It holds this value.
-    pub fn known(value: ValueId) -> Content {
-        Content(2 * value.0 as u16 + 1)
+    /// It holds one of these values.
+    pub fn known(set: SetId) -> Content {
+        Content(set.0 << 1)
     }
 
-    /// It holds this value, and no process has a pending store to the cell.
-    pub fn settled(value: ValueId) -> Content {
-        Content(2 * value.0 as u16 + 2)
+    /// It holds one of these values, and no process has a pending store to the cell.
+    pub fn settled(set: SetId) -> Content {
+        Content(set.0 << 1 | 1)
     }
 
-    pub fn value(self) -> Option<ValueId> {
-        self.0.checked_sub(1).map(|code| ValueId((code / 2).into()))
+    pub fn set(self) -> SetId {
+        SetId(self.0 >> 1)
     }
 
     pub fn is_settled(self) -> bool {
-        self.0 != 0 && self.0.is_multiple_of(2)
+        self.0 & 1 == 1
     }
 
-    /// The same with another value.
-    pub fn with_value(self, value: ValueId) -> Content {
-        if self.is_settled() { Content::settled(value) } else { Content::known(value) }
+    /// The same with other values.
+    pub fn with_set(self, set: SetId) -> Content {
+        if self.is_settled() { Content::settled(set) } else { Content::known(set) }
     }
 }
 
@@ -121,26 +122,12 @@ pub(crate) struct Element {
     /// The order of all letters in one buffer: the process of each letter, oldest first. Empty if letters of
     /// different processes are not ordered.
     pub order: SmallVec<[u8; 12]>,
-    /// A bit for each letter, and for each letter or known cell; several share a bit.
-    needs: u64,
-    has: u64,
 }
 
 impl Element {
     pub fn new(memory: Memory, processes: Vec<Process>, order: SmallVec<[u8; 12]>) -> Element {
         debug_assert!(processes.is_sorted(), "processes are sorted");
-        let needs = processes.iter().flat_map(|p| &p.word).fold(0, |bits, symbol| bits | symbol.bit());
-        let known = memory.iter().enumerate().filter_map(|(index, content)| {
-            content.value().map(|value| Symbol::plain(CellId::from_index(index), value).bit())
-        });
-        let has = known.fold(needs, |bits, bit| bits | bit);
-        Element { memory, processes, order, needs, has }
-    }
-
-    /// A quick necessary test for being below another element, except for letters that follow from known
-    /// memory.
-    pub fn may_be_below(&self, other: &Element) -> bool {
-        self.needs & !other.has == 0 && self.processes.len() <= other.processes.len()
+        Element { memory, processes, order }
     }
 
     pub fn content(&self, cell: CellId) -> Content {

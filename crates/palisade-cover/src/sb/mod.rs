@@ -51,6 +51,12 @@
 //! store-store fence between them and any instruction that reads them. Such runs suffice.
 //!
 //! # Elements
+//! Every value in an element is one of a set: a cell x with the set S holds some value of S, and so on. An element
+//! with sets represents the union of the elements with one value from each set. There are finitely many sets, so
+//! the order stays a well-quasi-order. What is represented with sets can also be represented without them, so the
+//! search stays exact. What is gained is that steps which differ only in a value are undone together
+//! ([`crate::edges`]).
+//!
 //! An [element](element::Element) requires
 //! - values of some cells at the end of the buffer;
 //! - processes at local states, or (under PSO) at any state, which have executed the stores that are required
@@ -73,19 +79,23 @@
 //! # Undoing steps
 //! Advancing a pointer is never undone, since no element requires a pointer to have advanced. Let p be at q₂,
 //! and q₁ → q₂ an edge.
-//! - *Read of v from x.* If p has an own letter on x, that is what it read. If nothing says that the queue
-//!   for x is empty, v may be its newest entry; the queue is then closed with it. If nothing says that the
-//!   queue for x holds an entry, p may have read from the buffer. If it read at its pointer, this gives a
-//!   plain letter (x,v) before all letters of p (at any position there, in one word), or no new letter if the
-//!   first letter of p is that one. If it read an own store, this gives an own letter, at any position not
-//!   after plain ones on x.
-//! - *(x,v) takes effect*, by a store of p (under TSO when it is executed). The end of the buffer holds v.
-//!   All p's letters on x are there, and maybe more. The letters that are there form a suffix of a word. It
-//!   is enough to consider suffixes that begin with a letter (x,v), since any other letter can equally be
-//!   placed one position earlier. What they require of other cells held before. Then they are dropped, and x
-//!   held any value. Under PSO v was the oldest entry of p's queue.
-//! - *Execution of a store* under PSO. The value v was the newest entry of the queue for x. If the element
-//!   did not require that entry, p may have been in any state before it.
+//! - *Read of a value in S from x.* If p has an own letter (x,T), that is what it read, and the letter was
+//!   (x,S∩T). If nothing says that the queue for x is empty, it may have read the newest entry. That is the last
+//!   required entry, with values in T, which then has values in S∩T; or a newer one with values in S. The queue
+//!   is closed with it. The second is above the first if S ⊆ T. If nothing says that the queue for x holds an
+//!   entry, p may have read from the buffer. If it read at its pointer, that may be the position of p's first
+//!   letter, if that is a plain letter (x,T): then it was (x,S∩T). Or it is an older position: a plain letter
+//!   (x,S) before all letters of p (at any position there, in one word). The second is above the first if S ⊆ T,
+//!   and above the element if T ⊆ S. If p read an own store, this gives an own letter, at any position not after
+//!   plain ones on x.
+//! - *A value in S takes effect for x*, by a store of p (under TSO when it is executed; then S has one value). The
+//!   end of the buffer holds it. All p's letters on x are there, and maybe more. The letters that are there form a
+//!   suffix of a word. It is enough to consider suffixes that begin with a letter on x that allows a value of S,
+//!   since any other letter can equally be placed one position earlier. What they require of x leaves fewer
+//!   values of S. What they require of other cells held before. Then they are dropped, and x held any value.
+//!   Under PSO one of the values that are left was the oldest entry of p's queue.
+//! - *Execution of a store* of v under PSO. The newest required entry of the queue for x, if there is one and it
+//!   allows v, was this store. If the element did not require that entry, p may have been in any state before it.
 //! - *Store-store fence, fence, locked instruction.* The queues it waits for were empty. For a fence or a
 //!   locked instruction, letters of p were at the end of the buffer and none of them was own. Memory is as
 //!   the instruction requires.
@@ -93,11 +103,13 @@
 //!   enters by writing, or (PSO) with a value in a queue, at any state.
 //!
 //! Normal form:
-//! - The newest letter is dropped if the end of the buffer is known to hold its value.
+//! - The newest letter is dropped if it allows all values that the end of the buffer can hold.
 //! - A queue that must be empty may hold anything if nothing is required of its cell at the end of the
 //!   buffer, since all of it can take effect now.
 //!
-//! Neither changes what is reachable.
+//! - A settled cell with any value is not mentioned, for the same reason.
+//!
+//! None of this changes what is reachable.
 //!
 //! Each rule gives exactly the predecessors of the element's configurations, up to advancing pointers and
 //! queues taking effect. So the search is exact.
@@ -118,7 +130,13 @@
 //! # Pruning
 //! [`setup`] has a coarse forward analysis of single processes. It computes which stores can be pending at a
 //! state, and which values a cell with only one writer holds at the writer's states. Elements that contradict
-//! it contain no reachable configuration. Facts that follow from it are not stored in elements.
+//! it contain no reachable configuration. Values that it excludes are added to the sets of known cells, own letters
+//! and entries of queues. No reachable configuration is added by this, and what follows from the analysis is not
+//! mentioned.
+//!
+//! # Local states
+//! The search runs on automata with bisimilar states [merged](palisade_automata::Merged), and with fewer edges
+//! ([`crate::edges`]). Only the resulting run goes through the original states.
 //!
 //! # Differences from the paper
 //! 1. Constraints instead of automata, and subwords with last-write information only where a later read
@@ -131,6 +149,7 @@
 
 mod draft;
 mod element;
+mod flow;
 mod order;
 mod proof;
 mod setup;
@@ -140,17 +159,21 @@ mod witness;
 use crate::bad::{Bad, bad_combinations};
 use crate::chain::{NamedSteps, chain, count};
 use crate::start;
+use crate::values::{MAX_SETS, Unanswered, ValueSets, with_sets};
 use element::Element;
-use palisade_automata::{Automata, StateId};
+use palisade_automata::StateId;
+use palisade_base::IdVec;
 use palisade_engine::{
     Analysis, Engine, Exhausted, Limits, Outcome, Pace, Proof, Proofs, Reason, Stats, Suitability, Verdict,
     Witness,
 };
 use palisade_memory::Model;
-use palisade_program::running::System;
-use palisade_wqo::{Backward, Keys, NodeId, Search, SearchEnd};
-use setup::{Setup, Sharing};
+use palisade_program::running::{CellId, System};
+use palisade_wqo::{Backward, Keys, NodeId, Search, SearchEnd, Signature};
+use rustc_hash::FxHashSet;
+use setup::{Machine, Setup, Sharing};
 use undo::Step;
+use witness::Program;
 
 /// The single-buffer engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -185,7 +208,7 @@ impl Engine for Sb {
 impl Sb {
     fn ask(&self, analysis: &Analysis<'_>, limits: &Limits, proof: Option<&mut Option<Proof>>) -> Outcome {
         let mut stats = Stats::new();
-        let verdict = check(analysis, limits, &mut stats, proof).unwrap_or_else(Verdict::Unknown);
+        let verdict = check(analysis, limits, &mut stats, proof, MAX_SETS).unwrap_or_else(Verdict::Unknown);
         Outcome::new(self.name(), verdict, stats)
     }
 }
@@ -194,49 +217,72 @@ fn check(
     analysis: &Analysis<'_>,
     limits: &Limits,
     stats: &mut Stats,
-    proof: Option<&mut Option<Proof>>,
+    mut proof: Option<&mut Option<Proof>>,
+    most_sets: usize,
 ) -> Result<Verdict, Reason> {
+    with_sets(|apart| search(analysis, limits, stats, proof.as_deref_mut(), most_sets, apart))
+}
+
+/// A search in which the values of some cells stay apart.
+fn search(
+    analysis: &Analysis<'_>,
+    limits: &Limits,
+    stats: &mut Stats,
+    proof: Option<&mut Option<Proof>>,
+    most_sets: usize,
+    apart: &FxHashSet<CellId>,
+) -> Result<Verdict, Unanswered> {
     let system = analysis.system(1);
     let automata = start::automata(analysis, limits)?;
+    let merged = analysis.merged(limits)?;
     // Proofs treat each process's letters separately.
     let sharing = if proof.is_some() { Sharing::PerProcess } else { Sharing::One };
-    let setup = Setup::new(&automata, analysis.task.model, analysis.task.interlocked, sharing);
-    let bad = bad_combinations(&system, &automata).map_err(Reason::Unsupported)?;
-    let mut search = Search::new(&setup);
+    let sets = ValueSets::with_at_most(merged.automata.values.iter().map(IdVec::len), most_sets);
+    let machine = Machine { model: analysis.task.model, interlocked: analysis.task.interlocked, sharing };
+    let setup = Setup::new(&merged, machine, apart.clone(), sets);
+    let bad = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
+    let mut elements = Vec::new();
     for combination in &bad {
-        setup.bad_elements(combination, &mut |element, _| search.add(element));
+        setup.bad_elements(combination, &mut |element, _| elements.push(element));
     }
+    let mut search = Search::new(&setup);
+    elements.iter().for_each(|element| search.add(element.clone()));
     let mut expanded = 0u64;
     let mut exhausted = None;
     let mut pace = Pace::new();
     let found = search.run(|search| {
         expanded += 1;
         if expanded.is_multiple_of(256) {
-            count(search, 0, &automata, stats);
+            count(search, 0, &merged.automata, stats);
             limits.report("searching backward with a single buffer", stats);
             let checked = limits.check(search.bytes()).and_then(|()| limits.check_work(search.generated()));
             exhausted = checked.err();
         } else {
             exhausted = limits.check_often(&mut pace, || search.bytes()).err();
         }
-        exhausted.is_none()
+        exhausted.is_none() && setup.sets.overflown().is_none()
     });
-    count(&search, 0, &automata, stats);
+    count(&search, 0, &merged.automata, stats);
+    if let Some(cell) = setup.sets.overflown() {
+        return Err(Unanswered::Overflow(cell));
+    }
     match found {
-        None => Err(Reason::Exhausted(exhausted.unwrap_or(Exhausted::Stopped))),
+        None => Err(Reason::Exhausted(exhausted.unwrap_or(Exhausted::Stopped)).into()),
         Some(SearchEnd::Closed) => {
             if let Some(proof) = proof {
-                let elements: Vec<Element> = search.minimal_elements().collect();
-                *proof = Some(proof::proof(&setup, elements.iter()));
+                let mut closed = search.closed();
+                closed.keep_needed(elements);
+                *proof = Some(proof::proof(&setup, &merged, &closed.into_elements()));
             }
             Ok(Verdict::Holds)
         }
         Some(SearchEnd::Initial(node)) => {
             start::only_proves(&automata)?;
-            let witness = unfold(analysis, &system, &automata, &setup, &search, &bad, node);
+            let program = Program { automata: &automata, merged: &merged, setup: &setup };
+            let witness = unfold(analysis, &system, &program, &search, &bad, node);
             witness
                 .map(Verdict::Violated)
-                .ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()))
+                .ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()).into())
         }
     }
 }
@@ -245,15 +291,13 @@ fn check(
 fn unfold(
     analysis: &Analysis<'_>,
     system: &System,
-    automata: &Automata,
-    setup: &Setup,
+    program: &Program<'_>,
     search: &Search<'_, Setup>,
     bad: &[Bad],
     initial: NodeId,
 ) -> Option<Witness> {
-    let chain = chain(setup, search, bad, initial)?;
-    witness::unfold(automata, setup, &search.element(initial), &chain.links, &chain.bad)
-        .witness(analysis, system)
+    let chain = chain(program.setup, search, bad, initial)?;
+    witness::unfold(program, &search.element(initial), &chain.links, &chain.bad).witness(analysis, system)
 }
 
 impl NamedSteps for Setup {
@@ -293,6 +337,10 @@ impl Backward for Setup {
 
     fn keys(&self, element: &Element) -> Keys<u64> {
         element.keys().into()
+    }
+
+    fn signature(&self, element: &Element) -> Signature {
+        self.bits(element)
     }
 
     fn is_below(&self, a: &Element, b: &Element) -> bool {

@@ -16,25 +16,24 @@
 use super::element::{Element, End, Process, Queue};
 use super::setup::{Setup, Sharing};
 use crate::symbol::Symbol;
+use crate::values::SetId;
 use palisade_base::Id;
 use palisade_memory::Model;
 use palisade_program::running::CellId;
-use palisade_wqo::{injects, is_subword};
+use palisade_wqo::{Signature, embeds, injects};
 
 impl Setup {
     /// Whether `a` is below `b`.
     pub fn below(&self, a: &Element, b: &Element) -> bool {
-        if !a.may_be_below(b) {
-            return false;
-        }
         let cells = a.memory.iter().zip(&b.memory).enumerate();
-        let memory_below = cells.into_iter().all(|(index, (of_a, of_b))| match of_a.value() {
-            None => true,
-            Some(_) if of_a.is_settled() => of_a == of_b,
-            Some(value) => {
-                let cell = CellId::from_index(index);
-                self.value(&b.memory, &b.processes, cell) == Some(value)
-            }
+        let memory_below = cells.into_iter().all(|(index, (of_a, of_b))| {
+            let cell = CellId::from_index(index);
+            of_a == of_b
+                || of_a.set() == SetId::ALL
+                || (of_b.is_settled() || !of_a.is_settled())
+                    && self
+                        .values(&b.memory, &b.processes, cell)
+                        .is_none_or(|held| self.sets.is_subset(cell, held, of_a.set()))
         });
         memory_below
             && match self.sharing {
@@ -44,12 +43,40 @@ impl Setup {
                         && match self.model {
                             Model::Pso => self.letters_below(a, b, Some((of_a, of_b)), &goes),
                             Model::Sc | Model::Tso => {
-                                is_subword(&a.processes[of_a].word, &b.processes[of_b].word)
+                                let (of_a, of_b) = (&a.processes[of_a].word, &b.processes[of_b].word);
+                                embeds(of_a, of_b, |letter: Symbol, above| letter.is_below(above, &self.sets))
                             }
                         }
                 }),
                 Sharing::One => self.assign(a, b, &mut Vec::new()),
             }
+    }
+
+    /// Bits for the values that memory and letters must not have. An element below another has no other bits.
+    pub fn bits(&self, element: &Element) -> Signature {
+        let (mut required, mut provided) = (0, 0);
+        for (index, content) in element.memory.iter().enumerate() {
+            let cell = CellId::from_index(index);
+            let possible = self.possible(&element.processes, cell).unwrap_or(SetId::ALL);
+            required |= self.sets.filter(cell, content.set());
+            provided |= self.sets.filter(cell, content.set()) | self.sets.filter(cell, possible);
+        }
+        let (mut letters, mut above) = (0, 0);
+        for process in &element.processes {
+            for symbol in &process.word {
+                letters |= self.sets.filter(symbol.cell(), symbol.set());
+                above |= self.sets.filter(symbol.cell(), self.effective(process, *symbol));
+            }
+        }
+        // Letters may be at the end of the buffer.
+        Signature { required: [required, letters], provided: [provided, letters | above | provided] }
+    }
+
+    /// The values that a letter can really have.
+    fn effective(&self, process: &Process, symbol: Symbol) -> SetId {
+        let state = process.state.filter(|_| symbol.is_own());
+        let own = state.and_then(|state| self.kinds[process.kind as usize].own(state, symbol.cell()));
+        own.and_then(|own| self.sets.meet(symbol.cell(), symbol.set(), own)).unwrap_or(symbol.set())
     }
 
     /// Tries all ways to map the processes of `a` to processes of `b`.
@@ -79,13 +106,24 @@ impl Setup {
         if queue.is_empty() {
             return self.is_empty(b, of_b, queue.cell);
         }
-        of_b.queue(queue.cell).is_some_and(|other| {
-            let newest = match queue.end {
-                End::Open => true,
-                End::Closed => other.end == End::Closed && queue.values.last() == other.values.last(),
-            };
-            newest && is_subword(&queue.values, &other.values)
-        })
+        let Some(other) = of_b.queue(queue.cell) else { return false };
+        // The entries with the values that they can really have.
+        let kind = &self.kinds[of_b.kind as usize];
+        let effective = |place: usize| {
+            let set = other.values[place];
+            let possible = of_b.state.and_then(|state| self.entry(kind, state, other, place));
+            possible.and_then(|possible| self.sets.meet(queue.cell, set, possible)).unwrap_or(set)
+        };
+        let entries: Vec<SetId> = (0..other.values.len()).map(effective).collect();
+        let covers = |wanted: SetId, entry: SetId| self.sets.is_subset(queue.cell, entry, wanted);
+        let newest = match queue.end {
+            End::Open => true,
+            End::Closed => {
+                let last = queue.values.last().zip(entries.last());
+                other.end == End::Closed && last.is_some_and(|(&wanted, &entry)| covers(wanted, entry))
+            }
+        };
+        newest && embeds(&queue.values, &entries, covers)
     }
 
     /// Whether the element implies that nothing is pending in a queue.
@@ -113,7 +151,9 @@ impl Setup {
             let cell = symbol.cell();
             let target = goes(process).expect("every process goes somewhere");
             if symbol.is_own() {
-                let own = of_b[place..].iter().position(|&letter| letter == (target, symbol));
+                let own = of_b[place..]
+                    .iter()
+                    .position(|&(process, other)| process == target && symbol.is_below(other, &self.sets));
                 match own {
                     Some(offset) => place += offset,
                     None => return false,
@@ -131,14 +171,18 @@ impl Setup {
                 place = place.max(first(&|_| true));
             }
             let kind = &self.kinds[a.processes[process].kind as usize];
-            if kind.stores_to[cell] && is_first(&|symbol| symbol.cell() == cell) {
+            if kind.stored[cell].is_some() && is_first(&|symbol| symbol.cell() == cell) {
                 place = place.max(first(&|symbol| symbol.cell() == cell));
             }
-            let there = of_b[place..].iter().position(|(_, other)| other.message() == symbol.message());
+            let there = of_b[place..].iter().position(|&(process, other)| {
+                let of = &b.processes[process];
+                other.cell() == cell && self.sets.is_subset(cell, self.effective(of, other), symbol.set())
+            });
             match there {
                 Some(offset) => place += offset,
                 None => {
-                    let held = self.value(&b.memory, &b.processes, cell) == Some(symbol.value());
+                    let held = self.values(&b.memory, &b.processes, cell);
+                    let held = held.is_none_or(|held| self.sets.is_subset(cell, held, symbol.set()));
                     if !held || !self.is_empty(b, &b.processes[target], cell) {
                         return false;
                     }
@@ -154,11 +198,15 @@ impl Setup {
 mod tests {
     use super::*;
     use crate::bad::bad_combinations;
+    use crate::sb::setup::Machine;
+    use crate::values::ValueSets;
     use palisade_automata::{Automata, Population};
+    use palisade_base::IdVec;
     use palisade_conformance::{Profile, generate};
     use palisade_memory::Interlocked;
     use palisade_program::{Instantiation, lower};
-    use palisade_wqo::Backward;
+    use palisade_wqo::{Backward, is_subword};
+    use rustc_hash::FxHashSet;
 
     /// Elements that a search encounters, whether or not others are below them.
     fn elements(setup: &Setup, bad: &[crate::bad::Bad], most: usize) -> Vec<Element> {
@@ -185,10 +233,13 @@ mod tests {
             let system = lower(&program, Instantiation { any: 1, every: None });
             let automata = Automata::build(&system, |_| Population::Fixed(2), || true);
             let Ok(automata) = automata else { continue };
-            let Ok(bad) = bad_combinations(&system, &automata) else { continue };
+            let merged = automata.merged(&system);
+            let Ok(bad) = bad_combinations(&system, &merged.automata) else { continue };
             for model in Model::ALL {
                 for sharing in [Sharing::One, Sharing::PerProcess] {
-                    let setup = Setup::new(&automata, model, Interlocked::WholeBuffer, sharing);
+                    let machine = Machine { model, interlocked: Interlocked::WholeBuffer, sharing };
+                    let sets = ValueSets::new(merged.automata.values.iter().map(IdVec::len));
+                    let setup = Setup::new(&merged, machine, FxHashSet::default(), sets);
                     let met = elements(&setup, &bad, 40);
                     let below: Vec<Vec<bool>> =
                         met.iter().map(|a| met.iter().map(|b| setup.below(a, b)).collect()).collect();

@@ -1,20 +1,26 @@
-//! Facts about the program that are computed before the search: edges by target, the kinds that store each
-//! value, and invariants from a forward analysis.
+//! Facts about the program that are computed before the search: edges by target, the kinds that store to each
+//! cell, and invariants from a forward analysis.
 //!
 //! The forward analysis looks at single processes, with their pending stores as sets. Its results hold in
 //! every run:
-//! 1. [`ProcessKind::may_be_newest`]: which value can be the newest of a process's stores to a cell that have
-//!    not taken effect (PSO);
-//! 2. [`ProcessKind::may_be_queued`]: which values can be among these at all (PSO);
-//! 3. [`ProcessKind::may_be_own`]: which value can be the newest own store that has taken effect, but not yet
-//!    for the process itself; and [`ProcessKind::may_read_own`]: where a process may read it, which under PSO
-//!    requires a store-store fence after it;
-//! 4. [`Sole`]: if only one process ever writes a cell, which values the end of the buffer can hold there at
+//! 1. [`ProcessKind::newest`]: which values can be the newest of a process's stores to a cell that have not
+//!    taken effect (PSO);
+//! 2. [`ProcessKind::queued`]: which values can be among these at all (PSO);
+//! 3. [`ProcessKind::own`]: which values can be the newest own store that has taken effect, but not yet for the
+//!    process itself; and [`ProcessKind::readable`]: where a process may read it, which under PSO requires a
+//!    store-store fence after it;
+//! 4. [`Held`]: if only one process ever writes a cell, which values the end of the buffer can hold there at
 //!    each of its states.
+//!
+//! Under PSO they are about the [rewritten](crate::edges) automata. Under TSO and SC they are about the automata
+//! before that, since proofs for these models state them.
 
-use crate::facts::{Sole, adapt, writes};
+use super::flow::{Stage, Walk, held, newest_stores, queued};
+use crate::edges::{Act, Merging, Places, SetEdge};
+use crate::facts::{Held, Sole, adapt};
 use crate::start::roots;
-use palisade_automata::{Automata, Automaton, Edge, Hold, Letter, Population, StateId, ValueId};
+use crate::values::{SetId, ValueSets};
+use palisade_automata::{Automaton, Edge, Hold, Letter, Merged, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec, limits};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::running::CellId;
@@ -48,58 +54,65 @@ impl Wait {
     }
 }
 
-type Facts = FxHashSet<(StateId, CellId, ValueId)>;
+/// For states and cells, a set of values. There is no entry without values.
+type Facts = FxHashMap<(StateId, CellId), SetId>;
 
 /// One automaton, indexed for backward steps.
 #[derive(Debug)]
 pub(crate) struct ProcessKind {
     pub population: Population,
-    pub edges: Vec<Edge>,
+    pub edges: Vec<SetEdge>,
     /// For each edge, what it waits for if it is locked.
     pub waits: Vec<Wait>,
-    /// For each state, the edges that lead to it, without silent ones.
+    /// For each state, the edges that lead to it, without silent and idle ones.
     pub incoming: IdVec<StateId, Vec<usize>>,
+    /// The same with idle ones.
+    pub arriving: IdVec<StateId, Vec<usize>>,
     /// For each state, the states from which silent edges alone lead to it (itself included) and at which a
     /// process can start or arrive by a non-silent edge.
     pub roots: IdVec<StateId, Vec<StateId>>,
     /// Whether processes start here.
     pub is_start: IdVec<StateId, bool>,
-    /// The edges that store a value.
-    pub stores: FxHashMap<(CellId, ValueId), Vec<usize>>,
-    /// For each cell, whether some edge stores to it.
-    pub stores_to: IdVec<CellId, bool>,
+    /// For each cell, the edges that store to it, with their values.
+    pub stores: IdVec<CellId, Vec<(ValueId, usize)>>,
+    /// The values that it stores.
+    pub stored: IdVec<CellId, Option<SetId>>,
     newest: Facts,
     queued: Facts,
-    queued_cells: FxHashSet<(StateId, CellId)>,
     own: Facts,
-    fenced: Facts,
+    readable: Facts,
 }
 
 impl ProcessKind {
-    pub fn may_be_newest(&self, state: StateId, cell: CellId, value: ValueId) -> bool {
-        self.newest.contains(&(state, cell, value))
+    /// The values that can be the newest pending ones at the state. `None` if there are none.
+    pub fn newest(&self, state: StateId, cell: CellId) -> Option<SetId> {
+        self.newest.get(&(state, cell)).copied()
     }
 
-    pub fn may_be_queued(&self, state: StateId, cell: CellId, value: ValueId) -> bool {
-        self.queued.contains(&(state, cell, value))
+    /// The values that can be pending at the state, or at some state if it is not known.
+    pub fn queued(&self, state: Option<StateId>, cell: CellId) -> Option<SetId> {
+        match state {
+            Some(state) => self.queued.get(&(state, cell)).copied(),
+            None => self.stored[cell],
+        }
     }
 
     /// Whether any store to the cell can be pending at the state, or at some state if the state is not known.
     pub fn may_have_queue(&self, state: Option<StateId>, cell: CellId) -> bool {
-        state.map_or(self.stores_to[cell], |state| self.queued_cells.contains(&(state, cell)))
+        self.queued(state, cell).is_some()
     }
 
-    pub fn may_be_own(&self, state: StateId, cell: CellId, value: ValueId) -> bool {
-        self.own.contains(&(state, cell, value))
+    pub fn own(&self, state: StateId, cell: CellId) -> Option<SetId> {
+        self.own.get(&(state, cell)).copied()
     }
 
-    pub fn may_read_own(&self, state: StateId, cell: CellId, value: ValueId) -> bool {
-        self.fenced.contains(&(state, cell, value))
+    pub fn readable(&self, state: StateId, cell: CellId) -> Option<SetId> {
+        self.readable.get(&(state, cell)).copied()
     }
 
-    /// Everything that [`ProcessKind::may_be_own`] allows.
-    pub fn own(&self) -> impl Iterator<Item = (StateId, CellId, ValueId)> {
-        self.own.iter().copied()
+    /// Everything that [`ProcessKind::own`] allows.
+    pub fn all_own(&self) -> impl Iterator<Item = (StateId, CellId, SetId)> {
+        self.own.iter().map(|(&(state, cell), &set)| (state, cell, set))
     }
 
     /// Whether there may be this many processes of this kind.
@@ -115,48 +128,127 @@ impl ProcessKind {
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub kinds: Vec<ProcessKind>,
-    /// For each cell, the number of its values that are initial.
-    pub initial: IdVec<CellId, usize>,
+    /// For each cell, the set of its initial values.
+    pub initial: IdVec<CellId, SetId>,
+    /// For each cell, its only writer, if there is one.
     pub sole: IdVec<CellId, Sole>,
-    /// For each cell and value, the edges (kind, edge) that leave it in memory at once.
-    pub writers: FxHashMap<(CellId, ValueId), Vec<(u32, usize)>>,
-    /// For each cell and value, the kinds that put it into a queue (PSO).
-    pub storing: FxHashMap<(CellId, ValueId), Vec<u32>>,
+    pub held: IdVec<CellId, Held>,
+    /// For each cell, the edges (value, kind, edge) that leave a value there at once.
+    pub writers: IdVec<CellId, Vec<(ValueId, u32, usize)>>,
     pub cells: usize,
     pub model: Model,
+    pub sharing: Sharing,
+    /// The sets of values that occur.
+    pub sets: ValueSets,
+    /// Cells whose values are not merged into sets.
+    pub apart: FxHashSet<CellId>,
+}
+
+/// What a search depends on, besides the automata.
+#[derive(Clone, Copy)]
+pub(crate) struct Machine {
+    pub model: Model,
+    pub interlocked: Interlocked,
+    /// Letters are in one word only if this requests it, under TSO, with few processes.
     pub sharing: Sharing,
 }
 
 impl Setup {
-    /// Letters are in one word only if `sharing` requests it, under TSO, with few processes.
-    pub fn new(automata: &Automata, model: Model, interlocked: Interlocked, sharing: Sharing) -> Setup {
-        let mut kinds: Vec<ProcessKind> =
-            automata.automata.iter().map(|automaton| kind(automata, automaton, model, interlocked)).collect();
-        let mut writers: FxHashMap<_, Vec<_>> = FxHashMap::default();
-        let mut storing: FxHashMap<_, Vec<u32>> = FxHashMap::default();
-        for (index, kind) in kinds.iter_mut().enumerate() {
-            for (number, edge) in kind.edges.iter().enumerate() {
-                for written in writes(&edge.letter) {
-                    limits::checkpoint();
-                    let queued = model == Model::Pso && matches!(edge.letter, Letter::Write(..));
-                    let kinds = storing.entry(written).or_default();
-                    if !queued {
-                        writers.entry(written).or_default().push((index as u32, number));
-                    } else if kinds.last() != Some(&(index as u32)) {
-                        kinds.push(index as u32);
-                    }
+    /// The facts. Values of the cells in `apart` are not merged into sets.
+    pub fn new(merged: &Merged, machine: Machine, apart: FxHashSet<CellId>, sets: ValueSets) -> Setup {
+        let Machine { model, interlocked, .. } = machine;
+        let automata = &merged.automata;
+        let cells = automata.values.len();
+        let free = FxHashSet::default();
+        let merging = Merging { sets: &sets, apart: &apart, free: &free };
+        let given: Vec<Given> = automata
+            .automata
+            .iter()
+            .map(|automaton| Given::new(automaton, model, interlocked, &sets))
+            .collect();
+        let edges = || given.iter().map(|given| (given.population, &given.single[..]));
+        // What the only writer of a cell stored last, and what the end of the buffer holds.
+        let mut last: Vec<FxHashMap<CellId, IdVec<StateId, Vec<ValueId>>>> =
+            vec![FxHashMap::default(); given.len()];
+        let mut sole: IdVec<CellId, Sole> = IdVec::new();
+        for cell in automata.values.ids() {
+            let mut stored = None;
+            sole.push(Sole::new(automata, cell, edges(), |writer| {
+                let of_writer = &given[writer];
+                let held = held(&of_writer.walk(), cell, automata.initial[cell], model);
+                stored = Some((writer, held.0));
+                held.1
+            }));
+            if let Some((writer, values)) = stored {
+                last[writer].insert(cell, values);
+            }
+        }
+        let mut kinds = Vec::new();
+        for ((given, looks), last) in given.iter().zip(&merged.looks).zip(&last) {
+            let queued = match model {
+                Model::Pso => queued(&given.walk()),
+                Model::Sc | Model::Tso => FxHashSet::default(),
+            };
+            let queued: FxHashSet<(StateId, CellId)> =
+                queued.into_iter().map(|(state, cell, _)| (state, cell)).collect();
+            let places = Places { is_start: &given.is_start, looks, held: last, queued: &queued };
+            let edges = merging.merge(&given.single, &places);
+            kinds.push(kind(given, edges, model, &sets));
+        }
+        if model == Model::Pso {
+            for (index, sole) in sole.iter_mut().enumerate() {
+                let cell = CellId::from_index(index);
+                if let Sole::Writer(writer, values) = sole {
+                    let walk = kinds[*writer as usize].walk(&sets);
+                    *values = held(&walk, cell, automata.initial[cell], model).1;
                 }
             }
-            analyse(kind, model);
         }
-        let edges = || kinds.iter().map(|kind| (kind.population, &kind.edges[..]));
-        let held = |cell, writer: usize| held(&kinds[writer], cell, automata.initial[cell], model);
-        let sole = |cell| Sole::new(automata, cell, edges(), |writer| held(cell, writer));
-        let sole = automata.values.ids().map(sole).collect();
-        let one = model == Model::Tso && sharing == Sharing::One && are_few(&kinds);
-        let sharing = if one { Sharing::One } else { Sharing::PerProcess };
-        let cells = automata.values.len();
-        Setup { kinds, initial: automata.initial.clone(), sole, writers, storing, cells, model, sharing }
+        let mut writers: IdVec<CellId, Vec<_>> = vec![Vec::new(); cells].into();
+        for (index, kind) in kinds.iter().enumerate() {
+            for (number, edge) in kind.edges.iter().enumerate() {
+                limits::checkpoint();
+                match &edge.act {
+                    Act::Write(cell, value) if model != Model::Pso => {
+                        writers[*cell].push((*value, index as u32, number));
+                    }
+                    Act::Locked { effect, .. } => {
+                        let mut add = |&(cell, value): &(CellId, ValueId)| {
+                            writers[cell].push((value, index as u32, number));
+                        };
+                        effect.iter().for_each(&mut add);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let initial = |cell: CellId| {
+            let values = (0..automata.initial[cell]).map(ValueId::from_index);
+            sets.of(cell, values).expect("a cell has an initial value")
+        };
+        let one = model == Model::Tso && machine.sharing == Sharing::One && are_few(&kinds);
+        Setup {
+            initial: automata.values.ids().map(initial).collect(),
+            held: automata.values.ids().map(|cell| Held::new(&sole[cell], cell, &sets)).collect(),
+            kinds,
+            sole,
+            writers,
+            cells,
+            model,
+            sharing: if one { Sharing::One } else { Sharing::PerProcess },
+            sets,
+            apart,
+        }
+    }
+
+    /// The set with all values that are not possible added. Where values stay apart, that is done only if it
+    /// gives all values.
+    pub fn widen(&self, cell: CellId, set: SetId, possible: SetId) -> SetId {
+        match self.apart.contains(&cell) {
+            true if self.sets.is_subset(cell, possible, set) => SetId::ALL,
+            true => set,
+            false => self.sets.widen(cell, set, possible),
+        }
     }
 }
 
@@ -169,182 +261,120 @@ fn are_few(kinds: &[ProcessKind]) -> bool {
     processes.is_some_and(|processes| processes <= u8::MAX.into())
 }
 
-fn kind(automata: &Automata, automaton: &Automaton, model: Model, interlocked: Interlocked) -> ProcessKind {
-    let states = automaton.states.len();
-    let edges: Vec<Edge> = automaton.edges.iter().map(|edge| adapt(edge, model)).collect();
+/// An automaton before its edges are merged.
+struct Given<'s> {
+    population: Population,
+    single: Vec<Edge>,
+    /// The same edges, with sets of one value.
+    edges: Vec<SetEdge>,
+    waits: Vec<Wait>,
+    is_start: IdVec<StateId, bool>,
+    sets: &'s ValueSets,
+}
+
+impl<'s> Given<'s> {
+    fn new(automaton: &Automaton, model: Model, interlocked: Interlocked, sets: &'s ValueSets) -> Given<'s> {
+        let single: Vec<Edge> = automaton.edges.iter().map(|edge| adapt(edge, model)).collect();
+        let mut is_start: IdVec<StateId, bool> = vec![false; automaton.states.len()].into();
+        automaton.starts.iter().for_each(|start| is_start[start.0] = true);
+        // An atomic block always waits for the whole buffer.
+        let waits = single.iter().map(|edge| match &edge.letter {
+            Letter::Locked { guard, .. }
+                if model == Model::Pso
+                    && interlocked == Interlocked::OwnAddress
+                    && automaton.states[edge.source].hold == Hold::Outside =>
+            {
+                Wait::Cell(guard.first().expect("a locked instruction reads its cell").0)
+            }
+            _ => Wait::All,
+        });
+        let waits = waits.collect();
+        let edges = SetEdge::of_each(&single, sets);
+        Given { population: automaton.population, edges, single, waits, is_start, sets }
+    }
+
+    fn walk(&self) -> Walk<'_> {
+        Walk::new(&self.edges, &self.waits, &self.is_start, self.sets)
+    }
+}
+
+fn kind(given: &Given<'_>, edges: Vec<SetEdge>, model: Model, sets: &ValueSets) -> ProcessKind {
+    let states = given.is_start.len();
+    let cells = sets.cells();
     let mut incoming: IdVec<StateId, Vec<usize>> = vec![Vec::new(); states].into();
+    let mut arriving = incoming.clone();
     let mut silent: IdVec<StateId, Vec<StateId>> = vec![Vec::new(); states].into();
-    let mut stores: FxHashMap<_, Vec<usize>> = FxHashMap::default();
-    let mut stores_to: IdVec<CellId, bool> = vec![false; automata.values.len()].into();
+    let mut stores: IdVec<CellId, Vec<(ValueId, usize)>> = vec![Vec::new(); cells].into();
     for (number, edge) in edges.iter().enumerate() {
-        match edge.letter {
-            Letter::Silent => silent[edge.target].push(edge.source),
-            _ => incoming[edge.target].push(number),
+        if edge.act == Act::Silent {
+            silent[edge.target].push(edge.source);
+            continue;
         }
-        if let Letter::Write(cell, value) = edge.letter {
-            stores.entry((cell, value)).or_default().push(number);
-            stores_to[cell] = true;
+        arriving[edge.target].push(number);
+        if !edge.is_idle() {
+            incoming[edge.target].push(number);
+        }
+        if let Act::Write(cell, value) = edge.act {
+            stores[cell].push((value, number));
         }
     }
-    let mut is_start: IdVec<StateId, bool> = vec![false; states].into();
-    automaton.starts.iter().for_each(|start| is_start[start.0] = true);
-    let roots = incoming
-        .ids()
-        .map(|state| roots(state, &silent, |s| is_start[s] || !incoming[s].is_empty()))
-        .collect();
-    // An atomic block always waits for the whole buffer.
-    let waits = edges.iter().map(|edge| match &edge.letter {
-        Letter::Locked { guard, .. }
-            if model == Model::Pso
-                && interlocked == Interlocked::OwnAddress
-                && automaton.states[edge.source].hold == Hold::Outside =>
-        {
-            Wait::Cell(guard.first().expect("a locked instruction reads its cell").0)
-        }
-        _ => Wait::All,
-    });
-    ProcessKind {
-        population: automaton.population,
-        waits: waits.collect(),
-        roots,
+    let is_start = given.is_start.clone();
+    let matters = |state: StateId| is_start[state] || !incoming[state].is_empty();
+    // A store with a fence waits for everything.
+    let wait = |edge: &SetEdge| edge.fence.map_or(given.waits[edge.stands_for[0]], |_| Wait::All);
+    let mut kind = ProcessKind {
+        population: given.population,
+        waits: edges.iter().map(wait).collect(),
+        roots: incoming.ids().map(|state| roots(state, &silent, matters)).collect(),
+        stored: stores
+            .iter_enumerated()
+            .map(|(cell, stores)| sets.of(cell, stores.iter().map(|&(value, _)| value)))
+            .collect(),
+        stores,
         is_start,
         incoming,
-        stores,
-        stores_to,
+        arriving,
         edges,
         newest: Facts::default(),
         queued: Facts::default(),
-        queued_cells: FxHashSet::default(),
         own: Facts::default(),
-        fenced: Facts::default(),
-    }
-}
-
-/// Where a process's newest store to a cell can be, as long as the process's pointer has not passed it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Stage {
-    /// In its queue, or in the buffer ahead of the pointer.
-    Free,
-    /// In the buffer ahead of the pointer.
-    Ahead,
-}
-
-/// Forward data flow: the newest pending stores, and all pending stores.
-fn analyse(kind: &mut ProcessKind, model: Model) {
-    let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
-    for (number, edge) in kind.edges.iter().enumerate() {
-        outgoing[edge.source].push(number);
-    }
-    let first = if model == Model::Pso { Stage::Free } else { Stage::Ahead };
-    let mut newest = FxHashSet::default();
-    let mut work = Vec::new();
-    let mut queued = Vec::new();
-    for edge in &kind.edges {
-        if let Letter::Write(cell, value) = edge.letter {
-            work.push((edge.target, cell, value, first));
-            queued.push((edge.target, cell, value));
-        }
-    }
-    while let Some((state, cell, value, stage)) = work.pop() {
-        limits::checkpoint();
-        if !newest.insert((state, cell, value, stage)) {
-            continue;
-        }
-        for &number in &outgoing[state] {
-            let edge = &kind.edges[number];
-            let next = match edge.letter {
-                Letter::Silent => Some(stage),
-                Letter::Read(read, seen) => (read != cell || seen == value).then_some(stage),
-                Letter::Write(written, _) => (written != cell).then_some(stage),
-                Letter::StoreFence => Some(Stage::Ahead),
-                Letter::Fence => None,
-                Letter::Locked { .. } => {
-                    (stage == Stage::Free && !kind.waits[number].is_for(cell)).then_some(stage)
-                }
-            };
-            work.extend(next.map(|stage| (edge.target, cell, value, stage)));
-        }
-    }
-    for (state, cell, value, stage) in newest {
-        kind.own.insert((state, cell, value));
+        readable: Facts::default(),
+    };
+    let walk = match model {
+        Model::Pso => kind.walk(sets),
+        Model::Sc | Model::Tso => given.walk(),
+    };
+    let (mut newest, mut own, mut readable) = (Vec::new(), Vec::new(), Vec::new());
+    for (state, cell, value, stage) in newest_stores(&walk, model) {
+        own.push((state, cell, value));
         match stage {
-            Stage::Free => kind.newest.insert((state, cell, value)),
-            Stage::Ahead => kind.fenced.insert((state, cell, value)),
-        };
+            Stage::Free => newest.push((state, cell, value)),
+            Stage::Ahead => readable.push((state, cell, value)),
+        }
     }
-    while model == Model::Pso
-        && let Some((state, cell, value)) = queued.pop()
-    {
-        if !kind.queued.insert((state, cell, value)) {
-            continue;
-        }
-        kind.queued_cells.insert((state, cell));
-        for &number in &outgoing[state] {
-            let edge = &kind.edges[number];
-            let stays = match edge.letter {
-                Letter::Silent | Letter::Read(..) | Letter::Write(..) => true,
-                Letter::StoreFence | Letter::Fence => false,
-                Letter::Locked { .. } => !kind.waits[number].is_for(cell),
-            };
-            if stays {
-                queued.push((edge.target, cell, value));
-            }
-        }
+    let queued = match model {
+        Model::Pso => queued(&walk),
+        Model::Sc | Model::Tso => FxHashSet::default(),
+    };
+    (kind.newest, kind.own, kind.readable, kind.queued) =
+        (facts(newest, sets), facts(own, sets), facts(readable, sets), facts(queued, sets));
+    kind
+}
+
+impl ProcessKind {
+    /// The forward analysis of its edges.
+    fn walk<'a>(&'a self, sets: &'a ValueSets) -> Walk<'a> {
+        Walk::new(&self.edges, &self.waits, &self.is_start, sets)
     }
 }
 
-/// Forward data flow: the values the end of the buffer holds in a cell at each state of its only writer. The
-/// writer always reads the value it stored last. Under PSO the end may lag behind that store until the writer
-/// waits for it.
-fn held(kind: &ProcessKind, cell: CellId, initial: usize, model: Model) -> IdVec<StateId, Vec<ValueId>> {
-    let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); kind.incoming.len()].into();
-    for (number, edge) in kind.edges.iter().enumerate() {
-        outgoing[edge.source].push(number);
+fn facts(list: impl IntoIterator<Item = (StateId, CellId, ValueId)>, sets: &ValueSets) -> Facts {
+    let mut values: FxHashMap<(StateId, CellId), Vec<ValueId>> = FxHashMap::default();
+    for (state, cell, value) in list {
+        values.entry((state, cell)).or_default().push(value);
     }
-    // State, value stored last, value held.
-    let mut work: Vec<(StateId, ValueId, ValueId)> = kind
-        .is_start
-        .iter_enumerated()
-        .filter(|(_, is_start)| **is_start)
-        .flat_map(|(state, _)| {
-            (0..initial).map(move |v| (state, ValueId::from_index(v), ValueId::from_index(v)))
-        })
-        .collect();
-    let mut seen = FxHashSet::default();
-    while let Some((state, last, held)) = work.pop() {
-        limits::checkpoint();
-        if !seen.insert((state, last, held)) {
-            continue;
-        }
-        // All pending stores may take effect at any time.
-        work.push((state, last, last));
-        for &number in &outgoing[state] {
-            let edge = &kind.edges[number];
-            let of_cell = |list: &[(CellId, ValueId)]| list.iter().find(|(c, _)| *c == cell).map(|&(_, v)| v);
-            let after = match &edge.letter {
-                Letter::Write(written, new) if *written == cell => {
-                    Some((*new, if model == Model::Pso { held } else { *new }))
-                }
-                Letter::Read(read, seen) if *read == cell => (*seen == last).then_some((last, held)),
-                Letter::Fence | Letter::StoreFence => Some((last, last)),
-                Letter::Locked { guard, effect } => match (of_cell(guard), of_cell(effect)) {
-                    (Some(seen), _) if seen != last => None,
-                    (_, Some(new)) => Some((new, new)),
-                    _ if kind.waits[number].is_for(cell) => Some((last, last)),
-                    _ => Some((last, held)),
-                },
-                _ => Some((last, held)),
-            };
-            work.extend(after.map(|(last, held)| (edge.target, last, held)));
-        }
-    }
-    let mut values: IdVec<StateId, Vec<ValueId>> = vec![Vec::new(); kind.incoming.len()].into();
-    for (state, _, held) in seen {
-        limits::checkpoint();
-        if !values[state].contains(&held) {
-            values[state].push(held);
-        }
-    }
-    values.iter_mut().for_each(|values| values.sort_unstable());
     values
+        .into_iter()
+        .filter_map(|((state, cell), values)| Some(((state, cell), sets.of(cell, values)?)))
+        .collect()
 }

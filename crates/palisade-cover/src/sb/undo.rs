@@ -4,9 +4,10 @@ use super::draft::{Draft, Possible, Writer, last_letters};
 use super::element::{Content, Element, End, Memory, Process, Queue, Word};
 use super::setup::{ProcessKind, Setup, Sharing, Wait};
 use crate::bad::Bad;
-use crate::facts::writes;
+use crate::edges::{Act, SetEdge};
 use crate::symbol::Symbol;
-use palisade_automata::{Edge, Letter, StateId, ValueId};
+use crate::values::SetId;
+use palisade_automata::{StateId, ValueId};
 use palisade_base::{Id, limits};
 use palisade_memory::Model;
 use palisade_program::running::CellId;
@@ -14,7 +15,7 @@ use palisade_program::running::CellId;
 /// How a predecessor was derived: what happens between it and its successor.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    pub act: Act,
+    pub what: Move,
     /// The process of the predecessor that acts.
     pub actor: usize,
     /// For each process of the predecessor, its index in the successor. `None` if the successor does not
@@ -36,7 +37,7 @@ pub(crate) struct Step {
 pub(crate) enum Required {
     /// Nothing.
     Nothing,
-    /// That its pointer is at its first letter, which was already required.
+    /// That its pointer is at its first letter, which was already required, maybe with more values.
     First,
     /// A letter that was not yet required.
     New(usize),
@@ -44,11 +45,11 @@ pub(crate) enum Required {
 
 /// The action of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Act {
+pub(crate) enum Move {
     /// It takes an edge. It gets to the edge's source by silent edges.
     Edge { kind: u32, edge: usize },
-    /// Its oldest pending store to a cell takes effect, with this value (PSO).
-    Effect(CellId, ValueId),
+    /// Its oldest pending store to a cell takes effect, with one of these values (PSO).
+    Effect(CellId, SetId),
 }
 
 /// Receives a step in progress: the draft of the predecessor, and what a read required.
@@ -78,18 +79,21 @@ impl Setup {
             let kind = &self.kinds[process.kind as usize];
             let can_be_last = |&number: &usize| {
                 let edge = &kind.edges[number];
-                match &edge.letter {
+                match &edge.act {
                     // A read that may see a store which takes effect later must come before that effect.
-                    Letter::Read(cell, value) => !kind.may_be_newest(edge.source, *cell, *value),
-                    Letter::Fence => process.word.is_empty(),
-                    Letter::StoreFence => true,
+                    Act::Read(cell, set) => {
+                        let newest = kind.newest(edge.source, *cell);
+                        newest.is_none_or(|newest| self.sets.meet(*cell, newest, *set).is_none())
+                    }
+                    Act::Fence => process.word.is_empty(),
+                    Act::StoreFence => true,
                     // The store is still pending.
-                    Letter::Write(cell, _) => process.queue(*cell).is_some_and(|q| !q.values.is_empty()),
-                    Letter::Silent | Letter::Locked { .. } => false,
+                    Act::Write(cell, _) => process.queue(*cell).is_some_and(|q| !q.values.is_empty()),
+                    Act::Silent | Act::Locked { .. } => false,
                 }
             };
             let state = process.state.filter(|&state| !kind.is_start[state]);
-            state.is_some_and(|state| kind.incoming[state].iter().all(can_be_last))
+            state.is_some_and(|state| kind.arriving[state].iter().all(can_be_last))
         })
     }
 
@@ -106,9 +110,11 @@ impl Setup {
             // Its pending values were stored, and one of these stores was the last.
             None => {
                 for queue in &process.queues {
-                    let last = queue.values.last().and_then(|&last| kind.stores.get(&(queue.cell, last)));
-                    for &number in last.into_iter().flatten() {
-                        self.undo_edge(element, actor, number, give);
+                    let Some(&last) = queue.values.last() else { continue };
+                    for &(value, number) in &kind.stores[queue.cell] {
+                        if self.sets.contains(queue.cell, last, value) {
+                            self.undo_edge(element, actor, number, give);
+                        }
                     }
                 }
             }
@@ -119,36 +125,32 @@ impl Setup {
         let kind_number = element.processes[actor].kind;
         let kind = &self.kinds[kind_number as usize];
         let edge = &kind.edges[number];
-        let act = Act::Edge { kind: kind_number, edge: number };
+        let what = Move::Edge { kind: kind_number, edge: number };
         let draft = Draft::of(element);
         let mut finish = |draft: Draft, required| {
             self.finish(
                 element,
                 draft,
                 actor,
-                act,
+                what,
                 kind.roots[edge.source].iter().map(|&s| Some(s)),
                 required,
                 give,
             );
         };
-        match &edge.letter {
-            Letter::Read(cell, value) => self.undo_read(draft, actor, kind, edge, *cell, *value, &mut finish),
-            Letter::Write(cell, value) if self.model == Model::Pso => {
+        match &edge.act {
+            Act::Read(cell, set) => self.undo_read(draft, actor, kind, edge, *cell, *set, &mut finish),
+            Act::Write(cell, value) if self.model == Model::Pso => {
                 self.undo_store(draft, actor, *cell, *value, &mut finish);
             }
-            Letter::Write(cell, value) => {
-                self.with_effect(
-                    draft,
-                    &[(*cell, *value)],
-                    Some(Writer::Store(actor, *cell)),
-                    &mut |mut draft| {
-                        draft.memory[cell.index()] = Content::ANY;
-                        finish(draft, Required::Nothing);
-                    },
-                );
+            Act::Write(cell, value) => {
+                let effect = [(*cell, self.sets.single(*cell, *value))];
+                self.with_effect(draft, &effect, Some(Writer::Store(actor, *cell)), &mut |mut draft| {
+                    draft.memory[cell.index()] = Content::ANY;
+                    finish(draft, Required::Nothing);
+                });
             }
-            Letter::Fence => {
+            Act::Fence => {
                 let mut draft = draft;
                 if self.drop_all(&mut draft, actor).is_some()
                     && self.empty_queues(&mut draft, actor, edge.source, Wait::All).is_some()
@@ -156,14 +158,14 @@ impl Setup {
                     finish(draft, Required::Nothing);
                 }
             }
-            Letter::StoreFence => {
+            Act::StoreFence => {
                 let mut draft = draft;
                 if self.empty_queues(&mut draft, actor, edge.source, Wait::All).is_some() {
                     finish(draft, Required::Nothing);
                 }
             }
-            Letter::Locked { .. } => self.undo_locked(draft, actor, kind, number, &mut finish),
-            Letter::Silent => unreachable!("silent edges are not among the incoming ones"),
+            Act::Locked { .. } => self.undo_locked(draft, actor, kind, number, &mut finish),
+            Act::Silent => unreachable!("silent edges are not among the incoming ones"),
         }
     }
 
@@ -173,15 +175,16 @@ impl Setup {
         draft: Draft,
         actor: usize,
         kind: &ProcessKind,
-        edge: &Edge,
+        edge: &SetEdge,
         cell: CellId,
-        value: ValueId,
+        set: SetId,
         finish: Give<'_>,
     ) {
         let process = &draft.processes[actor];
-        if let Some(own) = process.word.iter().find(|symbol| symbol.is_own() && symbol.cell() == cell) {
-            if own.value() == value {
-                finish(draft, Required::Nothing);
+        let own = process.word.iter().position(|symbol| symbol.is_own() && symbol.cell() == cell);
+        if let Some(own) = own {
+            if let Some(both) = self.sets.meet(cell, process.word[own].set(), set) {
+                finish(with_letter_in(&draft, actor, own, both), Required::Nothing);
             }
             return;
         }
@@ -189,33 +192,51 @@ impl Setup {
         let empty = process.has_letter(cell) || draft.memory[cell.index()].is_settled();
         let queue = process.queue(cell).cloned();
         let empty = empty || queue.as_ref().is_some_and(Queue::is_empty);
-        if !empty && kind.may_be_newest(edge.source, cell, value) {
-            let mut queue = queue.clone().unwrap_or(Queue { end: End::Open, ..Queue::empty(cell) });
-            let seen = queue.values.last() == Some(&value);
-            if seen || queue.end == End::Open {
-                if !seen {
-                    queue.values.push(value);
-                }
-                queue.end = End::Closed;
+        let newest = kind.newest(edge.source, cell).and_then(|newest| self.sets.meet(cell, newest, set));
+        if let Some(newest) = newest.filter(|_| !empty) {
+            let queue = queue.clone().unwrap_or(Queue { end: End::Open, ..Queue::empty(cell) });
+            let mut close = |values: &[SetId]| {
                 let mut draft = draft.clone();
-                draft.processes[actor].set_queue(queue);
+                draft.processes[actor].set_queue(Queue { cell, end: End::Closed, values: values.into() });
                 finish(draft, Required::Nothing);
+            };
+            // It is the last required entry, or a newer one. The second is above the first if every value of the
+            // newer one is allowed for the last.
+            let both = queue.values.last().and_then(|&last| self.sets.meet(cell, last, newest));
+            if let Some(both) = both {
+                let mut values = queue.values.clone();
+                values.pop();
+                values.push(both);
+                close(&values);
+            }
+            if queue.end == End::Open && both != Some(newest) {
+                let mut values = queue.values.clone();
+                values.push(newest);
+                close(&values);
             }
         }
         if queue.is_some_and(|queue| !queue.values.is_empty()) {
             return;
         }
-        self.undo_read_at_pointer(&draft, actor, Symbol::plain(cell, value), finish);
-        if kind.may_read_own(edge.source, cell, value) {
-            self.undo_read_of_own(&draft, actor, Symbol::own(cell, value), finish);
+        self.undo_read_at_pointer(&draft, actor, Symbol::plain_in(cell, set), finish);
+        let readable = kind.readable(edge.source, cell);
+        if let Some(own) = readable.and_then(|readable| self.sets.meet(cell, readable, set)) {
+            self.undo_read_of_own(&draft, actor, Symbol::own_in(cell, own), finish);
         }
     }
 
-    /// The process read at its pointer, before all letters it requires.
+    /// The process read at its pointer: at its first letter or before it.
     fn undo_read_at_pointer(&self, draft: &Draft, actor: usize, letter: Symbol, finish: Give<'_>) {
-        if draft.processes[actor].word.first() == Some(&letter) {
-            finish(draft.clone(), Required::First);
-            return;
+        let cell = letter.cell();
+        let first = draft.processes[actor].word.first();
+        let first = first.filter(|symbol| !symbol.is_own() && symbol.cell() == cell).map(|s| s.set());
+        let both = first.and_then(|first| self.sets.meet(cell, first, letter.set()));
+        if let Some(both) = both {
+            finish(with_letter_in(draft, actor, 0, both), Required::First);
+            // With one of these, the element with another letter is above that one.
+            if both == letter.set() || Some(both) == first {
+                return;
+            }
         }
         let mut read = draft.clone();
         read.processes[actor].word.insert(0, letter);
@@ -226,9 +247,12 @@ impl Setup {
                 let limit =
                     letters.iter().position(|&(process, _)| process == actor).unwrap_or(letters.len());
                 for place in 0..=limit {
-                    // A position immediately before a letter with the same requirement is skipped: the
-                    // position after that letter covers it.
-                    let same = place < limit && letters[place].1.message() == letter.message();
+                    // A position immediately before a letter that requires as much is skipped: the position
+                    // after that letter covers it.
+                    let same = place < limit && {
+                        let next = letters[place].1;
+                        next.cell() == cell && self.sets.is_subset(cell, next.set(), letter.set())
+                    };
                     if !same {
                         let mut read = read.clone();
                         read.order.insert(place, actor as u8);
@@ -277,7 +301,8 @@ impl Setup {
             return;
         }
         if let Some(mut queue) = process.queue(cell).cloned() {
-            match (queue.end, queue.values.last() == Some(&value)) {
+            let last = queue.values.last();
+            match (queue.end, last.is_some_and(|&last| self.sets.contains(cell, last, value))) {
                 (End::Closed, false) => return,
                 (End::Open, false) => {}
                 (_, true) => {
@@ -313,18 +338,14 @@ impl Setup {
 
     fn undo_locked(&self, draft: Draft, actor: usize, kind: &ProcessKind, number: usize, finish: Give<'_>) {
         let edge = &kind.edges[number];
-        let Letter::Locked { guard, effect } = &edge.letter else {
-            unreachable!("called for locked instructions")
-        };
-        self.with_effect(draft, effect, Some(Writer::Locked(actor)), &mut |mut draft| {
+        let Act::Locked { guard, effect } = &edge.act else { unreachable!("called for locked instructions") };
+        self.with_effect(draft, &self.written(effect), Some(Writer::Locked(actor)), &mut |mut draft| {
             for &(cell, _) in effect {
                 let content = &mut draft.memory[cell.index()];
-                let read = guard.iter().find(|(guarded, _)| *guarded == cell);
-                *content = read.map_or(Content::ANY, |&(_, value)| content.with_value(value));
+                *content = content.with_set(SetId::ALL);
             }
-            let mut only_read =
-                guard.iter().filter(|(cell, _)| effect.iter().all(|(written, _)| written != cell));
-            if only_read.all(|&(cell, value)| self.require_in_front(&mut draft, cell, value).is_some())
+            let mut guard = guard.iter();
+            if guard.all(|&(cell, set)| self.require_before(&mut draft, effect, cell, set).is_some())
                 && self.empty_queues(&mut draft, actor, edge.source, kind.waits[number]).is_some()
             {
                 finish(draft, Required::Nothing);
@@ -332,13 +353,35 @@ impl Setup {
         });
     }
 
-    /// The values that the element requires at the end of the buffer at some point.
-    fn wanted(&self, element: &Element) -> Vec<(CellId, ValueId)> {
-        let known = element.memory.iter().enumerate();
-        let known = known.filter_map(|(index, content)| Some((CellId::from_index(index), content.value()?)));
-        let mut wanted: Vec<(CellId, ValueId)> = known.collect();
+    /// Requires that the end of the buffer held one of these values when a locked instruction looked at it. What
+    /// is known about cells that it wrote is not about that moment.
+    fn require_before(
+        &self,
+        draft: &mut Draft,
+        effect: &[(CellId, ValueId)],
+        cell: CellId,
+        set: SetId,
+    ) -> Possible {
+        if effect.iter().all(|&(written, _)| written != cell) {
+            return self.require(draft, cell, set);
+        }
+        let content = &mut draft.memory[cell.index()];
+        *content = content.with_set(set);
+        Some(())
+    }
+
+    /// What is written, with sets of one value.
+    fn written(&self, effect: &[(CellId, ValueId)]) -> Vec<(CellId, SetId)> {
+        effect.iter().map(|&(cell, value)| (cell, self.sets.single(cell, value))).collect()
+    }
+
+    /// What the element requires at the end of the buffer at some point.
+    fn wanted(&self, element: &Element) -> Vec<(CellId, SetId)> {
+        let known = element.memory.iter().enumerate().filter(|(_, content)| **content != Content::ANY);
+        let mut wanted: Vec<(CellId, SetId)> =
+            known.map(|(index, content)| (CellId::from_index(index), content.set())).collect();
         for process in &element.processes {
-            wanted.extend(process.word.iter().map(|symbol| symbol.message()));
+            wanted.extend(process.word.iter().map(|symbol| (symbol.cell(), symbol.set())));
         }
         wanted.sort_unstable();
         wanted.dedup();
@@ -350,69 +393,65 @@ impl Setup {
         if self.model != Model::Pso {
             return;
         }
-        for (cell, value) in self.wanted(element) {
+        let mut cells: Vec<CellId> = self.wanted(element).into_iter().map(|(cell, _)| cell).collect();
+        cells.dedup();
+        for cell in cells {
             for (actor, process) in element.processes.iter().enumerate() {
                 let kind = &self.kinds[process.kind as usize];
-                let may = match process.state {
-                    Some(state) => kind.may_be_queued(state, cell, value),
-                    None => kind.stores.contains_key(&(cell, value)),
-                };
                 let same = actor > 0 && element.processes[actor] == element.processes[actor - 1];
-                if may && !same {
-                    self.undo_effect(element, Draft::of(element), actor, cell, value, give);
+                if let Some(queued) = kind.queued(process.state, cell).filter(|_| !same) {
+                    self.undo_effect(element, Draft::of(element), actor, cell, queued, give);
                 }
             }
-            for &kind_number in self.storing.get(&(cell, value)).into_iter().flatten() {
-                let mentioned =
-                    element.processes.iter().filter(|process| process.kind == kind_number).count();
-                if self.kinds[kind_number as usize].allows(mentioned + 1) {
-                    let mut draft = Draft::of(element);
-                    let actor = draft.add(Process::at(kind_number, None));
-                    self.undo_effect(element, draft, actor, cell, value, give);
-                }
+            for (kind_number, kind) in self.kinds.iter().enumerate() {
+                let of_kind = |process: &&Process| process.kind as usize == kind_number;
+                let mentioned = element.processes.iter().filter(of_kind).count();
+                let Some(stored) = kind.stored[cell].filter(|_| kind.allows(mentioned + 1)) else {
+                    continue;
+                };
+                let mut draft = Draft::of(element);
+                let actor = draft.add(Process::at(kind_number as u32, None));
+                self.undo_effect(element, draft, actor, cell, stored, give);
             }
         }
     }
 
+    /// A store of one of these values took effect.
     fn undo_effect(
         &self,
         element: &Element,
         draft: Draft,
         actor: usize,
         cell: CellId,
-        value: ValueId,
+        stored: SetId,
         give: &mut dyn FnMut(Element, Step),
     ) {
         let content = element.content(cell);
         let state = draft.processes[actor].state;
-        self.with_effect(draft, &[(cell, value)], Some(Writer::Store(actor, cell)), &mut |mut draft| {
+        self.with_effect(draft, &[(cell, stored)], Some(Writer::Store(actor, cell)), &mut |mut draft| {
             if content == Content::ANY && !draft.any_dropped() {
                 return;
             }
+            let taken = draft.memory[cell.index()].set();
             draft.memory[cell.index()] = Content::ANY;
             let end = if content.is_settled() { End::Closed } else { End::Open };
             let nothing = Queue { end, ..Queue::empty(cell) };
             let mut queue = draft.processes[actor].queue(cell).cloned().unwrap_or(nothing);
-            queue.values.insert(0, value);
+            queue.values.insert(0, taken);
             draft.processes[actor].set_queue(queue);
-            self.finish(
-                element,
-                draft,
-                actor,
-                Act::Effect(cell, value),
-                std::iter::once(state),
-                Required::Nothing,
-                give,
-            );
+            let what = Move::Effect(cell, taken);
+            self.finish(element, draft, actor, what, std::iter::once(state), Required::Nothing, give);
         });
     }
 
     /// Processes that the element does not mention, or of which it knows only pending stores, enter by
     /// putting something required at the end of the buffer directly.
     fn undo_locked_of_others(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
-        let wanted = self.wanted(element);
-        let mut entering: Vec<(u32, usize)> =
-            wanted.iter().filter_map(|message| self.writers.get(message)).flatten().copied().collect();
+        let mut entering: Vec<(u32, usize)> = Vec::new();
+        for (cell, set) in self.wanted(element) {
+            let fits = self.writers[cell].iter().filter(|(value, ..)| self.sets.contains(cell, set, *value));
+            entering.extend(fits.map(|&(_, kind, number)| (kind, number)));
+        }
         entering.sort_unstable();
         entering.dedup();
         for (kind_number, number) in entering {
@@ -442,26 +481,28 @@ impl Setup {
         give: &mut dyn FnMut(Element, Step),
     ) {
         let edge = &kind.edges[number];
-        let effect = writes(&edge.letter);
-        let required = effect.iter().any(|&(cell, _)| element.content(cell) != Content::ANY);
-        let act = Act::Edge { kind: draft.processes[actor].kind, edge: number };
+        let what = Move::Edge { kind: draft.processes[actor].kind, edge: number };
         let roots = || kind.roots[edge.source].iter().map(|&state| Some(state));
-        match edge.letter {
-            Letter::Locked { .. } => {
+        let is_required = |cell: CellId| element.content(cell) != Content::ANY;
+        match &edge.act {
+            Act::Locked { effect, .. } => {
+                let required = effect.iter().any(|&(cell, _)| is_required(cell));
                 self.undo_locked(draft, actor, kind, number, &mut |draft, _| {
                     if required || draft.any_dropped() {
-                        self.finish(element, draft, actor, act, roots(), Required::Nothing, give);
+                        self.finish(element, draft, actor, what, roots(), Required::Nothing, give);
                     }
                 });
             }
-            _ => {
-                self.with_effect(draft, &effect, Some(Writer::Store(actor, effect[0].0)), &mut |mut draft| {
-                    if required || draft.any_dropped() {
-                        draft.memory[effect[0].0.index()] = Content::ANY;
-                        self.finish(element, draft, actor, act, roots(), Required::Nothing, give);
+            Act::Write(cell, value) => {
+                let effect = [(*cell, self.sets.single(*cell, *value))];
+                self.with_effect(draft, &effect, Some(Writer::Store(actor, *cell)), &mut |mut draft| {
+                    if is_required(*cell) || draft.any_dropped() {
+                        draft.memory[cell.index()] = Content::ANY;
+                        self.finish(element, draft, actor, what, roots(), Required::Nothing, give);
                     }
                 })
             }
+            Act::Silent | Act::Read(..) | Act::Fence | Act::StoreFence => unreachable!("writers write"),
         }
     }
 
@@ -472,7 +513,7 @@ impl Setup {
         successor: &Element,
         mut draft: Draft,
         actor: usize,
-        act: Act,
+        what: Move,
         states: impl Iterator<Item = Option<StateId>>,
         required: Required,
         give: &mut dyn FnMut(Element, Step),
@@ -487,7 +528,7 @@ impl Setup {
             let (element, places) = self.sorted(&draft);
             let place = |index: usize| places.iter().position(|&old| old == index).expect("it is there");
             let step = Step {
-                act,
+                what,
                 actor: place(actor),
                 becomes: places
                     .iter()
@@ -509,8 +550,8 @@ impl Setup {
         for &(cell, value) in &bad.memory {
             // Properties that read memory are evaluated with nothing pending.
             memory[cell.index()] = match self.model {
-                Model::Pso => Content::settled(value),
-                Model::Sc | Model::Tso => Content::known(value),
+                Model::Pso => Content::settled(self.sets.single(cell, value)),
+                Model::Sc | Model::Tso => Content::known(self.sets.single(cell, value)),
             };
         }
         self.choose_roots(&memory, &mut Vec::new(), &bad.processes, give);
@@ -542,4 +583,12 @@ impl Setup {
             chosen.pop();
         }
     }
+}
+
+/// The draft with other values for a letter of a process.
+fn with_letter_in(draft: &Draft, process: usize, place: usize, set: SetId) -> Draft {
+    let mut draft = draft.clone();
+    let letter = &mut draft.processes[process].word[place];
+    *letter = letter.with_set(set);
+    draft
 }

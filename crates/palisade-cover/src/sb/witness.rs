@@ -11,59 +11,78 @@
 //!   required one to their cell, when a queue takes effect as a whole, or at the end.
 //! - Fences and locked instructions happen at the time of their step, store-store fences at the thread's
 //!   time.
+//!
+//! Elements use classes of bisimilar states and sets of values. The threads of the run go through single states,
+//! which bisimulation allows from any state of a class. The run has one value for each set: it starts with some
+//! initial memory that the first element allows, and from there on the steps decide what the end of the buffer
+//! holds. They stay within the sets, since every configuration of an element has a successor in the next one.
 
 use super::element::Element;
 use super::setup::Setup;
-use super::undo::{Act, Required, Step};
+use super::undo::{Move, Required, Step};
 use crate::chain;
-use crate::facts::concrete;
+use crate::edges::{Act, SetEdge};
+use crate::facts::{Sole, is_silent};
 use crate::symbol::Symbol;
-use crate::timeline::{Event, Timeline, What, silent_path};
-use palisade_automata::{Automata, Letter, StateId, ValueId};
-use palisade_base::Id;
+use crate::timeline::{Event, Timeline, What};
+use crate::values::SetId;
+use palisade_automata::{Automata, Edge, Letter, Merged, StateId, ValueId};
+use palisade_base::{Id, IdVec};
 use palisade_memory::Model;
 use palisade_program::running::CellId;
 
 type Link = chain::Link<Element, Step>;
 
+/// The original program, and the program as the search sees it.
+pub(crate) struct Program<'a> {
+    pub automata: &'a Automata,
+    pub merged: &'a Merged,
+    pub setup: &'a Setup,
+}
+
 /// A thread of the run under construction.
 struct Actor {
     kind: u32,
+    /// Its actual state, not only the class.
     state: StateId,
-    /// Its word, with the times of the letters' positions.
-    word: Vec<(Symbol, u64)>,
+    /// The positions that it requires, oldest first.
+    word: Vec<Position>,
     /// The time of its pointer.
     now: u64,
     /// Its stores that have not taken effect, in program order.
     pending: Vec<(CellId, ValueId)>,
 }
 
+/// A position of the buffer, with its time and what it holds in a cell.
+#[derive(Clone, Copy)]
+struct Position {
+    own: bool,
+    cell: CellId,
+    value: ValueId,
+    time: u64,
+}
+
 struct Unfolding<'a> {
-    automata: &'a Automata,
-    setup: &'a Setup,
+    program: &'a Program<'a>,
     actors: Vec<Actor>,
     events: Vec<Event>,
+    /// What the end of the buffer holds now.
+    memory: IdVec<CellId, ValueId>,
 }
 
 /// Unfolds a chain from an initial element to a bad one, whose states are given.
-pub(crate) fn unfold(
-    automata: &Automata,
-    setup: &Setup,
-    first: &Element,
-    chain: &[Link],
-    bad: &[StateId],
-) -> Timeline {
+pub(crate) fn unfold(program: &Program<'_>, first: &Element, chain: &[Link], bad: &[StateId]) -> Timeline {
+    let Program { automata, setup, .. } = program;
     let initial = setup.initial_memory(first).expect("the chain starts with an initial element");
-    let memory = concrete(automata, &initial);
-    let mut unfolding = Unfolding { automata, setup, actors: Vec::new(), events: Vec::new() };
+    let cells = initial.into_iter().enumerate().map(|(index, set)| (CellId::from_index(index), set));
+    let memory: IdVec<CellId, ValueId> = cells.map(|(cell, set)| setup.sets.values(cell, set)[0]).collect();
+    let initial = memory.iter_enumerated().map(|(cell, value)| automata.values[cell][*value]).collect();
+    let mut unfolding = Unfolding { program, actors: Vec::new(), events: Vec::new(), memory };
     // The current element's processes, as indices of actors.
     let mut places: Vec<usize> = first
         .processes
         .iter()
-        .map(|process| {
-            let word = process.word.iter().map(|&symbol| (symbol, 0)).collect();
-            unfolding.start(process.kind, process.state.expect("at its start"), word)
-        })
+        .map(|process| unfolding.start(process.kind, process.state.expect("at its start"), &process.word))
         .collect();
     for (index, link) in chain.iter().enumerate() {
         unfolding.follow(link, &mut places, 3 * (index as u64 + 1));
@@ -78,18 +97,30 @@ pub(crate) fn unfold(
         }
     }
     let role = |actor: &Actor| automata.automata[actor.kind as usize].role;
-    Timeline { roles: unfolding.actors.iter().map(role).collect(), events: unfolding.events, memory }
+    Timeline { roles: unfolding.actors.iter().map(role).collect(), events: unfolding.events, memory: initial }
 }
 
-impl Unfolding<'_> {
-    fn start(&mut self, kind: u32, state: StateId, word: Vec<(Symbol, u64)>) -> usize {
-        let starts = &self.automata.automata[kind as usize].starts;
-        let (_, actions, armed) =
-            starts.iter().find(|start| start.0 == state).expect("a start state").clone();
-        self.actors.push(Actor { kind, state, word, now: 0, pending: Vec::new() });
+impl<'a> Unfolding<'a> {
+    /// Adds a thread at its start. The letters of its word are at the first position.
+    fn start(&mut self, kind: u32, class: StateId, word: &[Symbol]) -> usize {
+        let mut starts = self.program.automata.automata[kind as usize].starts.iter();
+        let classes = &self.program.merged.classes[kind as usize];
+        let (state, actions, armed) =
+            starts.find(|start| classes[start.0] == class).expect("a start state").clone();
+        self.actors.push(Actor { kind, state, word: Vec::new(), now: 0, pending: Vec::new() });
         let actor = self.actors.len() - 1;
+        self.place(actor, word, 0);
         self.events.push(Event { time: 0, actor, what: What::Steps { actions, armed } });
         actor
+    }
+
+    /// Letters of a process are at the end of the buffer.
+    fn place(&mut self, actor: usize, letters: &[Symbol], time: u64) {
+        let position = |symbol: &Symbol| {
+            let cell = symbol.cell();
+            Position { own: symbol.is_own(), cell, value: self.memory[cell], time }
+        };
+        self.actors[actor].word.extend(letters.iter().map(position));
     }
 
     fn follow(&mut self, link: &Link, places: &mut Vec<usize>, time: u64) {
@@ -107,7 +138,7 @@ impl Unfolding<'_> {
             }
         }
         for (&place, letters) in places.iter().zip(&step.before) {
-            self.actors[place].word.extend(letters.iter().map(|&symbol| (symbol, time)));
+            self.place(place, letters, time);
         }
         self.act(link, places[step.actor], time);
         let mut next: Vec<Option<usize>> = vec![None; link.after.processes.len()];
@@ -118,50 +149,108 @@ impl Unfolding<'_> {
         }
         *places = next.into_iter().map(|place| place.expect("processes do not come from nowhere")).collect();
         for ((&place, process), &letters) in places.iter().zip(&link.after.processes).zip(&step.after) {
-            let added = process.word[process.word.len() - letters..].iter();
-            let actor = &mut self.actors[place];
-            actor.word.extend(added.map(|&symbol| (symbol, time + 2)));
-            let word = actor.word.iter().map(|letter| &letter.0);
-            debug_assert!(word.eq(&process.word), "the step leads to the word of the next element");
+            self.place(place, &process.word[process.word.len() - letters..], time + 2);
+            let word = &self.actors[place].word;
+            let allows = |(position, symbol): (&Position, &Symbol)| {
+                (position.own, position.cell) == (symbol.is_own(), symbol.cell())
+                    && self.program.setup.sets.contains(position.cell, symbol.set(), position.value)
+            };
+            debug_assert!(
+                word.len() == process.word.len() && word.iter().zip(&process.word).all(allows),
+                "the step leads to the word of the next element"
+            );
         }
     }
 
     fn act(&mut self, link: &Link, place: usize, time: u64) {
+        let program = self.program;
+        let setup = program.setup;
         let step = &link.step;
-        let (kind, number) = match step.act {
-            Act::Effect(cell, value) => {
+        let (kind, number) = match step.what {
+            Move::Effect(cell, set) => {
                 let process = step.becomes[step.actor].map(|index| &link.after.processes[index]);
                 let settled = link.after.content(cell).is_settled();
-                let all = settled || process.is_some_and(|p| self.setup.is_empty(&link.after, p, cell));
-                self.take_effect_through(place, cell, (!all).then_some(value), time + 1);
+                let all = settled || process.is_some_and(|p| setup.is_empty(&link.after, p, cell));
+                self.take_effect_through(place, cell, (!all).then_some(set), time + 1);
                 return;
             }
-            Act::Edge { kind, edge } => (kind, edge),
+            Move::Edge { kind, edge } => (kind, edge),
         };
-        let edge = &self.setup.kinds[kind as usize].edges[number];
+        let edge = &setup.kinds[kind as usize].edges[number];
         self.go_silently(place, edge.source);
+        let seen = self.seen(place, edge, step.required);
+        let taken = self.taken(place, edge, seen);
         let actor = &mut self.actors[place];
         match (step.required, actor.word.first()) {
-            (Required::First, Some(&(_, at))) => actor.now = actor.now.max(at),
+            (Required::First, Some(first)) => actor.now = actor.now.max(first.time),
             (Required::New(index), _) => {
-                let (symbol, at) = actor.word.remove(index);
-                if !symbol.is_own() {
-                    actor.now = actor.now.max(at);
+                let position = actor.word.remove(index);
+                if !position.own {
+                    actor.now = actor.now.max(position.time);
                 }
             }
             _ => {}
         }
-        if matches!(edge.letter, Letter::Fence | Letter::Locked { .. }) {
+        if matches!(edge.act, Act::Fence | Act::Locked { .. }) {
             actor.now = time + 1;
         }
-        actor.state = edge.target;
-        self.events.push(Event { time: actor.now, actor: place, what: What::edge(edge) });
-        if let Letter::Write(cell, value) = edge.letter {
-            actor.pending.push((cell, value));
-            if self.setup.model == Model::Tso {
-                self.take_effect(place, cell, time + 1);
+        actor.state = taken.target;
+        self.events.push(Event { time: actor.now, actor: place, what: What::edge(taken) });
+        match &edge.act {
+            Act::Write(cell, value) => {
+                actor.pending.push((*cell, *value));
+                if setup.model == Model::Tso {
+                    self.take_effect(place, *cell, time + 1);
+                }
             }
+            Act::Locked { effect, .. } => {
+                effect.iter().for_each(|&(cell, value)| self.memory[cell] = value);
+                if let Some(fence) = edge.fence {
+                    self.events.push(Event { time: time + 1, actor: place, what: What::Update(effect[0].0) });
+                    let kind = kind as usize;
+                    let merged = &program.merged.automata.automata[kind].edges[fence];
+                    let fence = program.merged.edge(program.automata, kind, self.actors[place].state, merged);
+                    let fence = fence.expect("bisimilar states have the same edges");
+                    self.events.push(Event { time: time + 1, actor: place, what: What::edge(fence) });
+                    self.actors[place].state = fence.target;
+                }
+            }
+            Act::Silent | Act::Read(..) | Act::Fence | Act::StoreFence => {}
         }
+    }
+
+    /// What a read sees.
+    fn seen(&self, place: usize, edge: &SetEdge, required: Required) -> Option<ValueId> {
+        let Act::Read(cell, _) = edge.act else { return None };
+        let actor = &self.actors[place];
+        let own = || actor.word.iter().find(|position| position.own && position.cell == cell);
+        match required {
+            Required::First => Some(actor.word[0].value),
+            Required::New(index) => Some(actor.word[index].value),
+            Required::Nothing => own().map(|own| own.value).or_else(|| self.newest_pending(place, cell)),
+        }
+    }
+
+    fn newest_pending(&self, place: usize, cell: CellId) -> Option<ValueId> {
+        let mut pending = self.actors[place].pending.iter().rev();
+        pending.find(|store| store.0 == cell).map(|store| store.1)
+    }
+
+    /// The edge of the automaton that an actor takes: the one for what it sees.
+    fn taken(&self, place: usize, edge: &SetEdge, seen: Option<ValueId>) -> &'a Edge {
+        let program = self.program;
+        let Actor { kind, state, .. } = self.actors[place];
+        let sees = |cell: CellId, value: ValueId| seen.unwrap_or(self.memory[cell]) == value;
+        let fits = |letter: &Letter| match letter {
+            Letter::Read(cell, value) => sees(*cell, *value),
+            Letter::Locked { guard, .. } => guard.iter().all(|&(cell, value)| sees(cell, value)),
+            Letter::Silent | Letter::Write(..) | Letter::Fence | Letter::StoreFence => true,
+        };
+        let edges = &program.merged.automata.automata[kind as usize].edges;
+        let mut possible = edge.stands_for.iter().map(|&number| &edges[number]);
+        let merged = possible.find(|edge| fits(&edge.letter)).expect("the value is in the set");
+        let taken = program.merged.edge(program.automata, kind as usize, state, merged);
+        taken.expect("bisimilar states have the same edges")
     }
 
     /// The actor's oldest pending store to a cell takes effect.
@@ -169,14 +258,16 @@ impl Unfolding<'_> {
         let pending = &mut self.actors[actor].pending;
         let oldest = pending.iter().position(|store| store.0 == cell).expect("a store is pending");
         let (_, value) = pending.remove(oldest);
+        self.memory[cell] = value;
         self.events.push(Event { time, actor, what: What::Update(cell) });
         value
     }
 
-    /// Pending stores to a cell take effect, up to one with the given value, or all of them.
-    fn take_effect_through(&mut self, actor: usize, cell: CellId, last: Option<ValueId>, time: u64) {
+    /// Pending stores to a cell take effect, up to one with a value of the set, or all of them.
+    fn take_effect_through(&mut self, actor: usize, cell: CellId, last: Option<SetId>, time: u64) {
         while self.actors[actor].pending.iter().any(|store| store.0 == cell) {
-            if Some(self.take_effect(actor, cell, time)) == last {
+            let value = self.take_effect(actor, cell, time);
+            if last.is_some_and(|last| self.program.setup.sets.contains(cell, last, value)) {
                 break;
             }
         }
@@ -186,14 +277,25 @@ impl Unfolding<'_> {
         self.take_effect_through(actor, cell, None, time);
     }
 
-    /// Takes an actor along silent edges to a state.
-    fn go_silently(&mut self, place: usize, to: StateId) {
+    /// Takes an actor along silent edges to a state of a class.
+    fn go_silently(&mut self, place: usize, class: StateId) {
+        let program = self.program;
+        let (actor, model) = (&self.actors[place], program.setup.model);
+        // The only writer of a cell reads its last store.
+        let reads_own =
+            |cell: CellId| matches!(program.setup.sole[cell], Sole::Writer(kind, _) if kind == actor.kind);
+        let silent = |letter: &Letter| match letter {
+            Letter::Read(cell, value) if model != Model::Sc && reads_own(*cell) => {
+                self.newest_pending(place, *cell).unwrap_or(self.memory[*cell]) == *value
+            }
+            letter => is_silent(letter, model),
+        };
+        let path =
+            program.merged.silent_path(program.automata, actor.kind as usize, actor.state, class, silent);
         let actor = &mut self.actors[place];
-        let edges = &self.setup.kinds[actor.kind as usize].edges;
-        let states = self.automata.automata[actor.kind as usize].states.len();
-        for number in silent_path(edges, states, actor.state, to) {
-            self.events.push(Event { time: actor.now, actor: place, what: What::edge(&edges[number]) });
+        for edge in path.expect("the class is reached silently") {
+            self.events.push(Event { time: actor.now, actor: place, what: What::edge(edge) });
+            actor.state = edge.target;
         }
-        actor.state = to;
     }
 }

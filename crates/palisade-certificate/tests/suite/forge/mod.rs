@@ -24,7 +24,7 @@ use palisade_conformance::generate::{
 use palisade_conformance::random::Random;
 use palisade_conformance::{Profile, generate, seeds};
 use palisade_cover::{Dual, Sb};
-use palisade_engine::proof::{Message, SingleBuffer};
+use palisade_engine::proof::SingleBuffer;
 use palisade_engine::{Bound, Engine, Limits, Options, Proof, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::print;
@@ -61,6 +61,13 @@ fn is_unsafe(task: &Task<'_>) -> bool {
         let limits = Scope { states: 4000, buffer: Some(4) };
         matches!(brute::check(task.machine(&system), limits), Answer::Unsafe(_))
     })
+}
+
+/// A letter with one value.
+struct Message {
+    own: bool,
+    cell: u32,
+    value: u32,
 }
 
 /// The numbers that an adversary may put into a proof with elements.
@@ -163,10 +170,34 @@ fn spoil(proof: &mut Proof, shape: Option<&Shape>, random: &mut Random) {
                 }
             }
         },
-        (Proof::SingleBuffer(proof), Some(shape)) => match pick(&mut proof.elements, random) {
-            Some(element) if random.percent(40) => burden(element, shape, random),
-            Some(element) if random.percent(60) => loosen(element, random),
-            _ => take(&mut proof.elements, random),
+        (Proof::SingleBuffer(proof), Some(shape)) => match random.below(10) {
+            0 => proof.rewritten ^= true,
+            1 => {
+                // One set becomes another, everywhere.
+                if let Some(set) = pick(&mut proof.sets, random) {
+                    match set.len() {
+                        2.. if random.percent(50) => take(set, random),
+                        _ => set.push(random.below(4) as u32),
+                    }
+                    set.sort_unstable();
+                    set.dedup();
+                }
+            }
+            2 => {
+                // Two states become one.
+                if let Some(classes) = pick(&mut proof.classes, random)
+                    && !classes.is_empty()
+                {
+                    let class = classes[random.below(classes.len())];
+                    let place = random.below(classes.len());
+                    classes[place] = class;
+                }
+            }
+            _ => match pick(&mut proof.elements, random) {
+                Some(element) if random.percent(40) => burden(&mut proof.sets, element, shape, random),
+                Some(element) if random.percent(60) => loosen(element, random),
+                _ => take(&mut proof.elements, random),
+            },
         },
         (Proof::Crowds(proof), _) => spoil_crowds(proof, random),
         (Proof::Stacks(proof), _) => spoil_stacks(proof, random),
@@ -260,7 +291,16 @@ fn an_adversary_that_learns_what_is_missing_is_never_believed() {
                     programs += 1;
                     for _ in 0..4 {
                         let (kind, proof) = match model {
-                            Model::Pso => (1, Proof::SingleBuffer(SingleBuffer::default())),
+                            Model::Pso => {
+                                let rewritten = seed % 2 == 0;
+                                (
+                                    1,
+                                    Proof::SingleBuffer(SingleBuffer {
+                                        rewritten,
+                                        ..SingleBuffer::default()
+                                    }),
+                                )
+                            }
                             Model::Sc | Model::Tso => (0, Proof::LoadBuffers(bare(&shape, &mut random))),
                         };
                         refused[kind] += attack(&task, Some(&shape), proof, 120, &mut random);

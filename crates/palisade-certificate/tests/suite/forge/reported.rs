@@ -65,7 +65,8 @@ fn a_process_that_may_be_anywhere_may_be_at_its_start() {
                 closed.map(|closed| Queue { cell: 0, closed, values: Vec::new() }).into_iter().collect();
             let anywhere = Viewer { kind, state: None, word: Vec::new(), queues };
             let element = Snapshot { memory: Vec::new(), processes: vec![anywhere] };
-            let forged = Proof::SingleBuffer(SingleBuffer { elements: vec![element] });
+            let forged =
+                Proof::SingleBuffer(SingleBuffer { elements: vec![element], ..SingleBuffer::default() });
             let judged = judge(&task, &forged);
             assert!(judged.is_err(), "automaton {kind}, queue {closed:?}");
             if closed.is_none() {
@@ -130,10 +131,14 @@ fn huge_numbers_are_rejected() {
     ];
     for viewer in viewers {
         let element = Snapshot { memory: Vec::new(), processes: vec![viewer.clone()] };
-        let judged = judge(&pso, &Proof::SingleBuffer(SingleBuffer { elements: vec![element] }));
+        let judged = judge(
+            &pso,
+            &Proof::SingleBuffer(SingleBuffer { elements: vec![element], ..SingleBuffer::default() }),
+        );
         assert!(matches!(judged, Err(Refusal::Unfit(_))), "{viewer:?}: {judged:?}");
     }
     let many = Snapshot { memory: Vec::new(), processes: vec![viewer(0, Some(0), Vec::new()); 100_000] };
-    let judged = judge(&pso, &Proof::SingleBuffer(SingleBuffer { elements: vec![many] }));
+    let judged =
+        judge(&pso, &Proof::SingleBuffer(SingleBuffer { elements: vec![many], ..SingleBuffer::default() }));
     assert!(matches!(judged, Err(Refusal::Unfit(_))), "{judged:?}");
 }

@@ -1,9 +1,10 @@
 //! How the adversary forges single-buffer proofs.
 
-use super::{Shape, pick, take};
+use super::{Message, Shape, pick, take};
+use crate::rules::adopt_snapshot;
 use palisade_certificate::{Missing, Refusal};
 use palisade_conformance::random::Random;
-use palisade_engine::proof::{Cell, Message, Queue, SingleBuffer, Snapshot, Viewer};
+use palisade_engine::proof::{Cell, Queue, SetLetter, SingleBuffer, Snapshot, Viewer};
 
 pub(super) fn answer_single_buffer(
     proof: &mut SingleBuffer,
@@ -12,13 +13,15 @@ pub(super) fn answer_single_buffer(
     random: &mut Random,
 ) -> bool {
     match refusal {
-        Refusal::BadMissing(Missing::SingleBuffer(mut element)) => {
+        Refusal::BadMissing(Missing::SingleBuffer(element, sets)) => {
+            let mut element = adopt_snapshot(proof, &element, &sets);
             if random.percent(30) {
                 loosen(&mut element, random);
             }
             proof.elements.push(element);
         }
-        Refusal::NotClosed { predecessor: Missing::SingleBuffer(mut element), .. } => {
+        Refusal::NotClosed { predecessor: Missing::SingleBuffer(element, sets), .. } => {
+            let mut element = adopt_snapshot(proof, &element, &sets);
             if random.percent(10) {
                 loosen(&mut element, random);
             }
@@ -27,7 +30,7 @@ pub(super) fn answer_single_buffer(
         Refusal::Initial(at) => match random.below(3) {
             0 => drop(proof.elements.swap_remove(at)),
             1 => loosen(&mut proof.elements[at], random),
-            _ => burden(&mut proof.elements[at], shape, random),
+            _ => burden(&mut proof.sets, &mut proof.elements[at], shape, random),
         },
         Refusal::Unfit(_) => take(&mut proof.elements, random),
         _ => return false,
@@ -59,10 +62,17 @@ pub(super) fn loosen(element: &mut Snapshot, random: &mut Random) {
 }
 
 /// Adds a requirement to an element.
-pub(super) fn burden(element: &mut Snapshot, shape: &Shape, random: &mut Random) {
+pub(super) fn burden(sets: &mut Vec<Vec<u32>>, element: &mut Snapshot, shape: &Shape, random: &mut Random) {
     let kind = shape.kind(random);
     let state = random.percent(70).then(|| shape.state(kind, random));
     let Some(Message { own, cell, value }) = shape.message(random) else { return };
+    // This value, and sometimes another one.
+    let other = shape.values[cell as usize].saturating_sub(1).min(random.below(3) as u32);
+    let mut set = if random.percent(70) { vec![value] } else { vec![value, other] };
+    set.sort_unstable();
+    set.dedup();
+    let values = sets.len() as u32;
+    sets.push(set);
     match random.below(5) {
         0 => element.processes.push(Viewer { kind, state, word: Vec::new(), queues: Vec::new() }),
         1 => {
@@ -72,19 +82,19 @@ pub(super) fn burden(element: &mut Snapshot, shape: &Shape, random: &mut Random)
         }
         2 => {
             if let Some(process) = pick(&mut element.processes, random) {
-                process.word.insert(0, Message { own, cell, value });
+                process.word.insert(0, SetLetter { own, cell, values });
             }
         }
         3 => {
             if let Some(process) = pick(&mut element.processes, random) {
                 process.queues.retain(|queue| queue.cell != cell);
-                let values = vec![value; random.below(2)];
+                let values = vec![values; random.below(2)];
                 process.queues.push(Queue { cell, closed: random.percent(50), values });
             }
         }
         _ => {
             element.memory.retain(|known| known.cell != cell);
-            element.memory.push(Cell { cell, value, settled: random.percent(50) });
+            element.memory.push(Cell { cell, values, settled: random.percent(50) });
         }
     }
 }

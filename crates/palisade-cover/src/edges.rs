@@ -8,15 +8,30 @@
 //! # Two rewrites
 //! - *A store and a fence* become one locked store, if nothing can happen in between: the state m between them is
 //!   not a start, all edges into it are stores, all edges out of it are fences, and properties do not
-//!   distinguish it from the states after the fence. In a run of the load-buffer semantics, let p store and
-//!   later take the fence. At the fence p's buffer is empty. So p can delete everything and take the fence
-//!   immediately after the store, without the messages propagated to it in between. The others do not see p's
-//!   state or its buffer. That is a locked store: memory changes, and p's buffer is empty. If a run ends with p
-//!   at m, it can end with p after the fence as well, and properties do not see the difference.
+//!   distinguish it from the states after the fence.
+//!   - *Load buffers.* In a run, let p store and later take the fence. At the fence p's buffer is empty. So p can
+//!     delete everything and take the fence immediately after the store, without the messages propagated to it in
+//!     between. The others do not see p's state or its buffer. That is a locked store: memory changes, and p's
+//!     buffer is empty. If a run ends with p at m, it can end with p after the fence as well, and properties do
+//!     not see the difference.
+//!   - *A single buffer, TSO.* At the fence p's pointer is at the end of the buffer. Pointers may advance at any
+//!     time, and the others do not see p's pointer. So p can have its pointer at the end before the store and
+//!     immediately after it, and take the fence there. That is a locked store.
+//!   - *A single buffer, PSO.* Here there is one more condition: before the store, no store of p to another cell
+//!     can be pending. At the fence p's queues are empty, so its store has taken effect since, and after p's older
+//!     stores to the same cell. Between the store and the fence p does nothing else, so both can be moved to the
+//!     moment of that effect. Then p's queues are empty before and after it, and p's pointer can be at the end.
+//!     If a run ends with p at m, the store and the fence can be added at its end. Properties read only cells with
+//!     nothing pending, so a cell of a store that is added is not read.
 //! - *A read by the only writer of a cell* is a local step where the invariant leaves one value: the writer sees
-//!   its last store. While its own message is in its buffer, it reads that; all messages on the cell that are newer
-//!   have the same value. Afterwards older messages are gone as well. So the read neither depends on the buffer
-//!   nor moves the process in time. A read of another value is never taken there.
+//!   its last store.
+//!   - *Load buffers.* While its own message is in its buffer, it reads that; all messages on the cell that are
+//!     newer have the same value. Afterwards older messages are gone as well.
+//!   - *A single buffer.* The newest entry of its queue, its newest store after its pointer, or memory at its
+//!     pointer, whichever it reads, is its last store, since no other process stores to the cell.
+//!
+//!   So the read neither depends on buffers nor moves the process in time. A read of another value is never taken
+//!   there.
 //!
 //! Both are repeated by the checker, which finds the places by itself.
 //!
@@ -42,12 +57,34 @@ pub(crate) enum Act {
     Write(CellId, ValueId),
     /// Waits until the buffer is empty.
     Fence,
+    /// Separates earlier from later stores (PSO).
+    StoreFence,
     /// With an empty buffer: memory holds one of the values of each set of `guard` before, and the values of
     /// `effect` afterwards.
     Locked { guard: Vec<(CellId, SetId)>, effect: Vec<(CellId, ValueId)> },
 }
 
 impl SetEdge {
+    /// The edges as they are, with sets of one value.
+    pub fn of_each(edges: &[Edge], sets: &ValueSets) -> Vec<SetEdge> {
+        let of = |(number, edge): (usize, &Edge)| {
+            let act = match &edge.letter {
+                Letter::Silent => Act::Silent,
+                Letter::Read(cell, value) => Act::Read(*cell, sets.single(*cell, *value)),
+                Letter::Write(cell, value) => Act::Write(*cell, *value),
+                Letter::Fence => Act::Fence,
+                Letter::StoreFence => Act::StoreFence,
+                Letter::Locked { guard, effect } => {
+                    let guard = guard.iter().map(|&(cell, value)| (cell, sets.single(cell, value)));
+                    Act::Locked { guard: guard.collect(), effect: effect.clone() }
+                }
+            };
+            let Edge { source, target, .. } = *edge;
+            SetEdge { source, target, act, stands_for: vec![number], fence: None }
+        };
+        edges.iter().enumerate().map(of).collect()
+    }
+
     /// Whether a run stays a run without this step.
     pub fn is_idle(&self) -> bool {
         self.source == self.target && !self.act.changes_memory()
@@ -59,7 +96,7 @@ impl Act {
         match self {
             Act::Write(..) => true,
             Act::Locked { effect, .. } => !effect.is_empty(),
-            Act::Silent | Act::Read(..) | Act::Fence => false,
+            Act::Silent | Act::Read(..) | Act::Fence | Act::StoreFence => false,
         }
     }
 }
@@ -95,8 +132,10 @@ pub(crate) struct Places<'a> {
     pub is_start: &'a IdVec<StateId, bool>,
     /// What properties see of each state.
     pub looks: &'a IdVec<StateId, u32>,
-    /// The cells that only this process writes, with the values that they can have at each state.
+    /// The cells that only this process writes, with the values that it can have stored last at each state.
     pub held: &'a FxHashMap<CellId, IdVec<StateId, Vec<ValueId>>>,
+    /// The cells to which stores can be pending at each state, if these may take effect in another order (PSO).
+    pub queued: &'a FxHashSet<(StateId, CellId)>,
 }
 
 impl Places<'_> {
@@ -113,7 +152,7 @@ impl Places<'_> {
         let mut pairs = Vec::new();
         let mut paired = vec![false; edges.len()];
         for middle in self.is_start.ids().filter(|&state| !self.is_start[state]) {
-            let stores = into[middle].iter().all(|&store| matches!(edges[store].letter, Letter::Write(..)));
+            let stores = into[middle].iter().all(|&store| self.is_first_store(&edges[store]));
             let fences = out[middle].iter().all(|&fence| {
                 let Edge { letter, target, .. } = &edges[fence];
                 *letter == Letter::Fence && *target != middle && self.looks[*target] == self.looks[middle]
@@ -125,6 +164,12 @@ impl Places<'_> {
             }
         }
         (pairs, paired)
+    }
+
+    /// Whether an edge stores while no store to another cell is pending that could take effect later.
+    fn is_first_store(&self, edge: &Edge) -> bool {
+        let Letter::Write(cell, _) = edge.letter else { return false };
+        !self.queued.iter().any(|&(state, other)| state == edge.source && other != cell)
     }
 
     /// The only value that a read of its own cell can see, if the process is the only writer.
@@ -193,7 +238,8 @@ impl Merging<'_> {
                 }
                 Letter::Write(cell, value) => Act::Write(*cell, *value),
                 Letter::Fence => Act::Fence,
-                Letter::Silent | Letter::StoreFence => Act::Silent,
+                Letter::StoreFence => Act::StoreFence,
+                Letter::Silent => Act::Silent,
             };
             let stands_for = vec![number];
             merged.push(SetEdge { source: edge.source, target: edge.target, act, stands_for, fence: None });
