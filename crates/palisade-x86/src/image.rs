@@ -166,6 +166,8 @@ pub(crate) struct Image {
     pub(crate) lines: Lines,
     /// Instructions of assembly that were not read, as they are written.
     pub(crate) unread: BTreeMap<SectionOffset, String>,
+    /// The text of assembly that does not refer to the lines of a source program: `lines` are its own.
+    pub(crate) text: Option<String>,
 }
 
 /// Where a tentative definition goes, after the end of the others, and the end after it. No place is more aligned than
@@ -220,6 +222,7 @@ impl Image {
             symbols: Vec::new(),
             lines: Lines::default(),
             unread: BTreeMap::new(),
+            text: None,
         };
         let mut numbers = BTreeMap::new();
         for section in file.sections() {

@@ -49,7 +49,7 @@ use std::fmt::Write;
 /// An object file as LLVM IR.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lifted {
-    /// One line per instruction. Places in the module are places in this text.
+    /// One line per instruction, or the text of assembly. Places in the module are places in this text.
     pub listing: String,
     /// The module.
     pub module: String,

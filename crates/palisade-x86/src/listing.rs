@@ -1,4 +1,5 @@
-//! The listing of an object file: one line per instruction. Places of the program are places in it.
+//! The listing of an object file: one line per instruction. Places of the program are places in it. Assembly is its own
+//! listing, unless it says which lines of a source program its instructions come from (`.loc`): a listing shows these.
 
 use crate::image::SectionOffset;
 use crate::program::Unit;
@@ -32,6 +33,9 @@ pub(crate) fn instruction(instruction: &Instruction) -> String {
 
 impl Listing {
     pub(crate) fn new(unit: &Unit) -> Listing {
+        if let Some(text) = &unit.image.text {
+            return Listing::of_text(unit, text);
+        }
         let mut listing = Listing::default();
         let mut number = 0;
         let mut add = |listing: &mut Listing, line: &str| {
@@ -61,6 +65,23 @@ impl Listing {
                 let line = add(&mut listing, &text);
                 listing.lines.entry(code.place).or_insert(line);
             }
+        }
+        listing
+    }
+}
+
+impl Listing {
+    /// Assembly as its own listing.
+    fn of_text(unit: &Unit, text: &str) -> Listing {
+        let mut listing = Listing { text: text.to_owned(), ..Listing::default() };
+        let line = |place: SectionOffset| {
+            let (_, line) = unit.image.lines.at(place)?;
+            u32::try_from(line).ok()
+        };
+        for function in &unit.functions {
+            listing.functions.extend(line(function.entry).map(|line| (function.entry, line)));
+            let code = function.blocks.values().flat_map(|block| &block.code);
+            listing.lines.extend(code.filter_map(|code| Some((code.place, line(code.place)?))));
         }
         listing
     }

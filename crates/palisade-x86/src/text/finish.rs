@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const MAX_ROUNDS: usize = 100;
 
 /// Makes an image.
-pub(super) fn image(mut reader: Reader, name: &str) -> Result<Image, Vec<Diagnostic>> {
+pub(super) fn image(mut reader: Reader, name: &str, text: &str) -> Result<Image, Vec<Diagnostic>> {
     undefined(&mut reader);
     let mut count = 0;
     for section in 0..reader.sections.len() {
@@ -42,6 +42,7 @@ pub(super) fn image(mut reader: Reader, name: &str) -> Result<Image, Vec<Diagnos
         symbols: Vec::new(),
         lines: Lines::default(),
         unread: BTreeMap::new(),
+        text: reader.rows.is_empty().then(|| text.to_owned()),
     };
     symbols(&mut reader, &common, &mut image);
     if !reader.errors.is_empty() {

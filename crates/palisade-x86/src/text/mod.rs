@@ -69,7 +69,7 @@ pub(crate) fn read(name: &str, text: &str) -> Result<Image, Vec<Diagnostic>> {
             break;
         }
     }
-    finish::image(reader, name)
+    finish::image(reader, name, text)
 }
 
 /// What was read so far.

@@ -242,7 +242,19 @@ f:
     scratch
         .run(&["check", "a.s", "--thread", "f"])
         .exits(1)
-        .prints("unsafe  a.s: [..] in f at line 3: f+0xa (a.s:5): ud2\n...");
+        .prints("unsafe  a.s: [..] in f at line 5: ud2\n...");
+    // What is refused after reading, too.
+    scratch
+        .file("b.s", text.replace("ud2", "fldpi"))
+        .run(&["check", "b.s", "--thread", "f"])
+        .exits(2)
+        .complains(
+            "error[c-unsupported]: not supported: the instruction `fldpi`
+ --> b.s:5:2
+  |
+5 |  fldpi
+...",
+        );
 }
 
 #[test]

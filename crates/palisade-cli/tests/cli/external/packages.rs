@@ -31,7 +31,7 @@ fn crates_can_be_packaged() {
         assert!(names.contains(&name), "{name} is published: {names:?}");
     }
     for package in &published {
-        for field in ["description", "license", "rust_version"] {
+        for field in ["description", "license", "rust_version", "documentation"] {
             assert!(package[field].is_string(), "{}: {field}", package["name"]);
         }
     }
