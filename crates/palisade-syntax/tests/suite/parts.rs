@@ -141,6 +141,11 @@ fn wrong_uses() {
     refused(&body("s[0].c = 1;"), &[(5, 31, "unknown-name", "its fields are a, b")]);
     refused(&body("s[0].b[2] = 1;"), &[(5, 33, "bad-index", "from 0 to 1")]);
     refused(&body("p[x] = 1;"), &[(5, 28, "bad-index", "`x` can be 0 to 5")]);
+    refused(
+        &body("let k = 1; m[0][k] = 1;"),
+        &[(5, 42, "bad-index", "declare it with a domain: `let k: 0..2`")],
+    );
+    refused(&body("let k: 0..3; m[0][k] = 1;"), &[(5, 44, "bad-index", "`let index: 0..2 = k;`")]);
     refused(&body("p[x % 3] = 1;"), &[(5, 28, "bad-index", "copy it to a register first")]);
     refused(&body("p[3] = 1;"), &[(5, 28, "bad-index", "not an index from 0 to 2")]);
     refused(

@@ -133,7 +133,20 @@ impl Parser<'_> {
             Some((lo, hi)) => format!("`{text}` can be {lo} to {hi}, but the index is from 0 to {last}"),
             None => format!("it is not known whether `{text}` is an index from 0 to {last}"),
         };
-        let help = format!("copy it to a register with that domain first: `let k: 0..{last} = {text};`");
+        let is_register = match &index.kind {
+            ExprKind::Read(Place { kind: PlaceKind::Named(name), .. }) => {
+                self.program.shared.iter().all(|shared| shared.name != *name)
+            }
+            _ => false,
+        };
+        let words = || text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let name = ["k", "index"].into_iter().find(|name| words().all(|word| word != *name)).unwrap_or("at");
+        let help = match found {
+            None if is_register => {
+                format!("declare it with a domain: `let {text}: 0..{last}`")
+            }
+            _ => format!("copy it to a register with that domain first: `let {name}: 0..{last} = {text};`"),
+        };
         let diagnostic = Diagnostic::error("bad-index", message).at(index.span(), "");
         Err(self.fail(if is_constant(index) { diagnostic } else { diagnostic.help(help) }))
     }

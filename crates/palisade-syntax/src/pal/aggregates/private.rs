@@ -22,10 +22,11 @@ impl Parser<'_> {
         height: u32,
     ) -> Parse<Tree> {
         let variable = |index: u32| Name::new(private_name(leaf, lengths, index), Span::NONE);
-        for index in &indices {
+        for (index, length) in indices.iter().zip(lengths) {
             if !self.is_local(index) {
                 let message = "the index of a private array must not access memory or call";
-                let help = "copy it to a register first: `let k = …;`";
+                let help =
+                    format!("copy it to a register first: `let k: 0..{} = …;`", length.saturating_sub(1));
                 return Err(
                     self.fail(Diagnostic::error("bad-index", message).at(index.span(), "").help(help))
                 );
