@@ -5,9 +5,9 @@ const palisadeHighlight = (() => {
   const words = (text) => new Set(text.split(" "));
   const languages = {
     pal: {
-      keywords: words("const enum shared private process proc forbid final blocking let skip assume await assert if else for in while loop break continue goto choose or atomic return spawn on count forall exists wrap"),
+      keywords: words("import const enum struct shared private process proc forbid final live leaves terminates blocking let skip assume await assert if else for in while loop break continue goto choose or atomic return spawn on count forall exists wrap"),
       fences: words("fence sfence cas xchg exchange fetch_add fetch_sub fetch_and fetch_or fetch_xor"),
-      values: words("true false any bool int"),
+      values: words("true false any bool int u8 u16 u32 i8 i16 i32"),
       line: "//", open: "/*", close: "*/", labels: true,
     },
     rmm: {
