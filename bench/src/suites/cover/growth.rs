@@ -49,7 +49,7 @@ const fn algorithm(
 
 const ALGORITHMS: [Algorithm; 6] = [
     Algorithm { prototype: &[(4, 101), (5, 163), (6, 252), (8, 534)], ..algorithm("burns", burns, 10, 16) },
-    algorithm("lamport_fast", lamport_fast, 6, 5),
+    algorithm("lamport_fast", lamport_fast, 6, 8),
     algorithm("bakery, 2 threads", |numbers, fences| bakery(2, numbers, fences), 8, 8),
     algorithm("bakery, 3 threads", |numbers, fences| bakery(3, numbers, fences), 4, 4),
     algorithm("filter_lock", filter_lock, 5, 4),
@@ -57,8 +57,8 @@ const ALGORITHMS: [Algorithm; 6] = [
 ];
 
 /// The aim for speed and memory on large searches.
-const MIN_SPEED: f64 = 500_000.0;
-const MAX_BYTES: u64 = 200;
+const MIN_SPEED: f64 = 1_000_000.0;
+const MAX_BYTES: u64 = 65;
 
 /// The runs of a family, by size.
 type Curve = (String, Vec<(u32, Run)>);
