@@ -9,8 +9,12 @@
 //! - At a node of the trie, bits for what an element requires rule out most of the others. The caller's full
 //!   test decides about the rest.
 //!
+//! - Items are numbered in the order of their insertion. A query for what was inserted since some item skips the parts
+//!   of the trie into which nothing was inserted since.
+//!
 //! *Invariants*
 //! 1. Every stored element is at the trie node of its sorted keys.
+//! 2. No item below a node of the trie is later than the node says.
 //!
 //! Elements above a new one are found cheaply only if their keys are the same ([`Antichain::remove_if`]). The
 //! others are detected later, when they are examined: some other element is then below them.
@@ -39,11 +43,14 @@ struct Node<K> {
     children: FxHashMap<K, u32>,
     /// The elements, with the bits they require.
     here: Masks,
+    /// The latest item that was inserted here, and the latest one here or below. `None` before the first.
+    latest: Option<u32>,
+    latest_below: Option<u32>,
 }
 
 impl<K> Node<K> {
     fn new() -> Self {
-        Node { children: FxHashMap::default(), here: Masks::default() }
+        Node { children: FxHashMap::default(), here: Masks::default(), latest: None, latest_below: None }
     }
 }
 
@@ -83,6 +90,7 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
         debug_assert!(entry.keys.is_sorted(), "invariant 1: keys are sorted");
         let mut node = 0;
         for key in entry.keys {
+            self.nodes[node].latest_below = self.nodes[node].latest_below.max(Some(item));
             node = match self.nodes[node].children.get(key) {
                 Some(&child) => child as usize,
                 None => {
@@ -93,7 +101,9 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
                 }
             };
         }
-        self.nodes[node].here.insert(entry.signature.required, item);
+        let node = &mut self.nodes[node];
+        (node.latest, node.latest_below) = (node.latest.max(Some(item)), node.latest_below.max(Some(item)));
+        node.here.insert(entry.signature.required, item);
         self.len += 1;
     }
 
@@ -104,25 +114,44 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
 
     /// The first element found that can be below the query and passes the test.
     pub fn find_below(&self, query: Entry<'_, K>, mut test: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.find_below_since(0, query, &mut test)
+    }
+
+    /// The same for elements inserted since that of an item. Earlier ones may be found as well.
+    pub fn find_below_since(
+        &self,
+        since: u32,
+        query: Entry<'_, K>,
+        mut test: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
         debug_assert!(query.keys.is_sorted(), "invariant 1: keys are sorted");
-        self.walk_below(0, query, &mut test)
+        self.walk_below(0, since, query, &mut test)
     }
 
     fn walk_below(
         &self,
         node: usize,
+        since: u32,
         query: Entry<'_, K>,
         test: &mut impl FnMut(u32) -> bool,
     ) -> Option<u32> {
         let node = &self.nodes[node];
-        let found = node.here.find_subset(query.signature.provided, test);
-        if found.is_some() || node.children.is_empty() {
-            return found;
+        if node.latest_below < Some(since) {
+            return None;
+        }
+        if node.latest >= Some(since) {
+            let found = node.here.find_subset(query.signature.provided, test);
+            if found.is_some() {
+                return found;
+            }
+        }
+        if node.children.is_empty() {
+            return None;
         }
         (0..query.keys.len()).find_map(|i| {
             let repeated = i > 0 && query.keys[i] == query.keys[i - 1];
             let child = if repeated { None } else { node.children.get(&query.keys[i]) };
-            self.walk_below(*child? as usize, Entry { keys: &query.keys[i + 1..], ..query }, test)
+            self.walk_below(*child? as usize, since, Entry { keys: &query.keys[i + 1..], ..query }, test)
         })
     }
 
@@ -187,6 +216,12 @@ mod tests {
             let mut met = Vec::new();
             chain.any_below(entry, |item| { met.push(item as usize); false });
             met.sort_unstable();
+            let since = stored.len() as u32 / 2;
+            let mut late = Vec::new();
+            chain.find_below_since(since, entry, |item| { late.push(item as usize); false });
+            late.retain(|&item| item >= since as usize);
+            late.sort_unstable();
+            prop_assert_eq!(&late, &Vec::from_iter(met.iter().copied().filter(|&item| item >= since as usize)));
             let is_below = |item: &Item| {
                 is_submultiset(&item.0, &query.0) && requires_no_more(item.1, signature(&query).provided)
             };

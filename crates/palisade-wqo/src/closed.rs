@@ -60,6 +60,11 @@ impl<'s, B: Backward> Closed<'s, B> {
     }
 
     /// The elements.
+    pub fn elements(&self) -> impl Iterator<Item = &B::Element> {
+        self.elements.iter().flatten()
+    }
+
+    /// The elements.
     pub fn into_elements(self) -> Vec<B::Element> {
         self.elements.into_iter().flatten().collect()
     }

@@ -249,10 +249,12 @@ impl<'s, B: Backward> Search<'s, B> {
         let (system, store, tests) = (self.system, &self.store, &mut self.tests);
         let (keys, signature) = (system.keys(element), system.signature(element));
         let entry = Entry { keys: &keys, signature };
-        let subsumed = self.antichain.any_below(entry, |other| {
+        // When it was added, no element was below it.
+        let subsumed = self.antichain.find_below_since(node.0 + 1, entry, |other| {
             *tests += 1;
             other != node.0 && system.kept_is_below(store, other, element)
         });
+        let subsumed = subsumed.is_some();
         if subsumed {
             self.antichain.remove_if(entry, |other| other == node.0);
             self.nodes[node.index()].removed = true;

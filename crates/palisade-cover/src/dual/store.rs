@@ -23,8 +23,8 @@ pub(crate) struct Store {
     /// of values.
     words: Vec<u32>,
     processes: Processes,
-    /// The numbers of the elements, by their hashes.
-    numbers: HashTable<u32>,
+    /// The hashes of the elements, and their numbers.
+    numbers: HashTable<(u32, u32)>,
 }
 
 /// Processes that occur in elements.
@@ -68,11 +68,10 @@ impl Store {
         self.words.extend(numbers);
         let cells = element.known().map(|(cell, set)| cell.0 << 16 | u32::from(set.0));
         self.words.extend(cells);
-        let Store { begins, words, processes, numbers } = self;
-        let kept = |number: u32| hash(&packed(begins, words, processes, number));
-        numbers.insert_unique(hash(element), number, |&number| kept(number));
+        let hash = hash(element);
+        self.numbers.insert_unique(spread(hash), (hash, number), |&(hash, _)| spread(hash));
         let processes = self.processes.kept.len() - known;
-        let table = 2 * size_of::<u32>();
+        let table = 3 * size_of::<u32>();
         table
             + size_of::<u32>() * (1 + self.words.len() - before)
             + processes * 2 * size_of::<(Process, u64)>()
@@ -80,13 +79,18 @@ impl Store {
 
     /// Whether this element is in the store.
     pub fn contains(&self, element: &Element) -> bool {
-        let same = |&number: &u32| is_same(element, &self.packed(number));
-        self.numbers.find(hash(element), same).is_some()
+        let hash = hash(element);
+        let same = |&(other, number): &(u32, u32)| other == hash && is_same(element, &self.packed(number));
+        self.numbers.find(spread(hash), same).is_some()
     }
 
     /// An element, without unpacking it.
     pub fn packed(&self, number: u32) -> Packed<'_> {
-        packed(&self.begins, &self.words, &self.processes, number)
+        let begin = self.begins[number as usize] as usize;
+        let end = self.begins.get(number as usize + 1).map_or(self.words.len(), |&next| next as usize);
+        let (count, rest) = self.words[begin..end].split_first().expect("an element has a first word");
+        let (processes, cells) = rest.split_at(*count as usize);
+        Packed { of: &self.processes, processes, cells }
     }
 
     /// An element of a program with this many cells.
@@ -103,22 +107,19 @@ impl Store {
     }
 }
 
-fn packed<'a>(begins: &[u32], words: &'a [u32], of: &'a Processes, number: u32) -> Packed<'a> {
-    let begin = begins[number as usize] as usize;
-    let end = begins.get(number as usize + 1).map_or(words.len(), |&next| next as usize);
-    let (count, rest) = words[begin..end].split_first().expect("an element has a first word");
-    let (processes, cells) = rest.split_at(*count as usize);
-    Packed { of, processes, cells }
-}
-
-fn hash(element: &impl View) -> u64 {
+fn hash(element: &impl View) -> u32 {
     let mut hasher = FxHasher::default();
     for place in 0..element.count() {
         hasher.write_u64(element.key(place));
         element.word(place).iter().for_each(|letter| letter.hash(&mut hasher));
     }
     element.known().for_each(|(cell, set)| hasher.write_u32(cell.0 << 16 | u32::from(set.0)));
-    hasher.finish()
+    (hasher.finish() >> 32) as u32
+}
+
+/// A hash of all bits of a table's entry.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 fn is_same(a: &impl View, b: &impl View) -> bool {

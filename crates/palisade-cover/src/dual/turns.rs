@@ -34,8 +34,9 @@ const FOR_LIFTING: u64 = 4;
 /// How many elements the generalisation of one element may add to a proof.
 const ADDED: usize = 16;
 
-/// To make a proof smaller, this many elements are generated for each element that was generated to find it.
-const TO_SHRINK: u64 = 16;
+/// To make a proof smaller, this many elements are generated for each element that was generated to find it, or this
+/// many in all if that is more.
+const TO_SHRINK: (u64, u64) = (16, 1 << 18);
 
 /// A question about a program in which the values of some cells stay apart.
 pub(crate) struct Asked<'a> {
@@ -279,18 +280,22 @@ fn small(
     limits: &Limits,
 ) -> Result<Vec<Element>, Exhausted> {
     closed.keep_needed(bad.iter().cloned());
+    let found_elements = closed.elements().cloned().collect::<Vec<_>>();
     let mut exhausted = None;
+    let most = TO_SHRINK.1.max(TO_SHRINK.0 * found);
     closed.shrink(
         ADDED,
         |_| false,
         |generated| {
             exhausted = limits.check(0).err();
-            exhausted.is_none() && generated < TO_SHRINK * found
+            exhausted.is_none() && generated < most
         },
     );
     if let Some(exhausted) = exhausted {
         return Err(exhausted);
     }
     closed.keep_needed(bad.iter().cloned());
-    Ok(closed.into_elements())
+    let elements = closed.into_elements();
+    // What is added to generalise elements may be more than what is left out.
+    Ok(if elements.len() < found_elements.len() { elements } else { found_elements })
 }
