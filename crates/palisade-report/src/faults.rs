@@ -1,12 +1,18 @@
 //! Run-time errors in the words of the program's language.
 
 use palisade_memory::{Action, Effect};
-use palisade_program::running::{BinaryOp, Expr, Fault, Instr};
+use palisade_program::Value;
+use palisade_program::running::{Address, BinaryOp, CellId, Expr, Fault, Instr};
 use palisade_program::written::Check;
 use palisade_trace::{BadAccess, Ended, Evidence};
 
 /// The error at the end of a step. Where pointers are addresses of bytes, it says which object is meant.
 pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> String {
+    if let Fault::OutOfBounds(index) = fault
+        && let Some(words) = out_of_bounds(evidence, step, index)
+    {
+        return words;
+    }
     let Some(addresses) = evidence.addresses else { return fault.to_string() };
     match fault {
         Fault::BadPointer(pointer) => return addresses.bad_pointer(pointer, access(evidence, step)),
@@ -46,6 +52,47 @@ pub(crate) fn fault(evidence: &Evidence<'_>, step: usize, fault: Fault) -> Strin
         return format!("{fault}: `{}`", cell.name);
     }
     fault.to_string()
+}
+
+/// The element that an array of arrays does not have, as it is written: its cells are those of one array, whose index says
+/// little. `None` for other arrays.
+fn out_of_bounds(evidence: &Evidence<'_>, step: usize, index: Value) -> Option<String> {
+    let taken = evidence.run.steps[step];
+    let Action::Execute { edge, .. } = taken.action else { return None };
+    let code = evidence.replay.states[step].threads[taken.thread].top().code;
+    let system = evidence.machine.system;
+    let (Instr::Load(_, address) | Instr::Store(address, _) | Instr::Locked { address, .. }) =
+        &system.codes[code].edges()[edge].instr
+    else {
+        return None;
+    };
+    let Address::Element { base, len, .. } = address else { return None };
+    // The last cell has the largest index in every dimension.
+    let last = CellId(base.0.checked_add(*len)?.checked_sub(1)?);
+    let name = &system.cells.get(last)?.name;
+    let mut parts: Vec<(&str, Value)> = Vec::new();
+    let mut rest = name.as_str();
+    while let Some((before, after)) = rest.split_once('[') {
+        let (number, after) = after.split_once(']')?;
+        parts.push((before, number.parse().ok()?));
+        rest = after;
+    }
+    if parts.len() < 2 {
+        return None;
+    }
+    let mut left = index;
+    let mut indices: Vec<Value> = Vec::new();
+    for (_, largest) in parts[1..].iter().rev() {
+        indices.push(left.rem_euclid(largest + 1));
+        left = left.div_euclid(largest + 1);
+    }
+    indices.push(left);
+    let written: String = parts
+        .iter()
+        .zip(indices.iter().rev())
+        .map(|((before, _), index)| format!("{before}[{index}]"))
+        .collect();
+    Some(format!("`{written}{rest}` is out of bounds"))
 }
 
 /// An index that is out of bounds, and the number of elements, if the instruction shows both.

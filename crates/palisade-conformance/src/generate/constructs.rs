@@ -40,7 +40,7 @@ impl Maker {
         }
     }
 
-    /// A first index of a shared array, which may be out of bounds.
+    /// An index of a shared array, which may be out of bounds.
     fn first(&mut self, around: Option<u32>) -> Index {
         if self.random.percent(15) {
             return Index { short: "(k + 1)".to_owned(), long: "(k + 1)".to_owned() };
@@ -54,7 +54,9 @@ impl Maker {
 
     /// A cell as it is written, and the cells to choose from, each with its condition.
     fn cell(&mut self, around: Option<u32>) -> (String, Vec<(String, String)>) {
-        let (a, b) = (self.first(around), self.index(around));
+        let kind = self.random.below(4);
+        // Indices of private arrays are in range.
+        let (a, b) = (self.first(around), if kind < 2 { self.first(around) } else { self.index(around) });
         let (row, column) = (&a.long, &b.long);
         let both = |name: &str| {
             let mut cells = Vec::new();
@@ -65,7 +67,7 @@ impl Maker {
             }
             cells
         };
-        match self.random.below(4) {
+        match kind {
             0 => (format!("m[{}][{}]", a.short, b.short), both("m")),
             1 => (format!("s[{}].b[{}]", a.short, b.short), both("s_b")),
             2 => {

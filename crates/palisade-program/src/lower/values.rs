@@ -30,7 +30,7 @@ impl Body<'_> {
                     let at_least = fold::binary(BinaryOp::Ge, index.clone(), Expr::Const(0));
                     let less = fold::binary(BinaryOp::Lt, index.clone(), Expr::Const(len.into()));
                     let inside = fold::binary(BinaryOp::And, at_least, less);
-                    self.emit(Instr::Assert(inside, Check::Assertion), span);
+                    self.emit(Instr::Assert(inside, Check::Index), span);
                 }
                 let offset = match memory.at.step {
                     1 => index,

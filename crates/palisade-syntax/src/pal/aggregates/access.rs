@@ -51,19 +51,30 @@ impl Parser<'_> {
         }
         let (leaf, lengths) = leaf_name(&path);
         let height = indices.iter().map(|((_, height), _)| *height).max().unwrap_or(0);
-        let inner = if medium == Medium::Private { 0 } else { 1 };
-        for ((index, _), length) in indices.iter().skip(inner) {
-            self.check_index(index, *length)?;
-        }
         let mut height = self.height(height, start)?;
         for _ in &indices {
             height = self.height(height + 1, start)?;
         }
-        let trees: Vec<Expr> = indices.into_iter().map(|((index, _), _)| index).collect();
         if medium == Medium::Private {
+            for ((index, _), length) in &indices {
+                self.check_index(index, *length)?;
+            }
+            let trees = indices.into_iter().map(|((index, _), _)| index).collect();
             return self.private_part(&leaf, &lengths, trees, ty, span, height);
         }
         let name = Name::new(leaf, Span::NONE);
+        let is_placed = self.program.shared.iter().any(|shared| shared.name == name && shared.at.is_some());
+        let mut trees: Vec<Expr> = Vec::new();
+        for (dimension, ((index, _), length)) in indices.into_iter().enumerate() {
+            if dimension == 0 || self.is_in_range(&index, length) {
+                trees.push(index);
+            } else if is_placed || is_constant(&index) {
+                self.check_index(&index, length)?;
+            } else {
+                height = self.height(height + 3, start)?;
+                trees.push(self.checked_index(&name, &lengths, index, length, span)?);
+            }
+        }
         let kind = match self.flat(trees, &lengths)? {
             None => PlaceKind::Named(name),
             Some(index) => PlaceKind::Element(name, Box::new(index)),
@@ -120,13 +131,40 @@ impl Parser<'_> {
         }))
     }
 
+    /// Whether an index is known to be in its range.
+    fn is_in_range(&self, index: &Expr, length: u32) -> bool {
+        self.interval(index).is_some_and(|(lo, hi)| 0 <= lo && hi < i128::from(length))
+    }
+
+    /// An inner index that faults if it is out of its range. With `n` cells in all, and `n / length` as the factor `f`, it is
+    /// `(&a[index * f] - &a[0]) / f`: `a` has the cell `index * f` exactly if the index is from 0 to `length - 1`.
+    fn checked_index(
+        &mut self,
+        array: &Name,
+        lengths: &[u32],
+        index: Expr,
+        length: u32,
+        span: Span,
+    ) -> Parse<Expr> {
+        self.grow(10)?;
+        let total: u64 = lengths.iter().map(|&length| u64::from(length)).product();
+        let factor = || Expr::int((total / u64::from(length.max(1))) as Value);
+        let address = |index: Expr| {
+            let place = Place::new(PlaceKind::Element(array.clone(), Box::new(index)), span);
+            Expr::new(ExprKind::AddressOf(place), span)
+        };
+        let scaled = binary(BinaryOp::Mul, index, factor(), span);
+        let distance = binary(BinaryOp::Sub, address(scaled), address(Expr::int(0)), span);
+        Ok(binary(BinaryOp::Div, distance, factor(), span))
+    }
+
     /// Reports an error unless an index is known to be in its range.
     fn check_index(&mut self, index: &Expr, length: u32) -> Parse<()> {
-        let last = i128::from(length) - 1;
-        let found = self.interval(index);
-        if found.is_some_and(|(lo, hi)| 0 <= lo && hi <= last) {
+        if self.is_in_range(index, length) {
             return Ok(());
         }
+        let last = i128::from(length) - 1;
+        let found = self.interval(index);
         let text = self.lexer.slice(index.span()).to_owned();
         let message = match found {
             Some((lo, hi)) if lo > last || hi < 0 => format!("`{text}` is not an index from 0 to {last}"),

@@ -10,8 +10,10 @@
 //! *Why this is exact.* Each access stays one load or one store of one cell: the indices are evaluated once, from left to
 //! right, except those of private arrays, which must not access memory or call. The first index of a shared array is
 //! out of bounds exactly if the index of the cell is: the others are known to be in their ranges ([`Parser::interval`]),
-//! or else the program is refused with the advice to copy the index to a register with a domain. That assignment
-//! faults where the access would. So `i * 3 + j` is less than 0 or more than 5 exactly if `i` is out of bounds.
+//! or are checked when they are evaluated ([`Parser::checked_index`]). So `i * 3 + j` is less than 0 or more than 5 exactly if
+//! `i` is out of bounds. Indices of private arrays, and of arrays at chosen addresses, must be known to be in range, or else the
+//! program is refused with the advice to copy the index to a register with a domain. That assignment faults where the
+//! access would.
 //!
 //! The names of arrays say how their cells are shown: `[]` and `[3]` in a name stand for indices
 //! (`palisade_program::element_name`).
