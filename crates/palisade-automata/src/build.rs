@@ -234,6 +234,7 @@ impl Builder<'_> {
             automaton: Automaton {
                 role,
                 population,
+                initially: population,
                 states: IdVec::new(),
                 starts: Vec::new(),
                 edges: Vec::new(),
@@ -250,19 +251,19 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Any number of threads may run a role that is started at run time.
-    fn spawned(&mut self, role: RoleId) -> Result<(), Trouble> {
+    /// Any number of threads may run a role that is started at run time. Returns the index of its automaton.
+    fn spawned(&mut self, role: RoleId) -> Result<u32, Trouble> {
         self.coverage.start(role);
         if !self.spawned.contains(&role) {
             self.spawned.push(role);
         }
-        match self.roles.iter_mut().find(|growing| growing.automaton.role == role) {
-            Some(growing) => {
-                growing.automaton.population = Population::Any;
-                Ok(())
-            }
-            None => self.start(role, Population::Any),
+        let known = self.roles.iter().position(|growing| growing.automaton.role == role);
+        let index = known.unwrap_or(self.roles.len());
+        if known.is_none() {
+            self.start(role, Population::Fixed(0))?;
         }
+        self.roles[index].automaton.population = Population::Any;
+        Ok(index as u32)
     }
 
     /// Notes a step.
@@ -301,10 +302,11 @@ impl Builder<'_> {
                     StepKind::Spawns if local.hold != Hold::Outside => return Err(Trouble::Spawn),
                     StepKind::Spawns => {
                         let after = self.machine.step(&local, action, None);
-                        if let Some(child) = after.as_ref().and_then(|after| after.child.as_ref()) {
-                            self.spawned(child.thread.role)?;
-                        }
-                        self.finish(role, state, after, action, |_| Letter::Silent)?;
+                        let letter = match after.as_ref().and_then(|after| after.child.as_ref()) {
+                            Some(child) => Letter::Spawn(self.spawned(child.thread.role)?),
+                            None => Letter::Silent,
+                        };
+                        self.finish(role, state, after, action, |_| letter.clone())?;
                     }
                     StepKind::BufferFull | StepKind::ReadsOwn(_) => {
                         unreachable!("under SC there are no buffers")

@@ -6,9 +6,10 @@
 //! buffer, is among the cell's [values](Automata::values). Local steps are collapsed as described in
 //! [`crate::run_on`]. A locked instruction or an atomic section is one edge.
 //!
-//! Threads that are started at run time are treated as if any number of them were there from the start. That is an
-//! over-approximation, too: in a run, let all threads exist from the start, and let those that are started later do
-//! nothing until then. A thread starts with an empty buffer and knows nothing, so each step stays possible.
+//! Edges that start threads say so ([`Letter::Spawn`]). A user of the automata may ignore that, and treat these threads
+//! as if any number of them were there from the start. That is an over-approximation, too: in a run, let all threads
+//! exist from the start, and let those that are started later do nothing until then. A thread starts with an empty
+//! buffer and knows nothing, so each step stays possible.
 //!
 //! Nothing here depends on the memory model. The users of the automata define what reads see and what fences
 //! wait for.
@@ -38,8 +39,7 @@ pub struct Automata {
     pub initial: IdVec<CellId, usize>,
     /// One automaton per role that has instances at the start or is started at run time.
     pub automata: Vec<Automaton>,
-    /// The roles that are started at run time. Where there are any, the automata have runs that the program
-    /// does not have.
+    /// The roles that are started at run time.
     pub spawned: Vec<RoleId>,
     /// What threads do if they may read any value that a cell may hold. Runs do no more than this, under any
     /// memory model.
@@ -51,8 +51,10 @@ pub struct Automata {
 pub struct Automaton {
     /// Which role.
     pub role: RoleId,
-    /// How many threads run it.
+    /// How many threads run it, at the start or later.
     pub population: Population,
+    /// How many threads run it at the start.
+    pub initially: Population,
     /// The thread states.
     pub states: IdVec<StateId, Local>,
     /// Where threads start, with the local steps that lead there, and how many of these steps belong to a
@@ -91,6 +93,8 @@ pub struct Edge {
 pub enum Letter {
     /// Nothing, but properties see a change.
     Silent,
+    /// Starts a thread that runs the automaton with this index.
+    Spawn(u32),
     /// Reads this value.
     Read(CellId, ValueId),
     /// Writes this value.

@@ -181,6 +181,7 @@ fn quotient(automaton: &Automaton, classes: &IdVec<StateId, StateId>) -> Automat
     Automaton {
         role: automaton.role,
         population: automaton.population,
+        initially: automaton.initially,
         states,
         starts: starts.collect(),
         edges,

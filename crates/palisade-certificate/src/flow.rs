@@ -13,10 +13,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// The action of an edge. Cells and values are numbers.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Act {
+    /// Starts a process of this automaton.
+    Spawn(u32),
     Read(u32, u32),
     Write(u32, u32),
     Fence,
-    Locked { guard: Vec<(u32, u32)>, effect: Vec<(u32, u32)> },
+    Locked {
+        guard: Vec<(u32, u32)>,
+        effect: Vec<(u32, u32)>,
+    },
 }
 
 impl Act {
@@ -25,7 +30,7 @@ impl Act {
         match self {
             Act::Write(cell, value) => vec![(*cell, *value)],
             Act::Locked { effect, .. } => effect.clone(),
-            Act::Read(..) | Act::Fence => Vec::new(),
+            Act::Spawn(_) | Act::Read(..) | Act::Fence => Vec::new(),
         }
     }
 }
@@ -45,6 +50,8 @@ pub(crate) type Limit = Option<u32>;
 #[derive(Debug)]
 pub(crate) struct ProcessKind {
     pub population: Limit,
+    /// How many of them there are at the start.
+    pub initially: Limit,
     pub edges: Vec<Edge>,
     /// The edges that lead to each class.
     pub into: Vec<Vec<usize>>,
@@ -84,10 +91,8 @@ impl Flow {
             .zip(classes)
             .enumerate()
             .map(|(number, (automaton, classes))| {
-                let population = match automaton.population {
-                    Population::Fixed(count) => Some(count),
-                    Population::Any => None,
-                };
+                let free = rewrite.is_some_and(|rewrite| rewrite.starts_anytime(number as u32));
+                let populations = (limit(automaton.population), limit(automaton.initially).filter(|_| !free));
                 let edges = automaton.edges.iter().map(|edge| {
                     let class = |state: palisade_automata::StateId| classes[state.index()];
                     (class(edge.source), class(edge.target), act(&edge.letter, model))
@@ -96,9 +101,9 @@ impl Flow {
                 automaton.starts.iter().for_each(|start| is_start[classes[start.0.index()] as usize] = true);
                 let mut edges: Vec<ClassEdge> = edges.collect();
                 if let Some(rewrite) = rewrite {
-                    edges = rewrite.apply(number, &is_start, &edges);
+                    edges = rewrite.apply(number, &is_start, edges);
                 }
-                ProcessKind::new(population, classes.clone(), is_start, edges)
+                ProcessKind::new(populations, classes.clone(), is_start, edges)
             })
             .collect();
         let count = |cell: CellId| automata.values[cell].len() as u32;
@@ -118,12 +123,25 @@ impl Flow {
         })
     }
 
+    /// Whether some processes are started at run time.
+    pub fn spawns(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.edges.iter().any(|edge| matches!(edge.act, Act::Spawn(_))))
+    }
+
     /// The limits when only this many processes of each automaton are followed.
     pub fn limits(&self, tracked: &[u32]) -> Vec<Limit> {
         let limit = |(kind, &tracked): (&ProcessKind, &u32)| {
             Some(kind.population.map_or(tracked, |all| all.min(tracked)))
         };
         self.kinds.iter().zip(tracked).map(limit).collect()
+    }
+}
+
+/// A population as a limit.
+pub(crate) fn limit(population: Population) -> Limit {
+    match population {
+        Population::Fixed(count) => Some(count),
+        Population::Any => None,
     }
 }
 
@@ -153,6 +171,7 @@ fn act(letter: &Letter, model: Model) -> Option<Act> {
     let sc = model == Model::Sc;
     match letter {
         Letter::Silent | Letter::StoreFence => None,
+        Letter::Spawn(child) => Some(Act::Spawn(*child)),
         Letter::Fence if sc => None,
         Letter::Fence => Some(Act::Fence),
         Letter::Read(cell, value) if sc => {
@@ -170,11 +189,18 @@ fn act(letter: &Letter, model: Model) -> Option<Act> {
 }
 
 impl ProcessKind {
-    fn new(population: Limit, class_of: Vec<u32>, is_start: Vec<bool>, edges: Vec<ClassEdge>) -> ProcessKind {
+    fn new(
+        (population, initially): (Limit, Limit),
+        class_of: Vec<u32>,
+        is_start: Vec<bool>,
+        edges: Vec<ClassEdge>,
+    ) -> ProcessKind {
         let classes = is_start.len();
         let mut arrives = is_start.clone();
         let mut silent = vec![Vec::new(); classes];
-        let is_idle = |source: u32, target: u32, act: &Act| source == target && act.writes().is_empty();
+        let is_idle = |source: u32, target: u32, act: &Act| {
+            source == target && act.writes().is_empty() && !matches!(act, Act::Spawn(_))
+        };
         for (source, target, act) in &edges {
             match act {
                 None => silent[*target as usize].push(*source),
@@ -205,6 +231,7 @@ impl ProcessKind {
         }
         ProcessKind {
             population,
+            initially,
             edges: folded,
             into,
             is_start,
@@ -222,7 +249,7 @@ impl ProcessKind {
         let harmless = |&edge: &usize| match self.edges[edge].act {
             Act::Read(..) => true,
             Act::Fence => fences_too,
-            Act::Write(..) | Act::Locked { .. } => false,
+            Act::Spawn(_) | Act::Write(..) | Act::Locked { .. } => false,
         };
         let idle = if fences_too { &self.idle_reads_and_fences } else { &self.idle_reads };
         !self.is_start[class as usize]

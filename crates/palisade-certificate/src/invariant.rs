@@ -53,6 +53,11 @@ impl Invariant {
         Ok(Invariant { pending, held })
     }
 
+    /// Whether a process of this automaton may have a pending store in this class.
+    pub fn may_have_pending(&self, kind: u32, class: u32) -> bool {
+        self.pending.keys().any(|&(of, at, _)| (of, at) == (kind, class))
+    }
+
     /// The only value that a cell can have while its only writer is a process of this automaton in this class.
     pub fn only_value(&self, kind: u32, cell: u32, class: u32) -> Option<u32> {
         match &self.held[cell as usize] {
@@ -147,6 +152,7 @@ fn check_pending(flow: &Flow, pending: &FxHashSet<Pending>) -> Result<(), Refusa
                     // While this store is pending, it is what the process would read.
                     Act::Read(read, seen) => *read != cell || *seen == value,
                     Act::Write(written, _) => *written != cell,
+                    Act::Spawn(_) => true,
                     Act::Fence | Act::Locked { .. } => false,
                 };
                 if survives {
@@ -188,7 +194,7 @@ fn check_held(flow: &Flow, claim: &Held) -> Result<(), Refusal> {
                 Act::Read(read, seen) if *read == claim.cell && *seen != value => None,
                 Act::Locked { guard, .. } if of_cell(guard).is_some_and(|seen| seen != value) => None,
                 Act::Locked { effect, .. } => Some(of_cell(effect).unwrap_or(value)),
-                Act::Write(..) | Act::Read(..) | Act::Fence => Some(value),
+                Act::Spawn(_) | Act::Write(..) | Act::Read(..) | Act::Fence => Some(value),
             };
             after.map_or(Ok(()), |after| holds(edge.target, after))?;
         }

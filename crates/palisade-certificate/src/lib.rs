@@ -69,6 +69,11 @@
 //! propagations that are undone with an instruction can then be assumed to have no free values: of a letter
 //! that allows both, only the others are considered.
 //!
+//! # Processes that are started
+//! Where nothing of the parent is pending, a start needs an empty buffer, as a fence does, and its predecessors lack the
+//! new process. An element contains an initial configuration only if it has no more processes than there are at the
+//! start. Elsewhere, starts are treated [differently](rewrite).
+//!
 //! # Rewritten automata
 //! A proof may say that the automata are [rewritten](rewrite) first: a store and the fence after it are one
 //! step, and reads of a cell by its only writer are local steps, where that makes no difference.
@@ -233,14 +238,15 @@ fn load_buffers(task: &Task<'_>, proof: &LoadBuffers, watch: &Watch<'_>) -> Resu
     let automata = automata(task, &system, watch)?;
     let flow = Flow::new(&automata, &proof.classes, task.model, None)?;
     let invariant = Invariant::new(&flow, proof)?;
-    let flow = match proof.rewritten {
-        false => flow,
-        true => {
-            let classes = &proof.classes;
-            let rewrite = Rewrite { system: &system, automata: &automata, classes, invariant: &invariant };
-            Flow::new(&automata, classes, task.model, Some(&rewrite))?
-        }
+    let rewrite = Rewrite {
+        system: &system,
+        automata: &automata,
+        classes: &proof.classes,
+        invariant: &invariant,
+        flow: &flow,
+        rewritten: proof.rewritten,
     };
+    let flow = Flow::new(&automata, &proof.classes, task.model, Some(&rewrite))?;
     let sets = read_sets(&flow, &invariant, proof)?;
     bad::check(&system, &automata, &Sets { flow: &flow, invariant: &invariant, sets: &sets }, watch)?;
     let mut summary = Summary::default();
@@ -257,6 +263,10 @@ fn read_sets(flow: &Flow, invariant: &Invariant, proof: &LoadBuffers) -> Result<
     for part in &proof.parts {
         let limits = match &part.tracked {
             None => flow.kinds.iter().map(|kind| kind.population).collect(),
+            Some(_) if flow.spawns() => {
+                let what = "a set that follows only some processes is not supported with processes started at run time";
+                return Err(Refusal::Unsuited(what.into()));
+            }
             Some(tracked) if tracked.len() == flow.kinds.len() => flow.limits(tracked),
             Some(_) => return Err(Refusal::Unfit("it follows automata that do not exist".into())),
         };

@@ -1,5 +1,13 @@
-//! Two rewrites of the automata, for proofs that say so.
+//! Starts of processes, and two rewrites of the automata for proofs that say so.
 //!
+//! # Starts
+//! Where the invariant says that no store of the parent is pending, the parent's buffer is empty in the machine. A
+//! fence before the start changes nothing there. So the start needs an empty load buffer, and everything that the new
+//! process sees is propagated after it. Elsewhere, the new process may see older memory, and its stores may come before
+//! pending ones of its parent. There the start is a local step, and any number of such processes may be there from the
+//! beginning. That only adds runs.
+//!
+//! # Rewrites
 //! 1. A store to a class m and the fence after it become one locked store, if m is not a start, all edges into m
 //!    are stores, all edges out of it are fences to other classes, and properties do not distinguish the states
 //!    of m from those after the fence.
@@ -18,9 +26,9 @@
 //!    is what memory holds. So p can read that value and no other, whatever its buffer holds. Memory still has
 //!    the value, so it can be propagated again and read without deleting anything that p needs.
 
-use crate::flow::Act;
+use crate::flow::{Act, Flow};
 use crate::invariant::Invariant;
-use palisade_automata::{Automata, Automaton, Hold, Local};
+use palisade_automata::{Automata, Automaton, Hold, Letter, Local};
 use palisade_base::{Id, limits};
 use palisade_program::Value;
 use palisade_program::running::{Condition, Location, RegId, RoleId, System};
@@ -34,6 +42,10 @@ pub(crate) struct Rewrite<'a> {
     pub automata: &'a Automata,
     pub classes: &'a [Vec<u32>],
     pub invariant: &'a Invariant,
+    /// The automata before, for which the invariant holds.
+    pub flow: &'a Flow,
+    /// Whether the proof is about rewritten automata.
+    pub rewritten: bool,
 }
 
 /// What properties see of a thread of some role.
@@ -47,8 +59,37 @@ struct Look {
 }
 
 impl Rewrite<'_> {
-    /// The rewritten edges of an automaton.
-    pub fn apply(&self, kind: usize, is_start: &[bool], edges: &[ClassEdge]) -> Vec<ClassEdge> {
+    /// Whether a process may have pending stores in a class. Processes get there by silent steps from the classes
+    /// about which the invariant says something.
+    fn may_have_pending(&self, kind: usize, class: u32) -> bool {
+        let mut before = self.flow.kinds[kind].before[class as usize].iter();
+        before.any(|&class| self.invariant.may_have_pending(kind as u32, class))
+    }
+
+    /// Whether processes of an automaton are started where stores may be pending.
+    pub fn starts_anytime(&self, child: u32) -> bool {
+        self.automata.automata.iter().enumerate().any(|(kind, automaton)| {
+            automaton.edges.iter().any(|edge| {
+                let class = self.classes[kind][edge.source.index()];
+                edge.letter == Letter::Spawn(child) && self.may_have_pending(kind, class)
+            })
+        })
+    }
+
+    /// The edges of an automaton, with starts as they are treated, and rewritten if the proof says so.
+    pub fn apply(&self, kind: usize, is_start: &[bool], mut edges: Vec<ClassEdge>) -> Vec<ClassEdge> {
+        for (source, _, act) in &mut edges {
+            if matches!(act, Some(Act::Spawn(_))) && self.may_have_pending(kind, *source) {
+                *act = None;
+            }
+        }
+        match self.rewritten {
+            true => self.rewrite(kind, is_start, &edges),
+            false => edges,
+        }
+    }
+
+    fn rewrite(&self, kind: usize, is_start: &[bool], edges: &[ClassEdge]) -> Vec<ClassEdge> {
         let looks = Looks::new(self.system, &self.automata.automata[kind], &self.classes[kind], is_start);
         let counts = |edge: &&ClassEdge| edge.0 != edge.1 || edge.2.is_some();
         let mut only_stores = vec![true; is_start.len()];

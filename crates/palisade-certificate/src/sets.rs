@@ -156,6 +156,7 @@ impl Set {
                     }
                 }
                 undo.by_others(element, look_up);
+                undo.by_parents(element, look_up);
                 undo.by_free_writes(element, look_up);
             }
         })

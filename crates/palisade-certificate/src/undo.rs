@@ -60,9 +60,20 @@ impl Undo<'_> {
         let kind = &self.flow.kinds[process.kind as usize];
         for &number in &kind.into[process.state as usize] {
             let edge = &kind.edges[number];
-            if let Act::Read(cell, value) = edge.act {
-                self.read(element, actor, edge, cell, value, give);
-                continue;
+            match edge.act {
+                Act::Read(cell, value) => {
+                    self.read(element, actor, edge, cell, value, give);
+                    continue;
+                }
+                Act::Spawn(child) => {
+                    let mut draft = element.clone();
+                    if self.drop_all(&mut draft, actor) {
+                        self.give_at(draft.clone(), actor, edge.source, give);
+                        self.spawn(&draft, actor, child, edge.source, give);
+                    }
+                    continue;
+                }
+                _ => {}
             }
             self.with_effect(element, &edge.act.writes(), Some(actor), &mut |mut draft, _| {
                 let undone = match &edge.act {
@@ -71,7 +82,7 @@ impl Undo<'_> {
                     Act::Locked { guard, effect } => {
                         self.drop_all(&mut draft, actor) && self.locked(&mut draft, guard, effect)
                     }
-                    Act::Read(..) => unreachable!("reads are undone above"),
+                    Act::Read(..) | Act::Spawn(_) => unreachable!("they are undone above"),
                 };
                 if undone {
                     self.give_at(draft, actor, edge.source, give);
@@ -111,6 +122,37 @@ impl Undo<'_> {
                     self.give_at(draft, actor, edge.source, give);
                 }
             });
+        }
+    }
+
+    /// The predecessors in which a named process did not exist yet, which the actor starts. Everything that is
+    /// required of it was propagated since.
+    fn spawn(&self, element: &Config, actor: usize, kind: u32, source: u32, give: &mut dyn FnMut(Config)) {
+        for (child, process) in element.processes.iter().enumerate() {
+            let is_start = &self.flow.kinds[kind as usize].is_start;
+            if child == actor || process.kind != kind || !is_start[process.state as usize] {
+                continue;
+            }
+            let mut draft = element.clone();
+            if self.drop_all(&mut draft, child) {
+                draft.processes.remove(child);
+                let actor = if child < actor { actor - 1 } else { actor };
+                self.give_at(draft, actor, source, give);
+            }
+        }
+    }
+
+    /// The predecessors by processes that the element does not name, which start one that it names.
+    pub fn by_parents(&self, element: &Config, give: &mut dyn FnMut(Config)) {
+        for (number, kind) in self.flow.kinds.iter().enumerate() {
+            for edge in &kind.edges {
+                if let Act::Spawn(child) = edge.act {
+                    let mut draft = element.clone();
+                    let parent = Process { kind: number as u32, state: edge.target, word: Vec::new() };
+                    draft.processes.push(parent);
+                    self.spawn(&draft, element.processes.len(), child, edge.source, give);
+                }
+            }
         }
     }
 
@@ -162,7 +204,13 @@ impl Undo<'_> {
         for Letter { cell, values, .. } in element.processes.iter().flat_map(|process| &process.word) {
             memory[*cell as usize] = memory[*cell as usize].and(values);
         }
-        element.processes.iter().all(at_start) && memory.iter().all(|values| !values.is_empty())
+        let few = |(number, kind): (usize, &crate::flow::ProcessKind)| {
+            let count = element.processes.iter().filter(|process| process.kind as usize == number).count();
+            kind.initially.is_none_or(|most| count <= most as usize)
+        };
+        element.processes.iter().all(at_start)
+            && self.flow.kinds.iter().enumerate().all(few)
+            && memory.iter().all(|values| !values.is_empty())
     }
 
     fn read(

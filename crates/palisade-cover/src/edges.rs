@@ -51,6 +51,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(crate) enum Act {
     /// Nothing.
     Silent,
+    /// Starts a process of this kind. See [`crate::spawns`].
+    Spawn(u32),
     /// Reads one of these values.
     Read(CellId, SetId),
     /// Writes this value.
@@ -70,6 +72,7 @@ impl SetEdge {
         let of = |(number, edge): (usize, &Edge)| {
             let act = match &edge.letter {
                 Letter::Silent => Act::Silent,
+                Letter::Spawn(child) => Act::Spawn(*child),
                 Letter::Read(cell, value) => Act::Read(*cell, sets.single(*cell, *value)),
                 Letter::Write(cell, value) => Act::Write(*cell, *value),
                 Letter::Fence => Act::Fence,
@@ -87,14 +90,15 @@ impl SetEdge {
 
     /// Whether a run stays a run without this step.
     pub fn is_idle(&self) -> bool {
-        self.source == self.target && !self.act.changes_memory()
+        self.source == self.target && !self.act.changes_anything()
     }
 }
 
 impl Act {
-    fn changes_memory(&self) -> bool {
+    /// Whether it changes memory or starts a process.
+    fn changes_anything(&self) -> bool {
         match self {
-            Act::Write(..) => true,
+            Act::Write(..) | Act::Spawn(_) => true,
             Act::Locked { effect, .. } => !effect.is_empty(),
             Act::Silent | Act::Read(..) | Act::Fence | Act::StoreFence => false,
         }
@@ -239,6 +243,7 @@ impl Merging<'_> {
                 Letter::Write(cell, value) => Act::Write(*cell, *value),
                 Letter::Fence => Act::Fence,
                 Letter::StoreFence => Act::StoreFence,
+                Letter::Spawn(child) => Act::Spawn(*child),
                 Letter::Silent => Act::Silent,
             };
             let stands_for = vec![number];

@@ -30,7 +30,15 @@ pub(crate) fn is_silent(letter: &Letter, model: Model) -> bool {
         Letter::Silent => true,
         Letter::StoreFence => model != Model::Pso,
         Letter::Fence => model == Model::Sc,
-        Letter::Read(..) | Letter::Write(..) | Letter::Locked { .. } => false,
+        Letter::Spawn(_) | Letter::Read(..) | Letter::Write(..) | Letter::Locked { .. } => false,
+    }
+}
+
+/// Whether a population has that many processes.
+pub(crate) fn is_at_most(processes: usize, population: Population) -> bool {
+    match population {
+        Population::Fixed(most) => processes <= most as usize,
+        Population::Any => true,
     }
 }
 

@@ -17,18 +17,6 @@ pub(crate) fn automata(analysis: &Analysis<'_>, limits: &Limits) -> Result<Arc<A
     analysis.automata(limits)
 }
 
-/// Why a run that was found proves nothing, if that is so. Threads that are started at run time are treated as if
-/// any number of them were there from the start, which adds runs.
-pub(crate) fn only_proves(automata: &Automata) -> Result<(), Reason> {
-    match automata.spawned.is_empty() {
-        true => Ok(()),
-        false => Err(Reason::Unsupported(
-            "threads are started at run time, and if all of them were there from the start, the program would not be safe"
-                .into(),
-        )),
-    }
-}
-
 /// The states that pass `matters` and from which silent edges alone lead to `state`. The state itself may be
 /// one of them.
 pub(crate) fn roots(

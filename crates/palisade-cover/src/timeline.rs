@@ -7,7 +7,7 @@
 use palisade_automata::{Edge, Population, Schedule};
 use palisade_base::limits;
 use palisade_engine::{Analysis, Witness};
-use palisade_memory::{Action, Machine, Pending, Step};
+use palisade_memory::{Action, Effect, Machine, Pending, Step};
 use palisade_program::Value;
 use palisade_program::running::{CellId, RoleId, System, ThreadId};
 use palisade_trace::{Run, replay, until_bad};
@@ -21,8 +21,9 @@ pub(crate) struct Event {
 
 /// The action of an event.
 pub(crate) enum What {
-    /// Steps of the actor. The last `armed` ones belong to a section that is not entered yet.
-    Steps { actions: Vec<Action>, armed: usize },
+    /// Steps of the actor. The last `armed` ones belong to a section that is not entered yet. A thread that they
+    /// start is that of the actor `starts`, if there is one.
+    Steps { actions: Vec<Action>, armed: usize, starts: Option<usize> },
     /// The actor's oldest pending store to a cell reaches memory.
     Update(CellId),
 }
@@ -30,13 +31,14 @@ pub(crate) enum What {
 impl What {
     /// The steps of an edge.
     pub fn edge(edge: &Edge) -> What {
-        What::Steps { actions: edge.steps.clone(), armed: edge.armed }
+        What::Steps { actions: edge.steps.clone(), armed: edge.armed, starts: None }
     }
 }
 
 /// Events, the roles of their actors, and memory at the start.
 pub(crate) struct Timeline {
-    pub roles: Vec<RoleId>,
+    /// `None` for actors that are started by others.
+    pub roles: Vec<Option<RoleId>>,
     pub events: Vec<Event>,
     pub memory: Vec<Value>,
 }
@@ -54,7 +56,7 @@ impl Timeline {
 
     /// The number of threads of a role that the run needs.
     fn threads_of(&self, role: RoleId) -> usize {
-        self.roles.iter().filter(|&&other| other == role).count()
+        self.roles.iter().filter(|&&other| other == Some(role)).count()
     }
 
     /// The run on a machine, with threads chosen such that it ends in a bad state. `None` if there is no such
@@ -73,7 +75,7 @@ impl Timeline {
         &self,
         machine: Machine<'_>,
         order: &[&Event],
-        chosen: &mut Vec<ThreadId>,
+        chosen: &mut Vec<Option<ThreadId>>,
         tries: &mut usize,
     ) -> Option<Run> {
         const MAX_TRIES: usize = 10_000;
@@ -82,10 +84,16 @@ impl Timeline {
             let run = until_bad(machine, self.with_threads(machine, order, chosen)?);
             return replay(machine, &run).is_ok().then_some(run);
         };
+        let Some(role) = role else {
+            chosen.push(None);
+            let run = self.choose_threads(machine, order, chosen, tries);
+            chosen.pop();
+            return run;
+        };
         let instances = machine.system.instances.iter_enumerated();
         for thread in instances.filter(|(_, instance)| instance.role == role).map(|(thread, _)| thread) {
-            if !chosen.contains(&thread) && *tries < MAX_TRIES {
-                chosen.push(thread);
+            if !chosen.contains(&Some(thread)) && *tries < MAX_TRIES {
+                chosen.push(Some(thread));
                 if let Some(run) = self.choose_threads(machine, order, chosen, tries) {
                     return Some(run);
                 }
@@ -96,25 +104,39 @@ impl Timeline {
     }
 
     /// The run with these threads, as far as it goes. It ends early if an error of the program ends it.
-    fn with_threads(&self, machine: Machine<'_>, order: &[&Event], threads: &[ThreadId]) -> Option<Run> {
+    fn with_threads(
+        &self,
+        machine: Machine<'_>,
+        order: &[&Event],
+        threads: &[Option<ThreadId>],
+    ) -> Option<Run> {
+        let mut threads = threads.to_vec();
         let mut schedules = vec![Schedule::default(); threads.len()];
         let mut state = machine.initial_state(&self.memory)?;
         let mut steps = Vec::new();
         for event in order {
             limits::checkpoint();
-            let thread = threads[event.actor];
+            let thread = threads[event.actor]?;
+            let mut started = None;
             let actions = match &event.what {
                 What::Update(cell) => {
                     let of_cell = |entry: &Pending| matches!(entry, Pending::Store(c, _) if c == cell);
                     let position = state.threads[thread].buffer.iter().position(of_cell)?;
                     vec![Action::Update { position }]
                 }
-                What::Steps { actions, armed } => schedules[event.actor].take(actions.clone(), *armed),
+                What::Steps { actions, armed, starts } => {
+                    started = *starts;
+                    schedules[event.actor].take(actions.clone(), *armed)
+                }
             };
             for action in actions {
                 let step = Step { thread, action };
-                state = machine.step(&state, step).ok()?.0;
+                let (next, effect) = machine.step(&state, step).ok()?;
+                state = next;
                 steps.push(step);
+                if let (Effect::Spawned(new), Some(actor)) = (effect, started) {
+                    threads[actor] = Some(new);
+                }
                 if state.fault.is_some() {
                     return Some(Run { memory: self.memory.clone(), steps });
                 }

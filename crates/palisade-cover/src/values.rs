@@ -12,6 +12,7 @@
 //! set of all values, which makes the results of that search worthless: it has to be repeated with single
 //! values for that cell.
 
+use crate::spawns::no_run;
 use palisade_automata::ValueId;
 use palisade_base::Id;
 use palisade_engine::{Exhausted, Reason, Verdict};
@@ -209,6 +210,8 @@ pub(crate) enum Unanswered {
     Because(Reason),
     /// The sets of values of this cell are too many. They have to stay apart.
     Overflow(CellId),
+    /// An initial element was found, but it may not be real. See [`crate::spawns`].
+    Unreal,
 }
 
 impl From<Exhausted> for Unanswered {
@@ -232,6 +235,7 @@ pub(crate) fn with_sets(
         match search(&apart) {
             Ok(verdict) => return Ok(verdict),
             Err(Unanswered::Because(reason)) => return Err(reason),
+            Err(Unanswered::Unreal) => return Err(no_run()),
             Err(Unanswered::Overflow(cell)) if apart.insert(cell) => {}
             Err(Unanswered::Overflow(_)) => {
                 return Err(Reason::Unsupported("a shared variable has too many values".into()));

@@ -13,10 +13,10 @@
 use super::rewrite::{Before, rewritten};
 use crate::Refusal;
 use crate::bad::At;
-use crate::flow::{Limit, class_numbers};
+use crate::flow::{Limit, class_numbers, limit};
 use crate::rewrite::Looks;
 use crate::values::Values;
-use palisade_automata::{Automata, Automaton, Hold, Letter, Population};
+use palisade_automata::{Automata, Automaton, Hold, Letter};
 use palisade_base::{Id, limits};
 use palisade_memory::Interlocked;
 use palisade_program::running::System;
@@ -26,6 +26,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Act {
     Silent,
+    /// Starts a process of this automaton.
+    Spawn(u32),
     Read(u32, u32),
     Store(u32, u32),
     StoreFence,
@@ -44,13 +46,14 @@ impl Act {
         match self {
             Act::StoreFence | Act::Fence => true,
             Act::Locked { only, .. } => only.is_none_or(|only| only == cell),
-            Act::Silent | Act::Read(..) | Act::Store(..) => false,
+            Act::Silent | Act::Spawn(_) | Act::Read(..) | Act::Store(..) => false,
         }
     }
 
-    fn changes_memory(&self) -> bool {
+    /// Whether it changes memory or starts a process.
+    fn changes_anything(&self) -> bool {
         match self {
-            Act::Store(..) => true,
+            Act::Spawn(_) | Act::Store(..) => true,
             Act::Locked { effect, .. } => !effect.is_empty(),
             Act::Silent | Act::Read(..) | Act::StoreFence | Act::Fence => false,
         }
@@ -70,6 +73,8 @@ type Facts = FxHashMap<(u32, u32), Values>;
 
 pub(crate) struct ProcessKind {
     pub population: Limit,
+    /// How many of them there are at the start.
+    pub initially: Limit,
     pub edges: Vec<Edge>,
     /// The edges to each class that are not silent.
     pub arriving: Vec<Vec<usize>>,
@@ -152,14 +157,23 @@ impl Flow {
         for ((automaton, classes), &number) in automata.automata.iter().zip(classes).zip(&numbers) {
             walks.push(Walk::new(edges(automaton, classes, interlocked), starts(automaton, classes, number)));
         }
-        let populations: Vec<Limit> = automata
-            .automata
-            .iter()
-            .map(|automaton| match automaton.population {
-                Population::Fixed(count) => Some(count),
-                Population::Any => None,
-            })
-            .collect();
+        let populations: Vec<Limit> =
+            automata.automata.iter().map(|automaton| limit(automaton.population)).collect();
+        let mut initially: Vec<Limit> =
+            automata.automata.iter().map(|automaton| limit(automaton.initially)).collect();
+        for walk in &mut walks {
+            let (newest, ahead) = newest_stores(walk);
+            let pending: FxHashSet<u32> = newest.iter().chain(&ahead).map(|&(class, ..)| class).collect();
+            for edge in &mut walk.edges {
+                // See `super::rewrite`.
+                if let Act::Spawn(child) = edge.act
+                    && pending.contains(&edge.source)
+                {
+                    initially[child as usize] = None;
+                    edge.act = Act::Silent;
+                }
+            }
+        }
         let mut soles: Vec<(u32, usize)> = Vec::new();
         let mut constant = Vec::new();
         for cell in 0..values.len() as u32 {
@@ -188,8 +202,8 @@ impl Flow {
             let values = holds(&walks[writer], cell, initial[cell as usize]).1;
             held.insert(cell, (writer as u32, values));
         }
-        let kinds = walks.into_iter().zip(classes).zip(populations);
-        let kinds = kinds.map(|((walk, classes), population)| kind(walk, classes, population)).collect();
+        let kinds = walks.into_iter().zip(classes).zip(populations.into_iter().zip(initially));
+        let kinds = kinds.map(|((walk, classes), populations)| kind(walk, classes, populations)).collect();
         Ok(Flow { kinds, values, initial, held, constant })
     }
 
@@ -227,6 +241,7 @@ fn edges(automaton: &Automaton, classes: &[u32], interlocked: Interlocked) -> Ve
     let edge = |edge: &palisade_automata::Edge| {
         let act = match &edge.letter {
             Letter::Silent => Act::Silent,
+            Letter::Spawn(child) => Act::Spawn(*child),
             Letter::Read(cell, value) => Act::Read(cell.0, value.0),
             Letter::Write(cell, value) => Act::Store(cell.0, value.0),
             Letter::Fence => Act::Fence,
@@ -245,7 +260,7 @@ fn edges(automaton: &Automaton, classes: &[u32], interlocked: Interlocked) -> Ve
     automaton.edges.iter().map(edge).filter(|edge| seen.insert(edge.clone())).collect()
 }
 
-fn kind(walk: Walk, classes: &[u32], population: Limit) -> ProcessKind {
+fn kind(walk: Walk, classes: &[u32], (population, initially): (Limit, Limit)) -> ProcessKind {
     let states = walk.is_start.len();
     let mut arriving = vec![Vec::new(); states];
     let mut into = vec![Vec::new(); states];
@@ -256,7 +271,7 @@ fn kind(walk: Walk, classes: &[u32], population: Limit) -> ProcessKind {
             continue;
         }
         arriving[edge.target as usize].push(number);
-        if edge.source != edge.target || edge.act.changes_memory() {
+        if edge.source != edge.target || edge.act.changes_anything() {
             into[edge.target as usize].push(number);
         }
     }
@@ -281,6 +296,7 @@ fn kind(walk: Walk, classes: &[u32], population: Limit) -> ProcessKind {
     }
     ProcessKind {
         population,
+        initially,
         before,
         newest: facts(newest),
         ahead: facts(ahead),
@@ -347,7 +363,7 @@ fn newest_stores(walk: &Walk) -> (Vec<Fact>, Vec<Fact>) {
         let (state, cell, value, ahead) = fact;
         for edge in walk.from(state) {
             let stays = match &edge.act {
-                Act::Silent => Some(ahead),
+                Act::Silent | Act::Spawn(_) => Some(ahead),
                 Act::Read(read, found) => (*read != cell || *found == value).then_some(ahead),
                 Act::Store(stored, _) => (*stored != cell).then_some(ahead),
                 Act::StoreFence => Some(true),

@@ -170,6 +170,7 @@ impl<'a> Set<'a> {
                 undo.by_effects(element, give);
                 undo.by_idle_effects(element, give);
                 undo.by_others(element, give);
+                undo.by_parents(element, give);
             });
         }
         match missing {

@@ -1,5 +1,12 @@
-//! Two rewrites of the automata under PSO, for proofs that say so.
+//! Starts of processes, and two rewrites of the automata under PSO for proofs that say so.
 //!
+//! # Starts
+//! Where no store of the parent can be pending, a fence before the start changes nothing. So the start waits until the
+//! parent's pointer is at the end of the buffer, and the new process's pointer begins there. Elsewhere, the new process
+//! may see older memory, and its stores may take effect before pending ones of its parent. There the start is a local
+//! step, and any number of such processes may be there from the beginning. That only adds runs.
+//!
+//! # Rewrites
 //! 1. A store to a class m and the fence after it become one locked store that waits for all queues, if m is not a
 //!    start, all edges into m are stores, all edges out of it are fences to other classes, properties do not
 //!    distinguish the states of m from those after the fence, and before the store no store of the process to

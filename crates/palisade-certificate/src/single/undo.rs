@@ -45,7 +45,7 @@ impl Undo<'_> {
                     Act::Store(cell, _) => process.queue(cell).is_some_and(|queue| !queue.values.is_empty()),
                     Act::StoreFence => true,
                     Act::Fence => process.word.is_empty(),
-                    Act::Silent | Act::Locked { .. } => false,
+                    Act::Silent | Act::Spawn(_) | Act::Locked { .. } => false,
                 }
             })
         };
@@ -92,7 +92,56 @@ impl Undo<'_> {
                 }
             }
             Act::Locked { .. } => self.locked(element, actor, edge, &mut |config, _| at_source(config)),
+            Act::Spawn(child) => {
+                let mut config = element.clone();
+                if self.put_at_end(&mut config, actor, 0, None) {
+                    self.give_at(config.clone(), actor, Some(edge.source), give);
+                    self.spawn(&config, actor, *child, edge.source, give);
+                }
+            }
             Act::Silent => {}
+        }
+    }
+
+    /// The predecessors in which a named process did not exist yet, which the actor starts. Everything that is
+    /// required of it is at the end of the buffer, and its queues are empty.
+    fn spawn(&self, element: &Config, actor: usize, kind: u32, source: u32, give: Give<'_>) {
+        for (child, process) in element.processes.iter().enumerate() {
+            let is_start = &self.flow.kinds[kind as usize].is_start;
+            // A process that may be anywhere may be at its start.
+            let starts = process.kind == kind && process.state.is_none_or(|state| is_start[state as usize]);
+            if child == actor || !starts || process.queues.iter().any(|queue| !queue.values.is_empty()) {
+                continue;
+            }
+            let mut config = element.clone();
+            if self.put_at_end(&mut config, child, 0, None) {
+                config.processes.remove(child);
+                let actor = if child < actor { actor - 1 } else { actor };
+                self.give_at(config, actor, Some(source), give);
+            }
+        }
+    }
+
+    /// The predecessors by processes that the element does not name, or whose state it does not name, which start
+    /// one that it names.
+    pub fn by_parents(&self, element: &Config, give: Give<'_>) {
+        for (number, kind) in self.flow.kinds.iter().enumerate() {
+            for edge in &kind.edges {
+                let Act::Spawn(child) = edge.act else { continue };
+                let mut with = element.clone();
+                with.processes.push(Viewer::anywhere(number as u32));
+                for actor in 0..with.processes.len() {
+                    let process = &with.processes[actor];
+                    if process.kind as usize != number || process.state.is_some() {
+                        continue;
+                    }
+                    let named = actor < element.processes.len();
+                    let mut config = if named { element.clone() } else { with.clone() };
+                    if self.put_at_end(&mut config, actor, 0, None) {
+                        self.spawn(&config, actor, child, edge.source, give);
+                    }
+                }
+            }
         }
     }
 
@@ -360,7 +409,13 @@ impl Undo<'_> {
         for letter in element.processes.iter().flat_map(|process| &process.word) {
             memory[letter.cell as usize] = memory[letter.cell as usize].and(&letter.values);
         }
-        element.processes.iter().all(starts) && memory.iter().all(|values| !values.is_empty())
+        let few = |(number, kind): (usize, &ProcessKind)| {
+            let count = element.processes.iter().filter(|process| process.kind as usize == number).count();
+            kind.initially.is_none_or(|most| count <= most as usize)
+        };
+        element.processes.iter().all(starts)
+            && self.flow.kinds.iter().enumerate().all(few)
+            && memory.iter().all(|values| !values.is_empty())
     }
 
     /// Passes on the configuration with the actor at a state, or at the start of the silent edges to it,

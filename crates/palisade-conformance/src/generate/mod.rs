@@ -23,7 +23,7 @@ mod waking;
 pub use constructs::with_and_without_constructs;
 pub use endless::generate_endless;
 pub use recursive::{Recursion, generate_recursive};
-pub use spawning::generate_spawning;
+pub use spawning::{generate_fenced_spawning, generate_spawning};
 pub use templates::generate_parameterized;
 pub use waiting::generate_waiting;
 pub use waking::generate_waking;

@@ -11,8 +11,20 @@ use palisade_syntax::{Language, parse};
 /// # Panics
 /// If the generator produces an invalid program.
 pub fn generate_spawning(seed: u64) -> Program {
+    generate(seed, false)
+}
+
+/// The same program with a fence before each start.
+///
+/// # Panics
+/// If the generator produces an invalid program.
+pub fn generate_fenced_spawning(seed: u64) -> Program {
+    generate(seed, true)
+}
+
+fn generate(seed: u64, fenced: bool) -> Program {
     let random = Random::new(seed ^ 0x7370_6177_6e69_6e67);
-    let text = Writer { random, lines: Vec::new() }.program();
+    let text = Writer { random, lines: Vec::new(), fenced }.program();
     match parse(Language::Pal, &Source::new(format!("spawning-{seed}.pal"), text.as_str())) {
         Ok(parsed) => parsed.program,
         Err(problems) => panic!("seed {seed}: {problems:?}\n{text}"),
@@ -22,6 +34,7 @@ pub fn generate_spawning(seed: u64) -> Program {
 struct Writer {
     random: Random,
     lines: Vec<String>,
+    fenced: bool,
 }
 
 impl Writer {
@@ -67,6 +80,7 @@ impl Writer {
     }
 
     fn line(&mut self, depth: usize, line: String) {
+        let line = if self.fenced { line.replace("spawn W(", "fence; spawn W(") } else { line };
         self.lines.push("    ".repeat(depth) + &line);
     }
 

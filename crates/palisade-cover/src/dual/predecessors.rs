@@ -30,6 +30,8 @@ pub(crate) struct Step {
     /// For each process of the successor, the number of its newest letters that reach its buffer after the
     /// step.
     pub after: Vec<usize>,
+    /// The process of the successor that is started.
+    pub child: Option<usize>,
 }
 
 /// An element that is being changed.
@@ -39,6 +41,8 @@ struct Draft {
     processes: Processes,
     /// The number of letters each process has lost at its new end.
     dropped: SmallVec<[usize; 6]>,
+    /// A process that the step starts.
+    child: Option<usize>,
 }
 
 impl Draft {
@@ -46,7 +50,7 @@ impl Draft {
         let mut processes = SmallVec::with_capacity(element.processes.len() + 1);
         element.processes.iter().for_each(|process| processes.push(process.clone()));
         let dropped = SmallVec::from_elem(0, element.processes.len());
-        Draft { memory: Memory::from_slice(&element.memory), processes, dropped }
+        Draft { memory: Memory::from_slice(&element.memory), processes, dropped, child: None }
     }
 
     fn any_dropped(&self) -> bool {
@@ -74,6 +78,7 @@ impl Setup {
             }
         }
         self.undo_writes_of_others(element, give);
+        self.undo_spawns_of_others(element, give);
     }
 
     /// A process whose last step can be moved to the end of the run.
@@ -119,9 +124,60 @@ impl Setup {
                         }
                     });
                 }
+                Act::Spawn(_) => {
+                    let mut draft = Draft::of(element);
+                    let all = draft.processes[actor].word.len();
+                    if self.drop_letters(&mut draft, actor, all).is_some() {
+                        self.finish(element, draft.clone(), actor, number, edge, give);
+                        self.undo_spawn(element, &draft, actor, number, edge, give);
+                    }
+                }
                 Act::Silent | Act::StoreFence => {
                     unreachable!("silent edges are not among the incoming ones, nor are edges of PSO")
                 }
+            }
+        }
+    }
+
+    /// A process of the element is started. Everything that is required of it was propagated since.
+    fn undo_spawn(
+        &self,
+        element: &Element,
+        draft: &Draft,
+        actor: usize,
+        number: usize,
+        edge: &SetEdge,
+        give: &mut Give<'_>,
+    ) {
+        let Act::Spawn(kind) = edge.act else { unreachable!("called for starts") };
+        for (child, process) in element.processes.iter().enumerate() {
+            let same = child > 0 && *process == element.processes[child - 1] && child - 1 != actor;
+            let starts = process.kind == kind && self.kinds[kind as usize].is_start[process.state];
+            if child == actor || same || !starts {
+                continue;
+            }
+            let mut draft = draft.clone();
+            if self.drop_letters(&mut draft, child, process.word.len()).is_some() {
+                draft.child = Some(child);
+                self.finish(element, draft, actor, number, edge, give);
+            }
+        }
+    }
+
+    /// Processes that the element does not mention enter by starting one that it mentions.
+    fn undo_spawns_of_others(&self, element: &Element, give: &mut Give<'_>) {
+        for (kind_number, kind) in self.kinds.iter().enumerate() {
+            let of_kind = |process: &&Process| process.kind as usize == kind_number;
+            if kind.spawns.is_empty() || !kind.allows(element.processes.iter().filter(of_kind).count() + 1) {
+                continue;
+            }
+            for &number in &kind.spawns {
+                let edge = &kind.edges[number];
+                let mut draft = Draft::of(element);
+                let parent = Process { kind: kind_number as u32, state: edge.target, word: Word::new() };
+                draft.processes.push(parent);
+                draft.dropped.push(0);
+                self.undo_spawn(element, &draft, element.processes.len(), number, edge, give);
             }
         }
     }
@@ -247,7 +303,7 @@ impl Setup {
                     written = [(*cell, *value)];
                     (&[], &written)
                 }
-                Act::Silent | Act::Read(..) | Act::Fence | Act::StoreFence => unreachable!("writers write"),
+                _ => unreachable!("writers write"),
             };
             let is_required = effect.iter().any(|&(cell, _)| element.content(cell) != SetId::ALL);
             self.with_values(Draft::of(element), effect, None, &mut |mut draft| {
@@ -518,13 +574,22 @@ impl Setup {
     ) {
         let kind_number = draft.processes[actor].kind;
         let after = std::mem::replace(&mut draft.dropped, SmallVec::from_elem(0, draft.processes.len()));
+        // The processes of the draft by their places in the successor.
+        let mut places: SmallVec<[usize; 6]> = (0..draft.processes.len()).collect();
+        let child = draft.child;
+        if let Some(child) = child {
+            draft.processes.remove(child);
+            draft.dropped.remove(child);
+            places.remove(child);
+        }
+        let actor = places.iter().position(|&place| place == actor).expect("the actor is there");
         for &root in &self.kinds[kind_number as usize].roots[edge.source] {
             let mut result = draft.clone();
             result.processes[actor].state = root;
             if self.normalise(&mut result).is_none() {
                 continue;
             }
-            let Draft { memory, processes: unordered, dropped } = &mut result;
+            let Draft { memory, processes: unordered, dropped, .. } = &mut result;
             let mut order: SmallVec<[usize; 8]> = (0..unordered.len()).collect();
             order.sort_by(|&a, &b| unordered[a].cmp(&unordered[b]));
             let step = || Step {
@@ -534,13 +599,14 @@ impl Setup {
                 from: edge.source,
                 becomes: order
                     .iter()
-                    .map(|&index| (index < successor.processes.len()).then_some(index))
+                    .map(|&index| Some(places[index]).filter(|&place| place < successor.processes.len()))
                     .collect(),
                 before: order
                     .iter()
                     .map(|&index| draft.processes[index].word[..dropped[index]].into())
                     .collect(),
                 after: after[..successor.processes.len()].to_vec(),
+                child,
             };
             let take = |&index: &usize| {
                 let process = &mut unordered[index];
@@ -624,6 +690,7 @@ impl Setup {
                 memory: memory.clone(),
                 processes: sorted.iter().map(|(process, _)| process.clone()).collect(),
                 dropped: sorted.iter().map(|_| 0).collect(),
+                child: None,
             };
             if self.normalise(&mut draft).is_some() {
                 let states = sorted.into_iter().map(|(_, state)| state).collect();
@@ -643,7 +710,11 @@ impl Setup {
     /// from that memory.
     pub fn initial_memory(&self, element: &Element) -> Option<Vec<SetId>> {
         let at_start = |process: &Process| self.kinds[process.kind as usize].is_start[process.state];
-        if !element.processes.iter().all(at_start) {
+        let few = |(number, kind): (usize, &ProcessKind)| {
+            let of_kind = element.processes.iter().filter(|process| process.kind as usize == number);
+            kind.allows_initially(of_kind.count())
+        };
+        if !element.processes.iter().all(at_start) || !self.kinds.iter().enumerate().all(few) {
             return None;
         }
         let known = element.memory.iter().enumerate();

@@ -7,7 +7,8 @@
 //!    states.
 
 use crate::edges::{Act, Merging, Places, SetEdge};
-use crate::facts::{Held, Sole, adapt, writes};
+use crate::facts::{Held, Sole, adapt, is_at_most, writes};
+use crate::spawns::Spawning;
 use crate::start::roots;
 use crate::values::{SetId, ValueSets};
 use palisade_automata::{Edge, Letter, Merged, Population, StateId, ValueId};
@@ -22,6 +23,8 @@ use std::rc::Rc;
 pub(crate) struct ProcessKind {
     /// The number of processes that are followed.
     pub population: Population,
+    /// How many of them are there at the start.
+    pub initially: Population,
     /// The edges, one for each value.
     pub single: Rc<[Edge]>,
     /// What properties see of each state.
@@ -30,6 +33,8 @@ pub(crate) struct ProcessKind {
     held: FxHashMap<CellId, IdVec<StateId, Vec<ValueId>>>,
     /// The edges with sets of values.
     pub edges: Vec<SetEdge>,
+    /// The edges that start processes.
+    pub spawns: Vec<usize>,
     /// For each state, the edges that lead to it, without silent and idle ones.
     pub incoming: IdVec<StateId, Vec<usize>>,
     /// For each state, the states from which silent edges alone lead to it (itself included) and at which a
@@ -61,10 +66,12 @@ impl ProcessKind {
 
     /// Whether there may be this many processes of this kind.
     pub fn allows(&self, processes: usize) -> bool {
-        match self.population {
-            Population::Fixed(most) => processes <= most as usize,
-            Population::Any => true,
-        }
+        is_at_most(processes, self.population)
+    }
+
+    /// Whether there may be this many processes of this kind at the start.
+    pub fn allows_initially(&self, processes: usize) -> bool {
+        is_at_most(processes, self.initially)
     }
 }
 
@@ -93,6 +100,8 @@ pub(crate) struct Setup {
     /// Where some processes are absent, the values that the others and initial memory can give to each cell. See
     /// [`super::lifted`].
     pub present: Option<IdVec<CellId, SetId>>,
+    /// Whether every initial element is real.
+    pub exact: bool,
 }
 
 impl Setup {
@@ -100,11 +109,17 @@ impl Setup {
     #[cfg(test)]
     pub fn new(merged: &Merged, model: Model) -> Setup {
         let sets = ValueSets::new(merged.automata.values.iter().map(IdVec::len));
-        Setup::with_sets(merged, model, FxHashSet::default(), sets)
+        Setup::with_sets(merged, model, Spawning::Anytime, FxHashSet::default(), sets)
     }
 
     /// The facts. Values of the cells in `apart` are not merged into sets.
-    pub fn with_sets(merged: &Merged, model: Model, apart: FxHashSet<CellId>, sets: ValueSets) -> Setup {
+    pub fn with_sets(
+        merged: &Merged,
+        model: Model,
+        spawning: Spawning,
+        apart: FxHashSet<CellId>,
+        sets: ValueSets,
+    ) -> Setup {
         let automata = &merged.automata;
         let free = FxHashSet::default();
         let merging = Merging { sets: &sets, apart: &apart, free: &free };
@@ -115,7 +130,7 @@ impl Setup {
             .map(|(automaton, looks)| {
                 let edges = automaton.edges.iter().map(|edge| adapt(edge, model)).collect();
                 let starts = automaton.starts.iter().map(|start| start.0).collect();
-                kind(automaton.population, edges, starts, looks)
+                kind((automaton.population, automaton.initially), edges, starts, looks)
             })
             .collect();
         let edges = || kinds.iter().map(|kind| (kind.population, &kind.single[..]));
@@ -127,15 +142,21 @@ impl Setup {
                 kinds[*writer as usize].held.insert(cell, values.clone());
             }
         }
+        let mut free_starts = FxHashSet::default();
         for kind in &mut kinds {
-            kind.merge(&merging);
             let mut values: FxHashMap<(StateId, CellId), Vec<ValueId>> = FxHashMap::default();
             for (state, cell, value) in pending(kind) {
                 values.entry((state, cell)).or_default().push(value);
             }
             let set = |((state, cell), values)| Some(((state, cell), sets.of(cell, values)?));
             kind.pending = values.into_iter().filter_map(set).collect();
+            let pending: FxHashSet<StateId> = kind.pending.keys().map(|&(state, _)| state).collect();
+            let mut single = kind.single.to_vec();
+            spawning.apply(&mut single, |state| pending.contains(&state), &mut free_starts);
+            kind.single = single.into();
+            kind.merge(&merging);
         }
+        free_starts.iter().for_each(|&kind| kinds[kind as usize].initially = Population::Any);
         let holds = |cell: CellId| Held::new(&sole[cell], cell, &sets);
         let held: IdVec<CellId, Held> = automata.values.ids().map(holds).collect();
         let mut always = 0;
@@ -171,6 +192,7 @@ impl Setup {
             free,
             free_sets: vec![None; automata.values.len()].into(),
             present: None,
+            exact: free_starts.is_empty(),
         }
     }
 
@@ -230,7 +252,7 @@ fn writers(kinds: &[ProcessKind], cells: usize) -> IdVec<CellId, Vec<(ValueId, u
                         .iter()
                         .for_each(|&(cell, value)| writers[cell].push((value, index as u32, number)));
                 }
-                Act::Silent | Act::Read(..) | Act::Fence | Act::StoreFence => {}
+                Act::Silent | Act::Spawn(_) | Act::Read(..) | Act::Fence | Act::StoreFence => {}
             }
         }
     }
@@ -238,7 +260,7 @@ fn writers(kinds: &[ProcessKind], cells: usize) -> IdVec<CellId, Vec<(ValueId, u
 }
 
 fn kind(
-    population: Population,
+    (population, initially): (Population, Population),
     single: Vec<Edge>,
     starts: Vec<StateId>,
     looks: &IdVec<StateId, u32>,
@@ -247,10 +269,12 @@ fn kind(
     starts.into_iter().for_each(|state| is_start[state] = true);
     ProcessKind {
         population,
+        initially,
         single: single.into(),
         looks: looks.clone(),
         held: FxHashMap::default(),
         edges: Vec::new(),
+        spawns: Vec::new(),
         incoming: IdVec::new(),
         roots: IdVec::new(),
         is_start,
@@ -288,11 +312,12 @@ impl ProcessKind {
                 Act::Silent => continue,
                 Act::Read(..) => (true, true),
                 Act::Fence => (false, true),
-                Act::Write(..) | Act::StoreFence | Act::Locked { .. } => (false, false),
+                Act::Spawn(_) | Act::Write(..) | Act::StoreFence | Act::Locked { .. } => (false, false),
             };
             self.only_reads[edge.target] &= read;
             self.only_reads_and_fences[edge.target] &= fence;
         }
+        self.spawns = (0..edges.len()).filter(|&number| matches!(edges[number].act, Act::Spawn(_))).collect();
         self.edges = edges;
         self.incoming = incoming;
     }
@@ -326,7 +351,7 @@ fn pending(kind: &ProcessKind) -> FxHashSet<(StateId, CellId, ValueId)> {
         for &number in &outgoing[state] {
             let edge = &kind.single[number];
             let survives = match edge.letter {
-                Letter::Silent | Letter::StoreFence => true,
+                Letter::Silent | Letter::Spawn(_) | Letter::StoreFence => true,
                 Letter::Read(read, seen) => read != cell || seen == value,
                 Letter::Write(written, _) => written != cell,
                 Letter::Fence | Letter::Locked { .. } => false,

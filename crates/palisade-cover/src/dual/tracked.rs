@@ -163,7 +163,7 @@ impl<'s> Tracked<'s> {
                     match &kind.edges[edge].act {
                         Act::Read(cell, set) => required.push((*cell, *set)),
                         Act::Locked { guard, .. } => required.extend(guard),
-                        Act::Silent | Act::Write(..) | Act::Fence | Act::StoreFence => {}
+                        Act::Silent | Act::Spawn(_) | Act::Write(..) | Act::Fence | Act::StoreFence => {}
                     }
                 }
             }

@@ -12,6 +12,7 @@ use super::tracked::{Attempt, Tracked};
 use super::witness::{Program, Unfolded};
 use crate::bad::{Bad, bad_combinations};
 use crate::chain::{chain, count};
+use crate::spawns::Spawning;
 use crate::start;
 use crate::values::{Unanswered, ValueSets};
 use palisade_base::IdVec;
@@ -53,6 +54,21 @@ impl Asked<'_> {
         stats: &mut Stats,
         proof: Option<&mut Option<Proof>>,
     ) -> Result<Verdict, Unanswered> {
+        match self.search(Spawning::Anytime, stats, proof) {
+            Err(Unanswered::Unreal) => match self.search(Spawning::Drained, stats, None)? {
+                Verdict::Holds => Err(Unanswered::Unreal),
+                verdict => Ok(verdict),
+            },
+            answer => answer,
+        }
+    }
+
+    fn search(
+        &self,
+        spawning: Spawning,
+        stats: &mut Stats,
+        proof: Option<&mut Option<Proof>>,
+    ) -> Result<Verdict, Unanswered> {
         let Asked { analysis, limits, .. } = *self;
         if analysis.task.model == Model::Pso {
             let reason = "load buffers are for TSO and SC, not for PSO".into();
@@ -62,7 +78,7 @@ impl Asked<'_> {
         let automata = start::automata(analysis, limits)?;
         let merged = analysis.merged(limits)?;
         let sets = ValueSets::with_at_most(merged.automata.values.iter().map(IdVec::len), self.most_sets);
-        let setup = Setup::with_sets(&merged, analysis.task.model, self.apart.clone(), sets);
+        let setup = Setup::with_sets(&merged, analysis.task.model, spawning, self.apart.clone(), sets);
         let combinations = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
         let mut bad = Vec::new();
         for combination in &combinations {
@@ -72,11 +88,13 @@ impl Asked<'_> {
         bad.iter().for_each(|element| search.add(element.clone()));
         let program =
             Program { automata: &automata, merged: &merged, setup: &setup, model: analysis.task.model };
+        // Processes that are started later have parents, which must be followed as well.
+        let spawns = setup.kinds.iter().any(|kind| !kind.spawns.is_empty());
         let mut turns = Turns {
             limits,
             runs: Runs { analysis, system: &system, program, combinations: &combinations },
-            tracked: Some(Tracked::new(&setup, bad.clone())),
-            lifted: Lifted::new(&setup, &bad),
+            tracked: (!spawns).then(|| Tracked::new(&setup, bad.clone())),
+            lifted: Lifted::new(&setup, &bad).filter(|_| !spawns),
             bad,
             search,
             stats,
@@ -108,7 +126,6 @@ impl Runs<'_> {
         search: &Search<'_, Setup>,
         initial: NodeId,
     ) -> Result<Witness, Reason> {
-        start::only_proves(self.program.automata)?;
         let program = Program { setup, ..self.program };
         let witness = chain(setup, search, self.combinations, initial).and_then(|chain| {
             let unfolded = Unfolded::new(&program, &search.element(initial), &chain.links, &chain.bad);
@@ -195,6 +212,7 @@ impl Turns<'_, '_> {
                 }
                 Ok(Some(Verdict::Holds))
             }
+            (Some(SearchEnd::Initial(_)), _) if !self.runs.program.setup.exact => Err(Unanswered::Unreal),
             (Some(SearchEnd::Initial(node)), _) => {
                 let witness = self.runs.unfold(self.runs.program.setup, &self.search, node)?;
                 Ok(Some(Verdict::Violated(witness)))

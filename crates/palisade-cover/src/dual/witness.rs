@@ -54,6 +54,8 @@ struct Actor {
     messages: Vec<Message>,
     /// The time of the last memory it has seen.
     now: u64,
+    /// Whether another thread starts it.
+    started: bool,
 }
 
 /// A message in a buffer, with the time of its propagation.
@@ -82,7 +84,7 @@ impl Unfolded {
         let mut places: Vec<usize> = first
             .processes
             .iter()
-            .map(|process| unfolded.start(program, process.kind, process.state, &process.word))
+            .map(|process| unfolded.start(program, process.kind, process.state, &process.word, 0))
             .collect();
         for (index, link) in chain.iter().enumerate() {
             let time = 3 * (index as u64 + 1);
@@ -102,7 +104,7 @@ impl Unfolded {
         let mut places: Vec<usize> = first
             .processes
             .iter()
-            .map(|process| unfolded.start(program, process.kind, process.state, &process.word))
+            .map(|process| unfolded.start(program, process.kind, process.state, &process.word, 0))
             .collect();
         snapshots.push(unfolded.snapshot(program));
         for (index, link) in chain.iter().enumerate() {
@@ -160,16 +162,24 @@ impl Unfolded {
         Unfolded { actors: Vec::new(), events: Vec::new(), initial, memory }
     }
 
-    /// Adds a thread at its start. The letters of its word are propagated from initial memory.
-    fn start(&mut self, program: &Program<'_>, kind: u32, class: StateId, word: &Word) -> usize {
+    /// Adds a thread at its start. The letters of its word are propagated from memory, which is the initial one unless
+    /// the thread is started later.
+    fn start(
+        &mut self,
+        program: &Program<'_>,
+        kind: u32,
+        class: StateId,
+        word: &[Symbol],
+        now: u64,
+    ) -> usize {
         let mut starts = program.automata.automata[kind as usize].starts.iter();
         let classes = &program.merged.classes[kind as usize];
         let start = starts.find(|start| classes[start.0] == class);
         let (state, actions, armed) = start.expect("a start state").clone();
-        self.actors.push(Actor { kind, state, messages: Vec::new(), now: 0 });
+        self.actors.push(Actor { kind, state, messages: Vec::new(), now, started: now > 0 });
         let actor = self.actors.len() - 1;
         self.propagate(actor, word, 0);
-        self.events.push(Event { time: 0, actor, what: What::Steps { actions, armed } });
+        self.events.push(Event { time: now, actor, what: What::Steps { actions, armed, starts: None } });
         actor
     }
 
@@ -211,7 +221,7 @@ impl Unfolded {
                 actor.now = time + 1;
                 actor.now
             }
-            Act::Silent | Act::Fence | Act::StoreFence => {
+            Act::Silent | Act::Spawn(_) | Act::Fence | Act::StoreFence => {
                 actor.now = time + 1;
                 actor.now
             }
@@ -231,7 +241,15 @@ impl Unfolded {
         });
         debug_assert!(next.is_none(), "the step leads to the word of the next element");
         actor.state = taken.target;
-        self.events.push(Event { time: when, actor: place, what: What::edge(taken) });
+        let mut what = What::edge(taken);
+        if let (Some(_), What::Steps { starts, .. }) = (step.child, &mut what) {
+            *starts = Some(self.actors.len());
+        }
+        self.events.push(Event { time: when, actor: place, what });
+        let child = step.child.map(|child| {
+            let process = &link.after.processes[child];
+            self.start(program, process.kind, process.state, &[], when)
+        });
         let written = match &edge.act {
             Act::Write(cell, _) if program.model != Model::Sc => Some(*cell),
             Act::Locked { effect, .. } if edge.fence.is_some() => Some(effect[0].0),
@@ -252,6 +270,9 @@ impl Unfolded {
             if let Some(becomes) = becomes {
                 next_places[*becomes] = Some(places[index]);
             }
+        }
+        if let (Some(index), Some(child)) = (step.child, child) {
+            next_places[index] = Some(child);
         }
         *places =
             next_places.into_iter().map(|place| place.expect("processes do not come from nowhere")).collect();
@@ -280,13 +301,13 @@ impl Unfolded {
                 debug_assert_eq!(message.cell, cell, "a read sees the oldest message");
                 Some(message.value)
             }
-            Act::Silent | Act::Write(..) | Act::Fence | Act::StoreFence | Act::Locked { .. } => None,
+            _ => None,
         };
         let sees = |cell: CellId, value: ValueId| read.unwrap_or(self.memory[cell]) == value;
         let fits = |letter: &Letter| match letter {
             Letter::Read(cell, value) => sees(*cell, *value),
             Letter::Locked { guard, .. } => guard.iter().all(|&(cell, value)| sees(cell, value)),
-            Letter::Silent | Letter::Write(..) | Letter::Fence | Letter::StoreFence => true,
+            _ => true,
         };
         let kind = *kind as usize;
         let edges = &program.merged.automata.automata[kind].edges;
@@ -319,7 +340,7 @@ impl Unfolded {
 
     /// The run as timed events.
     pub fn timeline(self, automata: &Automata) -> Timeline {
-        let role = |actor: &Actor| automata.automata[actor.kind as usize].role;
+        let role = |actor: &Actor| (!actor.started).then_some(automata.automata[actor.kind as usize].role);
         let roles = self.actors.iter().map(role).collect();
         Timeline { roles, events: self.events, memory: self.initial }
     }

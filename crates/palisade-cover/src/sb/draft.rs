@@ -19,6 +19,8 @@ pub(crate) struct Draft {
     pub order: SmallVec<[u8; 12]>,
     /// The number of letters each process has lost at its new end.
     pub dropped: SmallVec<[usize; 6]>,
+    /// A process that the step starts.
+    pub child: Option<usize>,
 }
 
 /// `None` if nothing reachable is left.
@@ -40,6 +42,7 @@ impl Draft {
             processes: element.processes.iter().cloned().collect(),
             order: element.order.clone(),
             dropped: element.processes.iter().map(|_| 0).collect(),
+            child: None,
         }
     }
 
@@ -309,7 +312,11 @@ impl Setup {
                 process.state.is_some_and(|state| self.kinds[process.kind as usize].is_start[state]);
             started && process.queues.iter().all(|queue| queue.values.is_empty())
         };
-        if !element.processes.iter().all(at_start) {
+        let few = |(number, kind): (usize, &ProcessKind)| {
+            let of_kind = element.processes.iter().filter(|process| process.kind as usize == number);
+            kind.allows_initially(of_kind.count())
+        };
+        if !element.processes.iter().all(at_start) || !self.kinds.iter().enumerate().all(few) {
             return None;
         }
         let known = element.memory.iter().enumerate();

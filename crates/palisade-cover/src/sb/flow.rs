@@ -62,7 +62,7 @@ pub(crate) fn newest_stores(walk: &Walk<'_>, model: Model) -> FxHashSet<(StateId
         for &number in &walk.outgoing[state] {
             let edge = &walk.edges[number];
             let next = match edge.act {
-                Act::Silent => Some(stage),
+                Act::Silent | Act::Spawn(_) => Some(stage),
                 Act::Read(read, set) => {
                     (read != cell || walk.sets.contains(cell, set, value)).then_some(stage)
                 }
@@ -91,7 +91,7 @@ pub(crate) fn queued(walk: &Walk<'_>) -> FxHashSet<(StateId, CellId, ValueId)> {
         for &number in &walk.outgoing[state] {
             let edge = &walk.edges[number];
             let stays = match edge.act {
-                Act::Silent | Act::Read(..) | Act::Write(..) => true,
+                Act::Silent | Act::Spawn(_) | Act::Read(..) | Act::Write(..) => true,
                 Act::StoreFence | Act::Fence => false,
                 Act::Locked { .. } => !walk.waits[number].is_for(cell),
             };

@@ -7,7 +7,7 @@
 //! the improvements of appendix B.
 //!
 //! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite, except
-//! that programs which start threads at run time are only proved safe: their automata have more runs. It
+//! that there may be no answer for programs which start threads while stores are pending ([`crate::spawns`]). It
 //! terminates: the order of [`order`] is a well-quasi-order. `unsafe` comes with a run of the store-buffer
 //! machine.
 //!
@@ -158,6 +158,7 @@ mod witness;
 
 use crate::bad::{Bad, bad_combinations};
 use crate::chain::{NamedSteps, chain, count};
+use crate::spawns::Spawning;
 use crate::start;
 use crate::values::{MAX_SETS, Unanswered, ValueSets, with_sets};
 use element::Element;
@@ -220,25 +221,41 @@ fn check(
     mut proof: Option<&mut Option<Proof>>,
     most_sets: usize,
 ) -> Result<Verdict, Reason> {
-    with_sets(|apart| search(analysis, limits, stats, proof.as_deref_mut(), most_sets, apart))
+    with_sets(|apart| {
+        let asked = |spawning| Asked { analysis, limits, most_sets, apart, spawning };
+        match search(&asked(Spawning::Anytime), stats, proof.as_deref_mut()) {
+            Err(Unanswered::Unreal) => match search(&asked(Spawning::Drained), stats, None)? {
+                Verdict::Holds => Err(Unanswered::Unreal),
+                verdict => Ok(verdict),
+            },
+            answer => answer,
+        }
+    })
 }
 
-/// A search in which the values of some cells stay apart.
+/// A question about a program in which the values of some cells stay apart.
+struct Asked<'a> {
+    analysis: &'a Analysis<'a>,
+    limits: &'a Limits,
+    most_sets: usize,
+    apart: &'a FxHashSet<CellId>,
+    spawning: Spawning,
+}
+
 fn search(
-    analysis: &Analysis<'_>,
-    limits: &Limits,
+    asked: &Asked<'_>,
     stats: &mut Stats,
     proof: Option<&mut Option<Proof>>,
-    most_sets: usize,
-    apart: &FxHashSet<CellId>,
 ) -> Result<Verdict, Unanswered> {
+    let Asked { analysis, limits, most_sets, apart, spawning } = *asked;
     let system = analysis.system(1);
     let automata = start::automata(analysis, limits)?;
     let merged = analysis.merged(limits)?;
     // Proofs treat each process's letters separately.
     let sharing = if proof.is_some() { Sharing::PerProcess } else { Sharing::One };
     let sets = ValueSets::with_at_most(merged.automata.values.iter().map(IdVec::len), most_sets);
-    let machine = Machine { model: analysis.task.model, interlocked: analysis.task.interlocked, sharing };
+    let (model, interlocked) = (analysis.task.model, analysis.task.interlocked);
+    let machine = Machine { model, interlocked, sharing, spawning };
     let setup = Setup::new(&merged, machine, apart.clone(), sets);
     let bad = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
     let mut elements = Vec::new();
@@ -276,8 +293,8 @@ fn search(
             }
             Ok(Verdict::Holds)
         }
+        Some(SearchEnd::Initial(_)) if !setup.exact => Err(Unanswered::Unreal),
         Some(SearchEnd::Initial(node)) => {
-            start::only_proves(&automata)?;
             let program = Program { automata: &automata, merged: &merged, setup: &setup };
             let witness = unfold(analysis, &system, &program, &search, &bad, node);
             witness

@@ -199,6 +199,7 @@ mod tests {
     use super::*;
     use crate::bad::bad_combinations;
     use crate::sb::setup::Machine;
+    use crate::spawns::Spawning;
     use crate::values::ValueSets;
     use palisade_automata::{Automata, Population};
     use palisade_base::IdVec;
@@ -237,7 +238,8 @@ mod tests {
             let Ok(bad) = bad_combinations(&system, &merged.automata) else { continue };
             for model in Model::ALL {
                 for sharing in [Sharing::One, Sharing::PerProcess] {
-                    let machine = Machine { model, interlocked: Interlocked::WholeBuffer, sharing };
+                    let (interlocked, spawning) = (Interlocked::WholeBuffer, Spawning::Anytime);
+                    let machine = Machine { model, interlocked, sharing, spawning };
                     let sets = ValueSets::new(merged.automata.values.iter().map(IdVec::len));
                     let setup = Setup::new(&merged, machine, FxHashSet::default(), sets);
                     let met = elements(&setup, &bad, 40);

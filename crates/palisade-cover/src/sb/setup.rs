@@ -17,7 +17,8 @@
 
 use super::flow::{Stage, Walk, held, newest_stores, queued};
 use crate::edges::{Act, Merging, Places, SetEdge};
-use crate::facts::{Held, Sole, adapt};
+use crate::facts::{Held, Sole, adapt, is_at_most};
+use crate::spawns::Spawning;
 use crate::start::roots;
 use crate::values::{SetId, ValueSets};
 use palisade_automata::{Automaton, Edge, Hold, Letter, Merged, Population, StateId, ValueId};
@@ -61,9 +62,13 @@ type Facts = FxHashMap<(StateId, CellId), SetId>;
 #[derive(Debug)]
 pub(crate) struct ProcessKind {
     pub population: Population,
+    /// How many of them are there at the start.
+    pub initially: Population,
     pub edges: Vec<SetEdge>,
     /// For each edge, what it waits for if it is locked.
     pub waits: Vec<Wait>,
+    /// The edges that start processes.
+    pub spawns: Vec<usize>,
     /// For each state, the edges that lead to it, without silent and idle ones.
     pub incoming: IdVec<StateId, Vec<usize>>,
     /// The same with idle ones.
@@ -117,10 +122,12 @@ impl ProcessKind {
 
     /// Whether there may be this many processes of this kind.
     pub fn allows(&self, processes: usize) -> bool {
-        match self.population {
-            Population::Fixed(most) => processes <= most as usize,
-            Population::Any => true,
-        }
+        is_at_most(processes, self.population)
+    }
+
+    /// Whether there may be this many processes of this kind at the start.
+    pub fn allows_initially(&self, processes: usize) -> bool {
+        is_at_most(processes, self.initially)
     }
 }
 
@@ -142,6 +149,8 @@ pub(crate) struct Setup {
     pub sets: ValueSets,
     /// Cells whose values are not merged into sets.
     pub apart: FxHashSet<CellId>,
+    /// Whether every initial element is real.
+    pub exact: bool,
 }
 
 /// What a search depends on, besides the automata.
@@ -151,20 +160,22 @@ pub(crate) struct Machine {
     pub interlocked: Interlocked,
     /// Letters are in one word only if this requests it, under TSO, with few processes.
     pub sharing: Sharing,
+    pub spawning: Spawning,
 }
 
 impl Setup {
     /// The facts. Values of the cells in `apart` are not merged into sets.
     pub fn new(merged: &Merged, machine: Machine, apart: FxHashSet<CellId>, sets: ValueSets) -> Setup {
-        let Machine { model, interlocked, .. } = machine;
+        let model = machine.model;
         let automata = &merged.automata;
         let cells = automata.values.len();
         let free = FxHashSet::default();
         let merging = Merging { sets: &sets, apart: &apart, free: &free };
+        let mut free_starts = FxHashSet::default();
         let given: Vec<Given> = automata
             .automata
             .iter()
-            .map(|automaton| Given::new(automaton, model, interlocked, &sets))
+            .map(|automaton| Given::new(automaton, machine, &sets, &mut free_starts))
             .collect();
         let edges = || given.iter().map(|given| (given.population, &given.single[..]));
         // What the only writer of a cell stored last, and what the end of the buffer holds.
@@ -195,6 +206,7 @@ impl Setup {
             let edges = merging.merge(&given.single, &places);
             kinds.push(kind(given, edges, model, &sets));
         }
+        free_starts.iter().for_each(|&kind| kinds[kind as usize].initially = Population::Any);
         if model == Model::Pso {
             for (index, sole) in sole.iter_mut().enumerate() {
                 let cell = CellId::from_index(index);
@@ -238,6 +250,7 @@ impl Setup {
             sharing: if one { Sharing::One } else { Sharing::PerProcess },
             sets,
             apart,
+            exact: free_starts.is_empty(),
         }
     }
 
@@ -264,6 +277,7 @@ fn are_few(kinds: &[ProcessKind]) -> bool {
 /// An automaton before its edges are merged.
 struct Given<'s> {
     population: Population,
+    initially: Population,
     single: Vec<Edge>,
     /// The same edges, with sets of one value.
     edges: Vec<SetEdge>,
@@ -273,8 +287,14 @@ struct Given<'s> {
 }
 
 impl<'s> Given<'s> {
-    fn new(automaton: &Automaton, model: Model, interlocked: Interlocked, sets: &'s ValueSets) -> Given<'s> {
-        let single: Vec<Edge> = automaton.edges.iter().map(|edge| adapt(edge, model)).collect();
+    fn new(
+        automaton: &Automaton,
+        machine: Machine,
+        sets: &'s ValueSets,
+        free_starts: &mut FxHashSet<u32>,
+    ) -> Given<'s> {
+        let Machine { model, interlocked, spawning, .. } = machine;
+        let mut single: Vec<Edge> = automaton.edges.iter().map(|edge| adapt(edge, model)).collect();
         let mut is_start: IdVec<StateId, bool> = vec![false; automaton.states.len()].into();
         automaton.starts.iter().for_each(|start| is_start[start.0] = true);
         // An atomic block always waits for the whole buffer.
@@ -288,9 +308,14 @@ impl<'s> Given<'s> {
             }
             _ => Wait::All,
         });
-        let waits = waits.collect();
+        let waits: Vec<Wait> = waits.collect();
         let edges = SetEdge::of_each(&single, sets);
-        Given { population: automaton.population, edges, single, waits, is_start, sets }
+        let pending = newest_stores(&Walk::new(&edges, &waits, &is_start, sets), model);
+        let pending: FxHashSet<StateId> = pending.into_iter().map(|(state, ..)| state).collect();
+        spawning.apply(&mut single, |state| pending.contains(&state), free_starts);
+        let edges = SetEdge::of_each(&single, sets);
+        let (population, initially) = (automaton.population, automaton.initially);
+        Given { population, initially, edges, single, waits, is_start, sets }
     }
 
     fn walk(&self) -> Walk<'_> {
@@ -324,6 +349,8 @@ fn kind(given: &Given<'_>, edges: Vec<SetEdge>, model: Model, sets: &ValueSets) 
     let wait = |edge: &SetEdge| edge.fence.map_or(given.waits[edge.stands_for[0]], |_| Wait::All);
     let mut kind = ProcessKind {
         population: given.population,
+        initially: given.initially,
+        spawns: (0..edges.len()).filter(|&number| matches!(edges[number].act, Act::Spawn(_))).collect(),
         waits: edges.iter().map(wait).collect(),
         roots: incoming.ids().map(|state| roots(state, &silent, matters)).collect(),
         stored: stores

@@ -30,6 +30,8 @@ pub(crate) struct Step {
     /// after the step.
     pub after: Vec<usize>,
     pub required: Required,
+    /// The process of the successor that is started.
+    pub child: Option<usize>,
 }
 
 /// The requirement of a read on the actor's word (with the letters of `before`).
@@ -71,6 +73,7 @@ impl Setup {
         }
         self.undo_effects(element, give);
         self.undo_locked_of_others(element, give);
+        self.undo_spawns_of_others(element, give);
     }
 
     /// A process whose last instruction can be moved to the end of the run.
@@ -89,7 +92,7 @@ impl Setup {
                     Act::StoreFence => true,
                     // The store is still pending.
                     Act::Write(cell, _) => process.queue(*cell).is_some_and(|q| !q.values.is_empty()),
-                    Act::Silent | Act::Locked { .. } => false,
+                    Act::Silent | Act::Spawn(_) | Act::Locked { .. } => false,
                 }
             };
             let state = process.state.filter(|&state| !kind.is_start[state]);
@@ -165,7 +168,58 @@ impl Setup {
                 }
             }
             Act::Locked { .. } => self.undo_locked(draft, actor, kind, number, &mut finish),
+            Act::Spawn(child) => {
+                let mut draft = draft;
+                if self.drop_all(&mut draft, actor).is_some()
+                    && self.empty_queues(&mut draft, actor, edge.source, Wait::All).is_some()
+                {
+                    finish(draft.clone(), Required::Nothing);
+                    self.undo_spawn(element, &draft, actor, *child, &mut finish);
+                }
+            }
             Act::Silent => unreachable!("silent edges are not among the incoming ones"),
+        }
+    }
+
+    /// A process of the element is started. Everything that is required of it is at the end of the buffer.
+    fn undo_spawn(&self, element: &Element, draft: &Draft, actor: usize, kind: u32, finish: Give<'_>) {
+        for (child, process) in element.processes.iter().enumerate() {
+            let same = child > 0 && *process == element.processes[child - 1] && child - 1 != actor;
+            let is_start = &self.kinds[kind as usize].is_start;
+            let starts = process.kind == kind && process.state.is_some_and(|state| is_start[state]);
+            let pending = process.queues.iter().any(|queue| !queue.values.is_empty());
+            if child == actor || same && self.sharing == Sharing::PerProcess || !starts || pending {
+                continue;
+            }
+            let mut draft = draft.clone();
+            if self.drop_all(&mut draft, child).is_some() {
+                draft.child = Some(child);
+                finish(draft, Required::Nothing);
+            }
+        }
+    }
+
+    /// Processes that the element does not mention enter by starting one that it mentions.
+    fn undo_spawns_of_others(&self, element: &Element, give: &mut dyn FnMut(Element, Step)) {
+        for (kind_number, kind) in self.kinds.iter().enumerate() {
+            let of_kind = |process: &&Process| process.kind as usize == kind_number;
+            if kind.spawns.is_empty() || !kind.allows(element.processes.iter().filter(of_kind).count() + 1) {
+                continue;
+            }
+            for &number in &kind.spawns {
+                let edge = &kind.edges[number];
+                let Act::Spawn(child) = edge.act else { unreachable!("it starts a process") };
+                let mut draft = Draft::of(element);
+                let actor = draft.add(Process::at(kind_number as u32, None));
+                if self.empty_queues(&mut draft, actor, edge.source, Wait::All).is_none() {
+                    continue;
+                }
+                let what = Move::Edge { kind: kind_number as u32, edge: number };
+                let roots = || kind.roots[edge.source].iter().map(|&state| Some(state));
+                self.undo_spawn(element, &draft, actor, child, &mut |draft, required| {
+                    self.finish(element, draft, actor, what, roots(), required, give);
+                });
+            }
         }
     }
 
@@ -502,7 +556,7 @@ impl Setup {
                     }
                 })
             }
-            Act::Silent | Act::Read(..) | Act::Fence | Act::StoreFence => unreachable!("writers write"),
+            _ => unreachable!("writers write"),
         }
     }
 
@@ -520,6 +574,17 @@ impl Setup {
     ) {
         let after = draft.dropped[..successor.processes.len()].to_vec();
         draft.dropped.iter_mut().for_each(|dropped| *dropped = 0);
+        // The processes of the draft by their places in the successor.
+        let mut of_successor: Vec<usize> = (0..draft.processes.len()).collect();
+        let child = draft.child;
+        if let Some(child) = child {
+            draft.processes.remove(child);
+            draft.dropped.remove(child);
+            of_successor.remove(child);
+            // It has no letters left.
+            draft.order.iter_mut().filter(|process| usize::from(**process) > child).for_each(|p| *p -= 1);
+        }
+        let actor = of_successor.iter().position(|&place| place == actor).expect("the actor is there");
         for state in states {
             let mut draft = draft.clone();
             draft.processes[actor].state = state;
@@ -532,12 +597,13 @@ impl Setup {
                 actor: place(actor),
                 becomes: places
                     .iter()
-                    .map(|&index| (index < successor.processes.len()).then_some(index))
+                    .map(|&index| Some(of_successor[index]).filter(|&old| old < successor.processes.len()))
                     .collect(),
                 flushed: flushed.into_iter().map(|(process, cell)| (place(process), cell)).collect(),
                 before: places.iter().map(|&old| last_letters(&words[old], draft.dropped[old])).collect(),
                 after: after.clone(),
                 required,
+                child,
             };
             give(element, step);
         }
@@ -570,6 +636,7 @@ impl Setup {
                 processes: chosen.iter().map(|(process, _)| process.clone()).collect(),
                 order: Default::default(),
                 dropped: chosen.iter().map(|_| 0).collect(),
+                child: None,
             };
             if self.normalise(&mut draft).is_some() {
                 let (element, places) = self.sorted(&draft);

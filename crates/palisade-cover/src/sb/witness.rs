@@ -51,6 +51,8 @@ struct Actor {
     now: u64,
     /// Its stores that have not taken effect, in program order.
     pending: Vec<(CellId, ValueId)>,
+    /// Whether another thread starts it.
+    started: bool,
 }
 
 /// A position of the buffer, with its time and what it holds in a cell.
@@ -82,7 +84,7 @@ pub(crate) fn unfold(program: &Program<'_>, first: &Element, chain: &[Link], bad
     let mut places: Vec<usize> = first
         .processes
         .iter()
-        .map(|process| unfolding.start(process.kind, process.state.expect("at its start"), &process.word))
+        .map(|process| unfolding.start(process.kind, process.state.expect("at its start"), &process.word, 0))
         .collect();
     for (index, link) in chain.iter().enumerate() {
         unfolding.follow(link, &mut places, 3 * (index as u64 + 1));
@@ -96,21 +98,23 @@ pub(crate) fn unfold(program: &Program<'_>, first: &Element, chain: &[Link], bad
             unfolding.take_effect(actor, cell, end);
         }
     }
-    let role = |actor: &Actor| automata.automata[actor.kind as usize].role;
+    let role = |actor: &Actor| (!actor.started).then_some(automata.automata[actor.kind as usize].role);
     Timeline { roles: unfolding.actors.iter().map(role).collect(), events: unfolding.events, memory: initial }
 }
 
 impl<'a> Unfolding<'a> {
-    /// Adds a thread at its start. The letters of its word are at the first position.
-    fn start(&mut self, kind: u32, class: StateId, word: &[Symbol]) -> usize {
+    /// Adds a thread at its start. The letters of its word are at the end of the buffer, which is the first position
+    /// unless the thread is started later.
+    fn start(&mut self, kind: u32, class: StateId, word: &[Symbol], now: u64) -> usize {
         let mut starts = self.program.automata.automata[kind as usize].starts.iter();
         let classes = &self.program.merged.classes[kind as usize];
         let (state, actions, armed) =
             starts.find(|start| classes[start.0] == class).expect("a start state").clone();
-        self.actors.push(Actor { kind, state, word: Vec::new(), now: 0, pending: Vec::new() });
+        let started = now > 0;
+        self.actors.push(Actor { kind, state, word: Vec::new(), now, pending: Vec::new(), started });
         let actor = self.actors.len() - 1;
         self.place(actor, word, 0);
-        self.events.push(Event { time: 0, actor, what: What::Steps { actions, armed } });
+        self.events.push(Event { time: now, actor, what: What::Steps { actions, armed, starts: None } });
         actor
     }
 
@@ -140,8 +144,11 @@ impl<'a> Unfolding<'a> {
         for (&place, letters) in places.iter().zip(&step.before) {
             self.place(place, letters, time);
         }
-        self.act(link, places[step.actor], time);
+        let child = self.act(link, places[step.actor], time);
         let mut next: Vec<Option<usize>> = vec![None; link.after.processes.len()];
+        if let (Some(index), Some(child)) = (step.child, child) {
+            next[index] = Some(child);
+        }
         for (index, becomes) in step.becomes.iter().enumerate() {
             if let Some(becomes) = becomes {
                 next[*becomes] = Some(places[index]);
@@ -162,7 +169,8 @@ impl<'a> Unfolding<'a> {
         }
     }
 
-    fn act(&mut self, link: &Link, place: usize, time: u64) {
+    /// The step of a link. Returns the actor that it starts.
+    fn act(&mut self, link: &Link, place: usize, time: u64) -> Option<usize> {
         let program = self.program;
         let setup = program.setup;
         let step = &link.step;
@@ -172,7 +180,7 @@ impl<'a> Unfolding<'a> {
                 let settled = link.after.content(cell).is_settled();
                 let all = settled || process.is_some_and(|p| setup.is_empty(&link.after, p, cell));
                 self.take_effect_through(place, cell, (!all).then_some(set), time + 1);
-                return;
+                return None;
             }
             Move::Edge { kind, edge } => (kind, edge),
         };
@@ -191,14 +199,19 @@ impl<'a> Unfolding<'a> {
             }
             _ => {}
         }
-        if matches!(edge.act, Act::Fence | Act::Locked { .. }) {
+        if matches!(edge.act, Act::Fence | Act::Spawn(_) | Act::Locked { .. }) {
             actor.now = time + 1;
         }
         actor.state = taken.target;
-        self.events.push(Event { time: actor.now, actor: place, what: What::edge(taken) });
+        let now = actor.now;
+        let mut what = What::edge(taken);
+        if let (Some(_), What::Steps { starts, .. }) = (step.child, &mut what) {
+            *starts = Some(self.actors.len());
+        }
+        self.events.push(Event { time: now, actor: place, what });
         match &edge.act {
             Act::Write(cell, value) => {
-                actor.pending.push((*cell, *value));
+                self.actors[place].pending.push((*cell, *value));
                 if setup.model == Model::Tso {
                     self.take_effect(place, *cell, time + 1);
                 }
@@ -215,8 +228,12 @@ impl<'a> Unfolding<'a> {
                     self.actors[place].state = fence.target;
                 }
             }
-            Act::Silent | Act::Read(..) | Act::Fence | Act::StoreFence => {}
+            Act::Silent | Act::Spawn(_) | Act::Read(..) | Act::Fence | Act::StoreFence => {}
         }
+        step.child.map(|child| {
+            let process = &link.after.processes[child];
+            self.start(process.kind, process.state.expect("at its start"), &[], now)
+        })
     }
 
     /// What a read sees.
@@ -244,7 +261,7 @@ impl<'a> Unfolding<'a> {
         let fits = |letter: &Letter| match letter {
             Letter::Read(cell, value) => sees(*cell, *value),
             Letter::Locked { guard, .. } => guard.iter().all(|&(cell, value)| sees(cell, value)),
-            Letter::Silent | Letter::Write(..) | Letter::Fence | Letter::StoreFence => true,
+            _ => true,
         };
         let edges = &program.merged.automata.automata[kind as usize].edges;
         let mut possible = edge.stands_for.iter().map(|&number| &edges[number]);

@@ -1,0 +1,64 @@
+//! Threads that are started at run time.
+//!
+//! *Problem.* A thread may be started while stores of its parent are pending: starting a thread drains nothing. Then
+//! the new thread can see memory without these stores, and its own stores can reach memory before them.
+//!
+//! # Exact starts
+//! Where no store of the parent can be pending, all of this is impossible. A fence before the start changes nothing
+//! there. So the start is an instruction that waits until the parent has seen everything, like a fence. At this moment
+//! the new thread comes into existence, and everything it sees is at least as new. To undo it:
+//! - The letters of the parent and of the new thread were propagated since (or are at the end of the single buffer).
+//!   Drop them.
+//! - The new thread was not there before. Elements may also not mention it; then only the parent changes.
+//!
+//! A thread at its start is part of an initial configuration only if there are that many threads at the start. The order
+//! on elements is that for any number of processes, so searches terminate. They are exact if all starts are.
+//!
+//! # Other starts
+//! Where stores of the parent may be pending, there are two approximations ([`Spawning`]):
+//! - [`Spawning::Anytime`]: the new thread may be there from the beginning. That adds runs, so it proves only safety.
+//! - [`Spawning::Drained`]: the parent starts threads only when nothing is pending. That leaves out runs, so it finds
+//!   only violations.
+//!
+//! If the first search ends with an initial element that may not be real, the second one looks for a run.
+
+use palisade_automata::{Edge, Letter, StateId};
+use palisade_engine::Reason;
+use rustc_hash::FxHashSet;
+
+/// How starts are treated where stores of the parent may be pending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Spawning {
+    /// The new thread may be there from the beginning.
+    Anytime,
+    /// Starts wait until nothing is pending.
+    Drained,
+}
+
+impl Spawning {
+    /// Turns starts that need not wait into silent edges. Adds the automata that they start to `free`.
+    pub fn apply(
+        self,
+        edges: &mut [Edge],
+        may_be_pending: impl Fn(StateId) -> bool,
+        free: &mut FxHashSet<u32>,
+    ) {
+        for edge in edges {
+            if let Letter::Spawn(child) = edge.letter
+                && self == Spawning::Anytime
+                && may_be_pending(edge.source)
+            {
+                free.insert(child);
+                edge.letter = Letter::Silent;
+            }
+        }
+    }
+}
+
+/// Why a program that starts threads has no answer.
+pub(crate) fn no_run() -> Reason {
+    Reason::Unsupported(
+        "threads are started while stores may be pending; if they were there from the start, the program would not be safe, and no run was found in which nothing is pending when threads are started"
+            .into(),
+    )
+}
