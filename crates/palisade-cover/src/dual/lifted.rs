@@ -67,8 +67,11 @@ pub(crate) struct Lifted<'s> {
 }
 
 impl<'s> Lifted<'s> {
-    /// `None` if there are too few processes to lift anything, or too many casts.
+    /// `None` if there are too few processes to lift anything, or too many casts, or if processes are started later.
     pub fn new(exact: &'s Setup, bad: &[Element]) -> Option<Lifted<'s>> {
+        if exact.spawns() || !exact.exact {
+            return None;
+        }
         let named = bad.iter().map(|element| element.processes.len() as u32).max()?;
         let size = CAST.max(named + 1);
         let number = |population| match population {

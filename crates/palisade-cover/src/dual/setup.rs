@@ -196,6 +196,11 @@ impl Setup {
         }
     }
 
+    /// Whether some processes are started by others.
+    pub fn spawns(&self) -> bool {
+        self.kinds.iter().any(|kind| !kind.spawns.is_empty())
+    }
+
     /// The same program with at most this many processes of each kind. The others do nothing.
     pub fn only(&self, present: &[u32]) -> Setup {
         let mut setup = self.clone();

@@ -73,8 +73,12 @@ pub(crate) struct Tracked<'s> {
 }
 
 impl<'s> Tracked<'s> {
-    /// Starts with nothing proved.
-    pub fn new(exact: &'s Setup, bad: Vec<Element>) -> Tracked<'s> {
+    /// Starts with nothing proved. `None` if processes are started later: they have parents, which must be followed as
+    /// well.
+    pub fn new(exact: &'s Setup, bad: Vec<Element>) -> Option<Tracked<'s>> {
+        if exact.spawns() {
+            return None;
+        }
         let mut groups: BTreeMap<Vec<u32>, Vec<Element>> = BTreeMap::new();
         for element in bad {
             let mut named = vec![0; exact.kinds.len()];
@@ -82,7 +86,7 @@ impl<'s> Tracked<'s> {
             groups.entry(named).or_default().push(element);
         }
         let group = |(tracked, bad)| Group { bad, tracked, proved: false };
-        Tracked { exact, groups: groups.into_iter().map(group).collect(), generated: 0 }
+        Some(Tracked { exact, groups: groups.into_iter().map(group).collect(), generated: 0 })
     }
 
     /// Tries to prove all groups, with this much work in total. `check` is called from time to time with the
@@ -292,7 +296,7 @@ mod tests {
                         setup.bad_elements(combination, &mut |element, _| elements.push(element));
                     }
                     let mut parts = proof::Writer::new(&setup);
-                    let mut tracked = Tracked::new(&setup, elements.clone());
+                    let Some(mut tracked) = Tracked::new(&setup, elements.clone()) else { continue };
                     let attempt =
                         tracked.attempt(5_000, &mut |_, _| Ok(()), &mut |tracked, mut closed, bad, _| {
                             closed.shrink(16, |_| false, |generated| generated < 2_000);

@@ -88,13 +88,11 @@ impl Asked<'_> {
         bad.iter().for_each(|element| search.add(element.clone()));
         let program =
             Program { automata: &automata, merged: &merged, setup: &setup, model: analysis.task.model };
-        // Processes that are started later have parents, which must be followed as well.
-        let spawns = setup.kinds.iter().any(|kind| !kind.spawns.is_empty());
         let mut turns = Turns {
             limits,
             runs: Runs { analysis, system: &system, program, combinations: &combinations },
-            tracked: (!spawns).then(|| Tracked::new(&setup, bad.clone())),
-            lifted: Lifted::new(&setup, &bad).filter(|_| !spawns),
+            tracked: Tracked::new(&setup, bad.clone()),
+            lifted: Lifted::new(&setup, &bad),
             bad,
             search,
             stats,
