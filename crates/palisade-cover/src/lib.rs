@@ -32,6 +32,7 @@ mod dual;
 mod edges;
 mod facts;
 mod sb;
+mod small;
 mod spawns;
 mod start;
 mod symbol;

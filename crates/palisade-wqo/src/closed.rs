@@ -94,8 +94,9 @@ impl<'s, B: Backward> Closed<'s, B> {
     }
 
     /// Leaves out what the proof that the given elements are unreachable does not need: the result contains them
-    /// and is closed by itself.
+    /// and is closed by itself, and no single element of it can be left out.
     pub fn keep_needed(&mut self, bad: impl IntoIterator<Item = B::Element>) {
+        let bad: Vec<B::Element> = bad.into_iter().collect();
         let mut marked = vec![false; self.elements.len()];
         let mut work: Vec<u32> = Vec::new();
         let mut mark = |element: &B::Element, work: &mut Vec<u32>| {
@@ -109,7 +110,7 @@ impl<'s, B: Backward> Closed<'s, B> {
                 work.push(found);
             }
         };
-        bad.into_iter().for_each(|element| mark(&element, &mut work));
+        bad.iter().for_each(|element| mark(element, &mut work));
         let mut next = 0;
         while let Some(&index) = work.get(next) {
             let mut found = Vec::new();
@@ -120,7 +121,72 @@ impl<'s, B: Backward> Closed<'s, B> {
         }
         let unneeded = (0..self.elements.len() as u32).filter(|&index| !marked[index as usize]);
         unneeded.collect::<Vec<_>>().into_iter().for_each(|index| self.remove(index));
+        self.remove_redundant(&bad);
     }
+
+    /// Leaves out elements one by one, as long as the set stays closed and contains the given elements. Then none of
+    /// the others can be left out alone.
+    fn remove_redundant(&mut self, bad: &[B::Element]) {
+        // What has to be covered: bad elements, and predecessors of elements, each with its owner.
+        let mut covers: Vec<Cover> = Vec::new();
+        let mut covered_by: Vec<Vec<u32>> = vec![Vec::new(); self.elements.len()];
+        let mut add = |owner: Option<u32>, element: &B::Element| {
+            let all = self.all_below(element);
+            all.iter().for_each(|&index| covered_by[index as usize].push(covers.len() as u32));
+            covers.push(Cover { owner, number: all.len() as u32 });
+        };
+        bad.iter().for_each(|element| add(None, element));
+        for index in 0..self.elements.len() as u32 {
+            let Some(element) = &self.elements[index as usize] else { continue };
+            let mut found = Vec::new();
+            self.system.predecessors(element, &mut |element| found.push(element));
+            found.iter().for_each(|element| add(Some(index), element));
+        }
+        loop {
+            let mut changed = false;
+            // The youngest first, which are the largest ones of a search.
+            for index in (0..self.elements.len() as u32).rev() {
+                let is_needed = |&cover: &u32| {
+                    let Cover { owner, number } = covers[cover as usize];
+                    let matters =
+                        owner.is_none_or(|owner| owner != index && self.elements[owner as usize].is_some());
+                    matters && number == 1
+                };
+                let covered = &covered_by[index as usize];
+                if self.elements[index as usize].is_some() && !covered.iter().any(is_needed) {
+                    covered.iter().for_each(|&cover| covers[cover as usize].number -= 1);
+                    self.remove(index);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    /// All elements of the set that are below the given one.
+    fn all_below(&self, element: &B::Element) -> Vec<u32> {
+        let mut all = Vec::new();
+        let (keys, signature) = (self.system.keys(element), self.system.signature(element));
+        self.chain.any_below(Entry { keys: &keys, signature }, |stored| {
+            let of_set = self.elements[stored as usize].as_ref().expect("it is removed from both");
+            if self.system.is_below(of_set, element) {
+                all.push(stored);
+            }
+            false
+        });
+        all
+    }
+}
+
+/// Something that has to be covered by an element of the set.
+#[derive(Clone, Copy)]
+struct Cover {
+    /// The element of which it is a predecessor. `None` if it is bad.
+    owner: Option<u32>,
+    /// The number of elements that cover it.
+    number: u32,
 }
 
 impl<B: Generalise> Closed<'_, B> {

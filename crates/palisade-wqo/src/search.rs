@@ -541,6 +541,11 @@ mod tests {
                 closed.keep_needed([bad.clone()]);
                 let elements = closed.into_elements();
                 prop_assert!(is_proof(&system, &elements, &bad));
+                for left_out in 0..elements.len() {
+                    let mut fewer = elements.clone();
+                    fewer.remove(left_out);
+                    prop_assert!(!is_proof(&system, &fewer, &bad), "no element can be left out");
+                }
                 prop_assert!(is_proof(&system, &all, &bad));
                 prop_assert!(added > 1 || elements.len() <= before);
             }

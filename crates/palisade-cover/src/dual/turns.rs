@@ -12,6 +12,7 @@ use super::tracked::{Attempt, Tracked};
 use super::witness::{Program, Unfolded};
 use crate::bad::{Bad, bad_combinations};
 use crate::chain::{chain, count};
+use crate::small::small;
 use crate::spawns::Spawning;
 use crate::start;
 use crate::values::{Unanswered, ValueSets};
@@ -31,13 +32,6 @@ const LIFTED_FROM: u64 = 16 * FIRST_SHARE;
 
 /// Lifting gets this many times the share: where it succeeds, the exact search is far from its end.
 const FOR_LIFTING: u64 = 4;
-
-/// How many elements the generalisation of one element may add to a proof.
-const ADDED: usize = 16;
-
-/// To make a proof smaller, this many elements are generated for each element that was generated to find it, or this
-/// many in all if that is more.
-const TO_SHRINK: (u64, u64) = (16, 1 << 18);
 
 /// A question about a program in which the values of some cells stay apart.
 pub(crate) struct Asked<'a> {
@@ -100,6 +94,8 @@ impl Asked<'_> {
             pace: Pace::new(),
         };
         let verdict = turns.take()?;
+        // Proofs may have needed more sets.
+        turns.count()?;
         if let (Some(proof), Some(parts), Verdict::Holds) = (proof, turns.parts, &verdict) {
             *proof = Some(parts.proof(&merged));
         }
@@ -285,33 +281,4 @@ fn checks<'c>(
         limits.report(what, stats);
         limits.check(bytes + more).and(limits.check_work(generated + here))
     }
-}
-
-/// The elements of a small closed set with the bad ones. `found` is the number of elements that were generated to
-/// find the set.
-fn small(
-    mut closed: Closed<'_, Setup>,
-    bad: &[Element],
-    found: u64,
-    limits: &Limits,
-) -> Result<Vec<Element>, Exhausted> {
-    closed.keep_needed(bad.iter().cloned());
-    let found_elements = closed.elements().cloned().collect::<Vec<_>>();
-    let mut exhausted = None;
-    let most = TO_SHRINK.1.max(TO_SHRINK.0 * found);
-    closed.shrink(
-        ADDED,
-        |_| false,
-        |generated| {
-            exhausted = limits.check(0).err();
-            exhausted.is_none() && generated < most
-        },
-    );
-    if let Some(exhausted) = exhausted {
-        return Err(exhausted);
-    }
-    closed.keep_needed(bad.iter().cloned());
-    let elements = closed.into_elements();
-    // What is added to generalise elements may be more than what is left out.
-    Ok(if elements.len() < found_elements.len() { elements } else { found_elements })
 }

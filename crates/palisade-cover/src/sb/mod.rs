@@ -150,6 +150,7 @@
 mod draft;
 mod element;
 mod flow;
+mod generalise;
 mod order;
 mod proof;
 mod setup;
@@ -158,6 +159,7 @@ mod witness;
 
 use crate::bad::{Bad, bad_combinations};
 use crate::chain::{NamedSteps, chain, count};
+use crate::small::small;
 use crate::spawns::Spawning;
 use crate::start;
 use crate::values::{MAX_SETS, Unanswered, ValueSets, with_sets};
@@ -287,9 +289,11 @@ fn search(
         None => Err(Reason::Exhausted(exhausted.unwrap_or(Exhausted::Stopped)).into()),
         Some(SearchEnd::Closed) => {
             if let Some(proof) = proof {
-                let mut closed = search.closed();
-                closed.keep_needed(elements);
-                *proof = Some(proof::proof(&setup, &merged, &closed.into_elements()));
+                let elements = small(search.closed(), &elements, search.generated(), limits)?;
+                if let Some(cell) = setup.sets.overflown() {
+                    return Err(Unanswered::Overflow(cell));
+                }
+                *proof = Some(proof::proof(&setup, &merged, &elements));
             }
             Ok(Verdict::Holds)
         }
