@@ -63,7 +63,7 @@ pub fn clang() -> Command {
     if name == "clang" {
         let version = String::from_utf8_lossy(&run(Command::new(name).arg("--version"))).into_owned();
         if version.contains("version 14.") {
-            command.args(["-Xclang", "-opaque-pointers"]);
+            command.args(["-mllvm", "-opaque-pointers"]);
         }
     }
     command.arg("-Wno-override-module");
