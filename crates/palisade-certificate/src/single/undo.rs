@@ -76,7 +76,7 @@ impl Undo<'_> {
     }
 
     fn edge(&self, element: &Config, actor: usize, edge: &Edge, give: Give<'_>) {
-        let mut at_source = |config: Config| self.give_at(config, actor, Some(edge.source), give);
+        let mut at_source = |config: Config| self.give_at(config, actor, edge.source, give);
         match &edge.act {
             Act::Read(cell, value) => self.read(element, actor, edge.source, *cell, *value, &mut at_source),
             Act::Store(cell, value) => {
@@ -95,7 +95,7 @@ impl Undo<'_> {
             Act::Spawn(child) => {
                 let mut config = element.clone();
                 if self.put_at_end(&mut config, actor, 0, None) {
-                    self.give_at(config.clone(), actor, Some(edge.source), give);
+                    self.give_at(config.clone(), actor, edge.source, give);
                     self.spawn(&config, actor, *child, edge.source, give);
                 }
             }
@@ -117,7 +117,7 @@ impl Undo<'_> {
             if self.put_at_end(&mut config, child, 0, None) {
                 config.processes.remove(child);
                 let actor = if child < actor { actor - 1 } else { actor };
-                self.give_at(config, actor, Some(source), give);
+                self.give_at(config, actor, source, give);
             }
         }
     }
@@ -236,7 +236,6 @@ impl Undo<'_> {
 
     fn effect(&self, config: Config, actor: usize, cell: u32, value: u32, give: Give<'_>) {
         let (is_required, settled) = (config.memory[cell as usize].is_some(), config.is_settled(cell));
-        let state = config.processes[actor].state;
         self.at_end(config, &[(cell, value)], By::Store(actor, cell), &mut |mut config, put| {
             if !is_required && !put {
                 return;
@@ -246,7 +245,10 @@ impl Undo<'_> {
             let mut queue = config.processes[actor].queue(cell).cloned().unwrap_or(nothing);
             queue.values.insert(0, Values::one(value));
             config.processes[actor].set_queue(queue);
-            self.give_at(config, actor, state, give);
+            // The process stays where it arrived. Silent steps belong to its next instruction.
+            if let Some(config) = config.narrowed(self.flow) {
+                give(config);
+            }
         });
     }
 
@@ -288,7 +290,7 @@ impl Undo<'_> {
                     let config = if named { element.clone() } else { with.clone() };
                     self.locked(&config, actor, edge, &mut |config, put| {
                         if is_required || put {
-                            self.give_at(config, actor, Some(edge.source), give);
+                            self.give_at(config, actor, edge.source, give);
                         }
                     });
                 }
@@ -420,15 +422,10 @@ impl Undo<'_> {
 
     /// Passes on the configuration with the actor at a state, or at the start of the silent edges to it,
     /// unless it is impossible.
-    fn give_at(&self, config: Config, actor: usize, state: Option<u32>, give: Give<'_>) {
-        let kind = config.processes[actor].kind;
-        let states = match state {
-            Some(state) => self.flow.before((kind, state)).iter().map(|&state| Some(state)).collect(),
-            None => vec![None],
-        };
-        for state in states {
+    fn give_at(&self, config: Config, actor: usize, state: u32, give: Give<'_>) {
+        for &state in self.flow.before((config.processes[actor].kind, state)) {
             let mut config = config.clone();
-            config.processes[actor].state = state;
+            config.processes[actor].state = Some(state);
             if let Some(config) = config.narrowed(self.flow) {
                 give(config);
             }
