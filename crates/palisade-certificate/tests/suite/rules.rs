@@ -272,6 +272,56 @@ pub(crate) const PROGRAMS: &[(&str, &[Model])] = &[
         NONE,
     ),
     ("shared x: 0..2; process P { choose { x = 1; } or { x = 2; } let a = x; assert(a == 1); }", SC),
+    // Processes that are started: they exist from then on, in these numbers, and see what their parent has seen.
+    ("process Main { spawn W; } process W on spawn { cs: skip; } forbid count(W@cs) >= 1;", SC),
+    ("process Main { spawn W; } process W on spawn { cs: skip; } forbid count(W@cs) >= 2;", NONE),
+    ("process Main { spawn W; spawn W; } process W on spawn { cs: skip; } forbid count(W@cs) >= 2;", SC),
+    (
+        "process Main { spawn W; m: skip; } process W on spawn { cs: skip; } forbid count(W@cs) >= 1 && !Main@m;",
+        SC,
+    ),
+    (
+        "process Main { m: skip; spawn W; } process W on spawn { cs: skip; } forbid count(W@cs) >= 1 && Main@m;",
+        NONE,
+    ),
+    (
+        "shared x, y: bool; process Main { await x; spawn W; } process W on spawn { y = true; } process Q { await y; if !x { bad: skip; } } process R { x = true; } forbid Q@bad;",
+        NONE,
+    ),
+    (
+        "shared x, y: bool; process Main { await x; spawn W; } process W on spawn { y = true; } process Q { x = true; await y; bad: skip; } forbid Q@bad;",
+        SC,
+    ),
+    (
+        "shared x: 0..1; process Main { x = 1; fence; spawn W; } process W on spawn { let a = x; assert(a == 1); }",
+        NONE,
+    ),
+    (
+        "shared x: 0..1; process Main { spawn W; x = 1; } process W on spawn { let a = x; assert(a == 0); }",
+        SC,
+    ),
+    (
+        "shared x: 0..1; process Main { x = 1; spawn W; } process W on spawn { let a = x; assert(a == 1); }",
+        TSO,
+    ),
+    // The parent's store is pending, and that of the new process is not.
+    (
+        "shared x, y: bool; process Main { x = true; spawn W; } process W on spawn { y = true; } process Q { await y; if !x { bad: skip; } } forbid Q@bad;",
+        TSO,
+    ),
+    (
+        "shared x, y: bool; process Main { x = true; fence; spawn W; } process W on spawn { y = true; } process Q { await y; if !x { bad: skip; } } forbid Q@bad;",
+        NONE,
+    ),
+    // A process starts another one, and one that is not named starts one that is.
+    (
+        "shared x: 0..1; process Main { spawn V; } process V on spawn { x = 1; fence; spawn W; } process W on spawn { let a = x; assert(a == 1); }",
+        NONE,
+    ),
+    (
+        "shared x: 0..1; process Main { spawn V; } process V on spawn { spawn W; x = 1; } process W on spawn { let a = x; assert(a == 0); }",
+        SC,
+    ),
     // Initial values.
     ("shared x: 0..1 = *; process P { let a = x; assert(a == 0); }", SC),
     ("shared x: 0..1; process P { let a = x; assert(a == 0); }", NONE),

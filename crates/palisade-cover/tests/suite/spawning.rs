@@ -134,7 +134,7 @@ fn stores_of_a_worker_and_of_its_parent() {
 /// A worker exists only after it was started.
 #[test]
 fn nothing_happens_before_the_start() {
-    let text = "shared x, y: bool; process Main { await x; spawn Worker; } process Worker on spawn { y = true; } process Q { await y; if !x { bad: skip; } x = true; } forbid Q@bad;";
+    let text = "shared x, y: bool; process Main { await x; spawn Worker; } process Worker on spawn { y = true; } process Q { await y; if !x { bad: skip; } } process R { x = true; } forbid Q@bad;";
     check(text, ["safe"; 5]);
     let number =
         "process Main { spawn Worker; } process Worker on spawn { cs: skip; } forbid count(Worker@cs) >= N;";
