@@ -9,7 +9,7 @@ use crate::back::back;
 use crate::enough;
 use crate::translate::{Bounded, translate};
 use palisade_engine::{
-    Analysis, Bound, Engine, Limits, Outcome, Reason, Stats, Suitability, Task, Verdict, Witness,
+    Analysis, Bound, Engine, IDENTITIES, Limits, Outcome, Reason, Stats, Suitability, Task, Verdict, Witness,
 };
 use palisade_memory::Model;
 use palisade_program::lower;
@@ -49,6 +49,7 @@ impl Engine for Rounds {
         match analysis.task.model {
             Model::Tso if analysis.task.program.chosen_address().is_some() => Suitability::No,
             Model::Tso if analysis.structure().has_plain => Suitability::No,
+            Model::Tso if analysis.task.program.has_open_identities() => Suitability::No,
             Model::Tso if self.is_recursive(analysis) => Suitability::Tries,
             Model::Tso => Suitability::Reluctant,
             Model::Sc | Model::Pso => Suitability::No,
@@ -73,6 +74,7 @@ impl Engine for Age {
         let suits = analysis.task.model == Model::Tso
             && !analysis.structure().is_recursive
             && analysis.task.program.chosen_address().is_none()
+            && !analysis.task.program.has_open_identities()
             && !analysis.structure().has_plain;
         if suits { Suitability::Reluctant } else { Suitability::No }
     }
@@ -163,6 +165,9 @@ impl Series<'_> {
 
     /// Tries one bound; `safe` means within it.
     fn try_bound(&self, bound: u32, limits: &Limits, stats: &mut Stats) -> Verdict {
+        if self.analysis.task.program.has_open_identities() {
+            return Verdict::Unknown(Reason::Unsupported(IDENTITIES.into()));
+        }
         stats.set("bound", bound.into());
         let translation = match translate(self.analysis.task.program, (self.bounded)(bound)) {
             Ok(translation) => translation,

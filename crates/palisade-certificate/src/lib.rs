@@ -199,6 +199,10 @@ pub enum Refusal {
 
 /// Checks that a proof shows the task to be safe.
 pub fn verify(task: &Task<'_>, proof: &Proof, limits: &Limits) -> Result<Summary, Refusal> {
+    if task.has_open_identities() {
+        let why = "the processes have identities and their number is open, for which there are no proofs yet";
+        return Err(Refusal::Unfit(why.into()));
+    }
     let watch = &Watch::new(limits);
     match (proof, task.model) {
         (Proof::AllStates, _) => states::verify(task, watch),

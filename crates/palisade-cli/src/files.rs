@@ -281,6 +281,12 @@ const IMPORT_HELP: &str = "paths start at the folder of the file that imports th
 /// [reading options](for_any_number) say so.
 pub fn read_for(found: &InputFile, reading: &ReadingArgs, machine: &MachineArgs) -> Reading {
     match read(found, reading) {
+        Reading::Program(mut input) if input.program.has_open_identities() => {
+            if let Some(Threads::Each(number)) = machine.threads {
+                input.program = input.program.with_identities(number);
+            }
+            Reading::Program(input)
+        }
         Reading::Program(input) if reading.c.any_threads => Reading::Program(input),
         Reading::Program(input) => match c::refuse_threads(input, machine) {
             Ok(input) => Reading::Program(input),

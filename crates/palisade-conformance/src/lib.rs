@@ -14,6 +14,7 @@
 //!   [`suite::check_classics`].
 //! - [`parameterized`]: the same for programs with any number of threads, by comparison with small numbers of
 //!   them.
+//! - [`identities`](mod@identities): random programs with identities.
 //! - [`progress`]: deadlocks and what stays reachable, by brute force.
 //! - [`fair`]: what holds in every fair run, by brute force.
 //! - [`c`]: random C programs, and litmus tests in C with their outcomes.
@@ -35,6 +36,7 @@ pub mod classics;
 pub mod coverage;
 pub mod fair;
 pub mod generate;
+pub mod identities;
 pub mod parameterized;
 pub mod progress;
 pub mod random;

@@ -31,6 +31,7 @@ mod chain;
 mod dual;
 mod edges;
 mod facts;
+mod identities;
 mod sb;
 mod small;
 mod spawns;

@@ -147,6 +147,9 @@ impl<'p> Analysis<'p> {
         if let Some(known) = self.computed.automata.get() {
             return known.clone();
         }
+        if self.task.has_open_identities() {
+            return Err(Reason::Unsupported(IDENTITIES.into()));
+        }
         if self.structure().has_plain {
             return Err(Reason::Unsupported(ONLY_EXPLICIT_FINDS_RACES.into()));
         }
@@ -183,6 +186,9 @@ impl<'p> Analysis<'p> {
         Ok(self.computed.merged.get_or_init(|| merged).clone())
     }
 }
+
+/// Why engines that treat processes as interchangeable do not answer.
+pub const IDENTITIES: &str = "the processes have identities, and their number is open";
 
 impl Facts {
     /// Records that the program is robust under its memory model: whatever is reachable is reachable under

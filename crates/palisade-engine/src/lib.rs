@@ -24,7 +24,7 @@ mod stats;
 mod task;
 mod verdict;
 
-pub use analysis::{Analysis, Facts, ONLY_EXPLICIT_FINDS_RACES, Structure};
+pub use analysis::{Analysis, Facts, IDENTITIES, ONLY_EXPLICIT_FINDS_RACES, Structure};
 pub use engine::{Engine, Proofs, Suitability};
 pub use limits::{Exhausted, Limits};
 pub use memory::{Process, in_use as memory_in_use};

@@ -42,8 +42,10 @@ pub enum Threads {
 pub fn any_number_of_several(program: &mut Program) -> bool {
     let initially = |template: &&mut Template| template.start == Start::Initially;
     let mut is_any = false;
+    let identities = program.identities.as_ref().map(|identities| identities.process.clone());
     for template in program.templates.iter_mut().filter(initially) {
-        if !matches!(template.count, Count::Fixed(0 | 1)) {
+        let has_identity = identities.as_deref() == Some(template.name.as_str());
+        if has_identity || !matches!(template.count, Count::Fixed(0 | 1)) {
             template.count = Count::Any;
             is_any = true;
         }
@@ -134,6 +136,11 @@ impl<'a> Task<'a> {
             Threads::Each(_) => false,
             Threads::Any => self.program.templates.iter().any(|t| starts(t.start)),
         }
+    }
+
+    /// Whether the number of processes with identities is not fixed.
+    pub fn has_open_identities(&self) -> bool {
+        !matches!(self.threads, Threads::Each(_)) && self.program.has_open_identities()
     }
 
     /// Lowers the program, with `any` instances of each template whose number of instances is not fixed.

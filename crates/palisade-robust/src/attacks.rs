@@ -13,7 +13,7 @@ use crate::threads::{Threads, Trouble};
 use crate::witness::unfold;
 use palisade_automata::Population;
 use palisade_engine::{
-    Analysis, Engine, Exhausted, Limits, Outcome, Reason, Robustness, Stats, Suitability, Verdict, Witness,
+    Analysis, Engine, Exhausted, IDENTITIES, Limits, Outcome, Reason, Robustness, Stats, Suitability, Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{CellId, Instr, System};
@@ -63,6 +63,9 @@ impl Engine<Robustness> for Attacks {
 /// Tries one instance and two, which finds most cycles. Then threads are counted. If that does not decide the question,
 /// or if there is a cycle, more instances are tried.
 fn any_number(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Verdict {
+    if analysis.task.has_open_identities() {
+        return Verdict::Unknown(Reason::Unsupported(IDENTITIES.into()));
+    }
     // With two instances of each of these templates, the analysis of control flow already considers other
     // instances of the same template. So an attack that it rules out is ruled out for any number.
     let two = analysis.system(2);

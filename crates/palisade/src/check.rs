@@ -95,12 +95,15 @@ impl From<&str> for EngineChoice {
 /// If the program says what must stay possible, deadlocks are asked about, or there are plain accesses, the answer is
 /// the worst of all.
 pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Result<Answer, AskError> {
+    if let (Threads::Each(number), true) = (options.threads, program.has_open_identities()) {
+        return check(&program.with_identities(number), options, limits);
+    }
     if program.has_plain() {
         return check_with_races(program, options, limits);
     }
     let start = Instant::now();
     let mut analysis = Analysis::new(options.task(program));
-    if options.coverage > CoverageWanted::No {
+    if options.coverage > CoverageWanted::No && !analysis.task.has_open_identities() {
         analysis = analysis.with_coverage();
     }
     let answer = check_any_number(&analysis, options, limits)?;

@@ -73,7 +73,8 @@ enum What {
 impl Reach {
     /// What is known after an engine has answered the question of an analysis.
     pub(crate) fn after(analysis: &Analysis<'_>, wanted: CoverageWanted, limits: &Limits) -> Option<Reach> {
-        if wanted == CoverageWanted::No {
+        // Each number of processes with identities has code of its own.
+        if wanted == CoverageWanted::No || analysis.task.has_open_identities() {
             return None;
         }
         // If there is no time for it, it is left out: the answer matters more.

@@ -52,6 +52,10 @@ impl AskError {
         if let (Threads::Several, Some(template)) = (threads, program.templates.iter().find(|t| several(t))) {
             return Err(AskError::FixedNumber { name: template.name.to_string() });
         }
+        let fixed = program.identities.as_ref().filter(|_| !program.has_open_identities());
+        if let (Threads::Any, Some(identities)) = (threads, fixed) {
+            return Err(AskError::FixedNumber { name: identities.process.to_string() });
+        }
         let Threads::Each(threads) = threads else { return Ok(()) };
         match mentions_more_than(program, threads) {
             Some((name, needed)) => Err(AskError::TooFewThreads { name: name.to_owned(), needed, threads }),

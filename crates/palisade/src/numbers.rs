@@ -86,6 +86,10 @@ fn few_threads(program: &Program, options: &CheckOptions, limits: &Limits) -> Re
 /// Whether a bad run with fewer threads of some kinds is also one with the same number of each: the others take no step.
 /// `final` is about states in which all threads have ended, and a count that is small enough may become too large.
 fn grows_with_threads(program: &Program, threads: Threads) -> bool {
+    // Every number of processes with identities is asked about.
+    if program.has_open_identities() {
+        return program.templates.iter().filter(|template| template.count == Count::Any).count() == 1;
+    }
     let is_any = |count: Count| threads == Threads::Any || count == Count::Any;
     let kinds = program.templates.iter().filter(|template| template.start == Start::Initially);
     let mut kinds = kinds.filter(|template| is_any(template.count));
@@ -121,8 +125,11 @@ fn counts(e: &Expr) -> bool {
 
 /// The program with this number of threads of each kind of which there may be any number.
 fn with_threads(program: &Program, threads: Threads, number: u32) -> (Program, Threads) {
-    if threads == Threads::Any {
+    if threads == Threads::Any && !program.has_open_identities() {
         return (program.clone(), Threads::Each(number));
+    }
+    if program.has_open_identities() {
+        return (program.with_identities(number), Threads::Declared);
     }
     let mut program = program.clone();
     for template in &mut program.templates {

@@ -251,6 +251,7 @@ impl<'p> Translator<'p> {
             templates,
             properties,
             progress: Vec::new(),
+            identities: None,
         };
         Translation { program, roles: self.roles, atomic: self.atomic.into_values().collect(), delay }
     }

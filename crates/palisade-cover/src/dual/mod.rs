@@ -110,7 +110,7 @@ mod element;
 mod lifted;
 mod predecessors;
 mod proof;
-mod setup;
+pub(crate) mod setup;
 mod store;
 mod tracked;
 mod turns;
@@ -118,6 +118,7 @@ mod witness;
 
 use crate::bad::Bad;
 use crate::chain::NamedSteps;
+use crate::identities;
 use crate::values::{MAX_SETS, SetId, with_sets};
 use element::{Element, Process, View, processes_below};
 use palisade_automata::StateId;
@@ -179,6 +180,9 @@ fn check(
     mut proof: Option<&mut Option<Proof>>,
     most_sets: usize,
 ) -> Result<Verdict, Reason> {
+    if analysis.task.has_open_identities() {
+        return identities::check(analysis, limits, stats);
+    }
     with_sets(|apart| {
         let question = Asked { analysis, limits, most_sets, apart };
         question.answer(stats, proof.as_deref_mut())

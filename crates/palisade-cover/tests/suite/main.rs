@@ -4,6 +4,7 @@ mod choices;
 mod conformance;
 mod counts;
 mod dense;
+mod identities;
 mod large;
 mod parameterized;
 mod pso;

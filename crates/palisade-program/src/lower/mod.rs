@@ -87,6 +87,13 @@ pub fn lower_retrying(program: &Program, instantiation: Instantiation) -> System
 /// # Panics
 /// If the program is not valid.
 pub fn lower_with(program: &Program, instantiation: Instantiation, waits: Waits) -> System {
+    if program.has_open_identities() {
+        let number = instantiation.every.unwrap_or(instantiation.any).max(1);
+        return lower_with(&program.with_identities(number), instantiation, waits);
+    }
+    // No two processes have the same identity. The others are there as declared.
+    let every = instantiation.every.filter(|_| program.identities.is_none());
+    let instantiation = Instantiation { every, ..instantiation };
     let globals = Globals::new(program);
     let (cells, addresses) = globals.memory();
     let names = |declared: &Enum| declared.values.iter().map(ToString::to_string).collect();

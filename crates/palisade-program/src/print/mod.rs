@@ -15,7 +15,7 @@ use names::Quoted;
 pub use names::{RESERVED, is_legal_name, is_quotable_name};
 
 use crate::written::{
-    Count, Domain, Expr, ExprKind, Init, InitValue, Outside, Param, PlaceKind, Placement, Private, Procedure,
+    Count, Domain, Enum, Expr, ExprKind, Identities, Init, InitValue, Outside, Param, PlaceKind, Placement, Private, Procedure,
     Program, Progress, ProgressKind, Property, PropertyKind, Shared, Start, Template, Type,
 };
 use std::fmt::{self, Write};
@@ -23,7 +23,10 @@ use std::fmt::{self, Write};
 /// The program as text.
 pub fn print(program: &Program) -> String {
     let enums = program.enums.iter().map(|declared| Quoted(&declared.name).to_string()).collect();
-    let mut printer = Printer { out: String::new(), level: 0, enums };
+    let mut printer = Printer { out: String::new(), level: 0, enums, identities: program.identities.clone() };
+    if let Some(identities) = &program.identities {
+        printer.enums[identities.which as usize] = "id or none".to_owned();
+    }
     printer.program(program).expect("writing to a string does not fail");
     printer.out
 }
@@ -37,15 +40,19 @@ struct Printer {
     level: usize,
     /// The names of the enumerations.
     enums: Vec<String>,
+    identities: Option<Identities>,
 }
 
 impl Printer {
     fn program(&mut self, program: &Program) -> fmt::Result {
-        for declared in &program.enums {
+        let which = program.identities.as_ref().map(|identities| identities.which as usize);
+        let declared = program.enums.iter().enumerate().filter(|(index, _)| Some(*index) != which);
+        let declared: Vec<&Enum> = declared.map(|(_, declared)| declared).collect();
+        for declared in &declared {
             let values: Vec<String> = declared.values.iter().map(|value| Quoted(value).to_string()).collect();
             writeln!(self.out, "enum {} {{ {} }}", Quoted(&declared.name), values.join(", "))?;
         }
-        if !program.enums.is_empty() && !program.shared.is_empty() {
+        if !declared.is_empty() && !program.shared.is_empty() {
             self.blank_line();
         }
         let mut rest = &program.shared[..];
@@ -76,6 +83,18 @@ impl Printer {
         program.progress.iter().try_for_each(|progress| self.progress(progress))
     }
 
+    /// The number of processes of a template with identities.
+    fn number_of(&self, template: &Template) -> Option<u32> {
+        let identities = self.identities.as_ref();
+        let identities = identities.filter(|identities| template.name.as_str() == &*identities.process);
+        identities.map(|identities| identities.number)
+    }
+
+    /// Whether a variable has one cell per process.
+    fn is_per_identity(&self, variable: &Shared) -> bool {
+        self.identities.as_ref().is_some_and(|identities| identities.arrays.contains(&variable.name.text))
+    }
+
     /// Separates an item from the previous one.
     fn blank_line(&mut self) {
         if !self.out.is_empty() {
@@ -96,8 +115,10 @@ impl Printer {
                 self.out.push_str(", ");
             }
             write!(self.out, "{}", Quoted(&variable.name))?;
-            if let Some(len) = variable.len {
-                write!(self.out, "[{len}]")?;
+            match variable.len {
+                Some(_) if self.is_per_identity(variable) => self.out.push_str("[id]"),
+                Some(len) => write!(self.out, "[{len}]")?,
+                None => {}
             }
             if let Some(Placement { address, step }) = variable.at {
                 write!(self.out, " at {address}")?;
@@ -160,10 +181,13 @@ impl Printer {
 
     fn template(&mut self, template: &Template) -> fmt::Result {
         write!(self.out, "process {}", Quoted(&template.name))?;
-        if !template.params.is_empty() {
+        if self.number_of(template).is_some() {
+            write!(self.out, "({}: id)", Quoted(&template.params[0].name))?;
+        } else if !template.params.is_empty() {
             write!(self.out, "({})", Params(&template.params, &self.enums))?;
         }
         match template.count {
+            Count::Fixed(1) if let Some(number) = self.number_of(template) => write!(self.out, "[{number}]")?,
             Count::Fixed(1) => {}
             Count::Fixed(count) => write!(self.out, "[{count}]")?,
             Count::Any => self.out.push_str("[*]"),

@@ -53,6 +53,10 @@ impl Printer {
     }
 
     fn unlabelled(&mut self, kind: &StmtKind) -> fmt::Result {
+        if let Some(others) = self.identities.as_ref().and_then(|identities| identities.loop_of(kind)) {
+            write!(self.out, "for {} in others ", Quoted(others.variable))?;
+            return self.block(others.body);
+        }
         match kind {
             StmtKind::Skip => self.out.push_str("skip;"),
             StmtKind::Let { name, ty, init } => {

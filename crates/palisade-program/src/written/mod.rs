@@ -5,11 +5,13 @@
 
 mod check;
 mod expr;
+mod identities;
 mod plain;
 mod stmt;
 mod words;
 
 pub use check::Check;
+pub use identities::{Identities, OthersLoop, WRITTEN_NUMBER, identity_enum, others_loop};
 pub use expr::{BinaryOp, Expr, ExprKind, Observation, Place, PlaceKind, ProcessRef, Rmw, Select, UnaryOp};
 pub use stmt::{Block, Stmt, StmtKind};
 
@@ -75,6 +77,8 @@ pub struct Program {
     pub properties: Vec<Property>,
     /// What must stay possible.
     pub progress: Vec<Progress>,
+    /// The processes with identities, if there are any.
+    pub identities: Option<Identities>,
 }
 
 /// An enumeration: names for the numbers from 0.

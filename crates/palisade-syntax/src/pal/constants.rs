@@ -79,6 +79,11 @@ impl Constants {
         }
     }
 
+    /// Whether the name means nothing to the parser so far.
+    pub fn is_undeclared(&mut self, symbol: Symbol) -> bool {
+        matches!(self.of(symbol), Use::Free)
+    }
+
     fn of(&mut self, symbol: Symbol) -> &mut Use {
         let index = symbol.0 as usize;
         if index >= self.uses.len() {

@@ -296,6 +296,9 @@ impl Parser<'_> {
                 self.observation(template, Select::Index(instance), start)
             }
             _ => {
+                if self.is_none(symbol) {
+                    return Ok((literal(0, start), 2));
+                }
                 if let Some(value) = self.constants.value(symbol, start) {
                     self.grow(2)?;
                     return Ok((literal(value, start), 2));

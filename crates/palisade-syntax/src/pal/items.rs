@@ -136,7 +136,10 @@ impl Parser<'_> {
         loop {
             self.grow(2)?;
             let (symbol, name) = self.name(what)?;
-            let lengths = self.lengths(length)?;
+            let lengths = match is_shared && self.per_identity()? {
+                true => vec![self.identity_array(&name)],
+                false => self.lengths(length)?,
+            };
             let at = match is_shared && self.at_name("at") {
                 true => Some(self.placement(!lengths.is_empty())?),
                 false => None,
@@ -234,7 +237,14 @@ impl Parser<'_> {
         let (symbol, name) = self.name("the name of a process")?;
         self.declare(symbol, name.span());
         self.forget_registers();
-        let heading = self.process_heading();
+        self.identity.in_heading = true;
+        let mut heading = self.process_heading();
+        self.identity.in_heading = false;
+        if let Ok((params, count, start)) = &mut heading
+            && self.identity_heading(&name, params, count, *start).is_err()
+        {
+            heading = Err(Failed);
+        }
         if heading.is_err() || !self.at(Sign::LeftBrace) {
             if heading.is_ok() {
                 let diagnostic = self.unexpected("`{`").help(
@@ -247,6 +257,7 @@ impl Parser<'_> {
         let origin = Origin(self.since(start));
         let mut body = self.block()?;
         self.finish_loops(&mut body, Some(&name));
+        self.identity.me = None;
         if let Ok((params, count, start)) = heading {
             self.program.templates.push(Template { name, params, count, start, body, origin });
         }
@@ -383,6 +394,9 @@ impl Parser<'_> {
     /// Parses `bool`, `int` or `lo..hi`, and an optional `blocking`.
     pub fn ty(&mut self) -> Parse<Type> {
         let start = self.current.span;
+        if let Some(ty) = self.identity_type()? {
+            return Ok(ty);
+        }
         let domain = match self.current.kind {
             TokenKind::Name(symbol) if self.constants.enumeration(symbol).is_some() => {
                 self.advance();

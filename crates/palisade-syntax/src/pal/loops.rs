@@ -18,7 +18,7 @@ use super::token::{Sign, Symbol, TokenKind, Word};
 use palisade_base::{Diagnostic, Span};
 use palisade_program::Value;
 use palisade_program::written::{
-    BinaryOp, Block, Domain, Expr, ExprKind, Name, Place, PlaceKind, Stmt, StmtKind, Type,
+    BinaryOp, Block, Domain, Expr, ExprKind, Name, Place, PlaceKind, Stmt, StmtKind, Type, others_loop,
 };
 
 /// The loops of the body that is being parsed, and what has to be checked about them at the end of the program.
@@ -44,7 +44,19 @@ struct Variable {
     hi: Value,
     /// Whether its loop is around the current statement.
     open: bool,
+    range: Range,
 }
+
+/// What a loop goes through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Range {
+    Numbers,
+    /// The identities of all other processes.
+    Others,
+}
+
+/// The heading of a loop: its variable, and the range of numbers unless it goes through all other processes.
+type Heading = (Symbol, Name, Option<(Value, Value)>);
 
 impl Parser<'_> {
     /// Parses a loop with its heading. Not inlined, so that other statements need less stack.
@@ -60,11 +72,15 @@ impl Parser<'_> {
             }
         };
         let span = self.since(start);
-        let Some((symbol, name, lo, hi)) = heading else {
-            self.block()?;
-            return Ok((StmtKind::Skip, span));
+        let (symbol, name, lo, hi) = match heading {
+            Some((symbol, name, Some((lo, hi)))) => (symbol, name, lo, hi),
+            Some((symbol, name, None)) => return self.others_loop(start, symbol, name),
+            None => {
+                self.block()?;
+                return Ok((StmtKind::Skip, span));
+            }
         };
-        let declare = self.open_loop(symbol, lo, hi);
+        let declare = self.open_loop(symbol, lo, hi, Range::Numbers);
         self.note_bounds(&name, lo, hi);
         let body = self.block();
         self.forget_bounds(&name);
@@ -89,15 +105,37 @@ impl Parser<'_> {
         Ok((StmtKind::Block(block), span))
     }
 
+    /// `for other in others { … }`
+    fn others_loop(&mut self, start: Span, symbol: Symbol, name: Name) -> Parse<(StmtKind, Span)> {
+        let span = self.since(start);
+        let me = self.identity.me.clone().expect("the heading says so");
+        let identities = self.program.identities.as_ref().expect("a process has an identity");
+        let (domain, number) = (identities.domain(), identities.number);
+        let declare = self.open_loop(symbol, 1, Value::from(number), Range::Others);
+        self.note_bounds(&name, 1, Value::from(number));
+        let body = self.block();
+        self.forget_bounds(&name);
+        self.close_loop(symbol);
+        Ok((others_loop(&name, &me, domain, number, declare, body?), span))
+    }
+
     /// `i in 0..3`, both ends included. A range without values has an end that is one less than its beginning.
-    fn for_heading(&mut self) -> Parse<(Symbol, Name, Value, Value)> {
+    fn for_heading(&mut self) -> Parse<Heading> {
         if self.at(Sign::LeftParen) {
             let diagnostic = self.unexpected("the variable of the loop").help("write `for i in 0..3 { … }`");
             return Err(self.fail(diagnostic));
         }
         let (symbol, name) = self.name("the variable of the loop")?;
         self.declare(symbol, name.span());
-        let (lo, hi, range) = self.in_range("for")?;
+        let others = self.at_name("in") && self.next_is_others();
+        let (lo, hi, range) = match others {
+            true => {
+                self.advance();
+                self.advance();
+                (1, 1, self.previous)
+            }
+            false => self.in_range("for")?,
+        };
         if !self.at(Sign::LeftBrace) {
             let mut diagnostic = self.unexpected("`{`");
             diagnostic.id = "missing-block";
@@ -107,11 +145,15 @@ impl Parser<'_> {
             let message = format!("a loop cannot begin at {lo}");
             return Err(self.fail(Diagnostic::error("bad-range", message).at(range, "")));
         }
-        if self.loops.variables.iter().any(|known| known.symbol == symbol && known.open) {
-            let message = format!("`{name}` is already the variable of a loop around this one");
+        let around = |known: &Variable| known.open || others != (known.range == Range::Others);
+        if self.loops.variables.iter().any(|known| known.symbol == symbol && around(known)) {
+            let message = match self.loops.variables.iter().any(|known| known.symbol == symbol && known.open) {
+                true => format!("`{name}` is already the variable of a loop around this one"),
+                false => format!("`{name}` is already the variable of a loop over other values"),
+            };
             return Err(self.fail(Diagnostic::error("duplicate-name", message).at(name.span(), "")));
         }
-        Ok((symbol, name, lo, hi.max(lo - 1)))
+        Ok((symbol, name, (!others).then_some((lo, hi.max(lo - 1)))))
     }
 
     /// `in 0..3`, and where the range is.
@@ -138,14 +180,14 @@ impl Parser<'_> {
     }
 
     /// Whether this is the first loop of the body with this variable.
-    fn open_loop(&mut self, symbol: Symbol, lo: Value, hi: Value) -> bool {
+    fn open_loop(&mut self, symbol: Symbol, lo: Value, hi: Value, range: Range) -> bool {
         self.loops.count += 1;
         self.loops.around.push(self.loops.count);
         if let Some(known) = self.loops.variables.iter_mut().find(|known| known.symbol == symbol) {
-            *known = Variable { symbol, lo: known.lo.min(lo - 1), hi: known.hi.max(hi), open: true };
+            *known = Variable { symbol, lo: known.lo.min(lo - 1), hi: known.hi.max(hi), open: true, range };
             return false;
         }
-        self.loops.variables.push(Variable { symbol, lo: lo - 1, hi, open: true });
+        self.loops.variables.push(Variable { symbol, lo: lo - 1, hi, open: true, range });
         true
     }
 
@@ -197,7 +239,7 @@ impl Parser<'_> {
         let (variables, labels) = (std::mem::take(&mut loops.variables), std::mem::take(&mut loops.labels));
         let jumps = std::mem::take(&mut loops.jumps);
         let names = &self.lexer.names;
-        for known in &variables {
+        for known in variables.iter().filter(|known| known.range == Range::Numbers) {
             let domain = Domain::Range { lo: known.lo, hi: known.hi };
             set_domain(body, names.text(known.symbol), domain);
         }

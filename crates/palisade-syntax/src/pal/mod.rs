@@ -10,6 +10,7 @@ mod aggregates;
 mod constants;
 mod enums;
 mod expressions;
+mod identities;
 mod imports;
 mod items;
 mod lexer;
@@ -37,6 +38,7 @@ pub(crate) fn parse(source: &Source) -> Result<Parsed, Vec<Diagnostic>> {
     parser.items();
     parser.check_given_constants();
     parser.check_observed();
+    parser.finish_identities();
     let rejected = parser.report.has_errors();
     let diagnostics = parser.report.into_diagnostics();
     if rejected {

@@ -6,6 +6,7 @@
 
 use super::aggregates::Aggregates;
 use super::constants::Constants;
+use super::identities::Identity;
 use super::imports::{Imports, file_text};
 use super::lexer::{Lexer, shorten};
 use super::loops::Loops;
@@ -45,6 +46,7 @@ pub(super) struct Parser<'s> {
     pub unclosed: bool,
     pub imports: Imports<'s>,
     pub aggregates: Aggregates,
+    pub identity: Identity,
 }
 
 impl<'s> Parser<'s> {
@@ -70,6 +72,7 @@ impl<'s> Parser<'s> {
             unclosed: false,
             imports: Imports::new(source),
             aggregates: Aggregates::default(),
+            identity: Identity::default(),
         }
     }
 

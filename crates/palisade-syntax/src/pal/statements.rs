@@ -416,6 +416,11 @@ impl Parser<'_> {
         let start = self.current.span;
         let ty = self.ty()?;
         match ty.domain.bounds() {
+            Some(_) if self.is_identity(ty.domain) => {
+                let message = "`any` does not choose an identity";
+                let diagnostic = Diagnostic::error("bad-identity", message).at(start, "");
+                Err(self.fail(diagnostic.help("write `let other: id or none = *;`")))
+            }
             Some(bounds) => Ok(bounds),
             None => {
                 let diagnostic = Diagnostic::error("any-without-domain", "`any` needs a finite domain");

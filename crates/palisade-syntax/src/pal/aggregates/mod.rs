@@ -234,6 +234,7 @@ impl Parser<'_> {
     /// Adds a shared variable.
     pub fn add_shared(&mut self, declared: Declared, common: &Common) -> Parse<()> {
         let Declared { symbol, name, lengths, at } = declared;
+        self.check_identity_array(&name, common)?;
         if let (ParsedKind::Type(ty), 0 | 1) = (common.kind, lengths.len()) {
             self.declare(symbol, name.span());
             self.note_global(&name, ty);

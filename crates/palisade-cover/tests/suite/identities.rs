@@ -1,0 +1,121 @@
+//! Programs with identities and any number of processes, against brute force on small numbers of them.
+//!
+//! ```text
+//! PALISADE_SEEDS=5000 cargo test --release -p palisade-cover --test suite identities -- --nocapture
+//! ```
+
+use palisade_base::Source;
+use palisade_conformance::brute::Scope;
+use palisade_conformance::identities::identities;
+use palisade_conformance::parameterized::check_parameterized_with;
+use palisade_conformance::suite::{SuiteConfig, Unknown};
+use palisade_cover::Dual;
+use palisade_conformance::seeds;
+use palisade_engine::{Engine, Limits, Question, Safety, Task, Verdict};
+use palisade_memory::Model;
+use palisade_program::print::print;
+use palisade_program::written::Program;
+use palisade_syntax::{Language, parse};
+use std::time::Duration;
+
+fn program(seed: u64, cyclic: bool) -> Program {
+    let text = identities(seed, cyclic);
+    match parse(Language::Pal, &Source::new("random.pal", text.clone())) {
+        Ok(parsed) => parsed.program,
+        Err(diagnostics) => panic!("seed {seed}: {diagnostics:?}\n{text}"),
+    }
+}
+
+fn check(states: usize, generate: fn(u64) -> Program) {
+    let limits = Scope { states, buffer: Some(8) };
+    let (programs, models) = (100, vec![Model::Sc, Model::Tso]);
+    let unknown = Unknown::Always;
+    let timeout = Duration::from_secs(2);
+    let config = SuiteConfig { programs, models, unknown, limits, timeout, ..SuiteConfig::default() };
+    check_parameterized_with(&Dual, config, generate);
+}
+
+#[test]
+fn without_loops() {
+    check(5_000, |seed| program(seed, false));
+}
+
+#[test]
+fn with_loops() {
+    check(5_000, |seed| program(seed, true));
+}
+
+/// The programs of the corpus with the verdicts under TSO.
+fn corpus() -> Vec<(String, String, bool)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus");
+    let table = std::fs::read_to_string(format!("{folder}/expected.tsv")).expect("the table can be read");
+    let rows = table.lines().filter(|line| line.starts_with("identities/"));
+    let program = |row: &str| {
+        let columns: Vec<&str> = row.split('\t').collect();
+        let text = std::fs::read_to_string(format!("{folder}/{}", columns[0])).expect("the file can be read");
+        (columns[0].to_owned(), text, columns[2] == "safe")
+    };
+    rows.map(program).collect()
+}
+
+fn ask(program: &Program, limits: &Limits) -> Verdict {
+    Dual.check(&Task::new(program, Model::Tso).analysis(), limits).verdict
+}
+
+#[test]
+fn the_corpus() {
+    for (file, text, safe) in corpus() {
+        let program = parse(Language::Pal, &Source::new(&*file, text)).expect("it is a program").program;
+        let found = ask(&program, &Limits::unlimited(1));
+        let word = Safety::word(&found);
+        assert_eq!(word, if safe { "safe" } else { "unsafe" }, "{file}");
+    }
+}
+
+/// Programs of the corpus with one line left out. If the answer is `safe`, three and fewer processes are safe.
+#[test]
+fn the_corpus_with_lines_left_out() {
+    let (mut safe, mut broken, mut unknown) = (0, 0, 0);
+    for (file, text, _) in corpus() {
+        let lines: Vec<&str> = text.lines().collect();
+        for left_out in 0..lines.len() {
+            let kept = lines.iter().enumerate().filter(|(index, _)| *index != left_out);
+            let text: String = kept.flat_map(|(_, line)| [line, "\n"]).collect();
+            let Ok(parsed) = parse(Language::Pal, &Source::new(&*file, text)) else { continue };
+            let program = parsed.program;
+            if program.identities.is_none() {
+                continue;
+            }
+            let limits = Limits::unlimited(1).with_work(20_000);
+            match ask(&program, &limits) {
+                Verdict::Violated(_) => broken += 1,
+                Verdict::Unknown(_) => unknown += 1,
+                Verdict::Holds => {
+                    safe += 1;
+                    for number in 1..=3 {
+                        let found = ask(&program.with_identities(number), &limits);
+                        let what = format!("{file} without line {}, {number} processes", left_out + 1);
+                        assert!(!matches!(found, Verdict::Violated(_)), "{what}: not safe");
+                    }
+                }
+            }
+        }
+    }
+    println!("{safe} safe, {broken} unsafe, {unknown} unknown");
+    assert!(safe > 20 && broken > 20, "both happen");
+}
+
+/// Programs are printed as they are written, for any and for a fixed number of processes.
+#[test]
+fn programs_are_printed_as_they_are_written() {
+    let same = |program: &Program| {
+        let text = print(program);
+        let again = parse(Language::Pal, &Source::new("printed.pal", text.clone()));
+        assert_eq!(&again.unwrap_or_else(|errors| panic!("{errors:?}\n{text}")).program, program, "{text}");
+    };
+    for seed in &seeds(100) {
+        let program = program(seed, true);
+        same(&program);
+        same(&program.with_identities(3));
+    }
+}
