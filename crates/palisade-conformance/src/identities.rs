@@ -9,7 +9,8 @@ use crate::Random;
 /// The text of the program with this seed. With `cyclic`, processes may start again.
 pub fn identities(seed: u64, cyclic: bool) -> String {
     let mut random = Random::new(seed);
-    let mut text = Text { random: &mut random, out: String::new(), left: 0, registers: 0, labels: Vec::new() };
+    let mut text =
+        Text { random: &mut random, out: String::new(), left: 0, registers: 0, labels: Vec::new() };
     text.program(cyclic);
     text.out
 }
@@ -50,7 +51,11 @@ impl Text<'_> {
             self.label();
         }
         if again {
-            let back = *self.random.pick(&["goto again;", "if turn == none { goto again; }", "flag[me] = 0;\ngoto again;"]);
+            let back = *self.random.pick(&[
+                "goto again;",
+                "if turn == none { goto again; }",
+                "flag[me] = 0;\ngoto again;",
+            ]);
             self.out.push_str(back);
         }
         self.out.push_str("\nout: skip;\n}\n\n");

@@ -13,7 +13,8 @@ use crate::threads::{Threads, Trouble};
 use crate::witness::unfold;
 use palisade_automata::Population;
 use palisade_engine::{
-    Analysis, Engine, Exhausted, IDENTITIES, Limits, Outcome, Reason, Robustness, Stats, Suitability, Verdict, Witness,
+    Analysis, Engine, Exhausted, IDENTITIES, Limits, Outcome, Reason, Robustness, Stats, Suitability,
+    Verdict, Witness,
 };
 use palisade_memory::{Machine, Model};
 use palisade_program::running::{CellId, Instr, System};

@@ -69,7 +69,9 @@ impl Setup {
         if !self.cells[cell].holds_identity {
             return mask;
         }
-        (0..=self.star).filter(|&id| mask >> id & 1 == 1).fold(0, |all, id| all | 1 << renaming.identity[id as usize])
+        (0..=self.star)
+            .filter(|&id| mask >> id & 1 == 1)
+            .fold(0, |all, id| all | 1 << renaming.identity[id as usize])
     }
 
     pub fn rename(&self, element: &Element, renaming: &Permutation) -> Element {
@@ -181,7 +183,9 @@ impl Setup {
             else {
                 return false;
             };
-            if process.word.len() > other.word.len() || !self.embeds(&process.word, renaming, a.named, &rest, &other.word) {
+            if process.word.len() > other.word.len()
+                || !self.embeds(&process.word, renaming, a.named, &rest, &other.word)
+            {
                 return false;
             }
         }
@@ -191,13 +195,10 @@ impl Setup {
                 return true;
             }
             let super::symmetry::Cell { array, owner, .. } = self.cells[cell];
-            let allows = |other: usize, mask: u64| {
-                b.memory[other] & self.possible(b, other) & !mask == 0
-            };
+            let allows = |other: usize, mask: u64| b.memory[other] & self.possible(b, other) & !mask == 0;
             match array {
                 Some(array) if owner == self.star => {
-                    allows(cell, of_a)
-                        && rest.iter().all(|&id| allows(self.cell_of(array, id), of_a))
+                    allows(cell, of_a) && rest.iter().all(|&id| allows(self.cell_of(array, id), of_a))
                 }
                 _ if owner > a.named => true,
                 _ => {

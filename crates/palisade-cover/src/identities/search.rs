@@ -43,6 +43,9 @@ struct Node {
     replaced: Vec<u32>,
 }
 
+/// An element, the one without the process that entered last, and the successor.
+type PutOff = (Element, Option<Element>, Option<u32>);
+
 pub(crate) struct Search<'s> {
     setup: &'s Setup,
     /// Elements that contain reachable configurations.
@@ -54,7 +57,7 @@ pub(crate) struct Search<'s> {
     /// Elements to expand, by weight.
     queue: BTreeMap<usize, Vec<u32>>,
     /// Elements with too many processes, by weight, each with its successor.
-    put_off: BTreeMap<usize, Vec<(Element, Option<Element>, Option<u32>)>>,
+    put_off: BTreeMap<usize, Vec<PutOff>>,
     initial: Option<u32>,
     pub generated: u64,
     pub tests: u64,
@@ -116,7 +119,9 @@ impl<'s> Search<'s> {
             if let Some(initial) = self.initial.take() {
                 match self.last_guess(initial) {
                     Some(guess) => self.take_back(guess),
-                    None => return Some(End::Initial(self.nodes[initial as usize].element.named.max(1).into())),
+                    None => {
+                        return Some(End::Initial(self.nodes[initial as usize].element.named.max(1).into()));
+                    }
                 }
             }
             if !may_continue(self) {

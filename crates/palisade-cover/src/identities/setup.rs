@@ -147,8 +147,7 @@ fn renamed(
     let cells = cells(system, identities, number);
     let bad = bad(system, automata, &owner)?;
     let keys: FxHashSet<BadKey> = bad.iter().map(|bad| key(automata, bad)).collect();
-    let symmetry =
-        Symmetry { automata, cells: &cells, owner: &owner, bad: &keys, identities: number };
+    let symmetry = Symmetry { automata, cells: &cells, owner: &owner, bad: &keys, identities: number };
     let exchanges: Option<Vec<Permutation>> = (1..number).map(|first| symmetry.exchange(first)).collect();
     let Some(exchanges) = exchanges else {
         return Err("the program does not treat all identities alike".to_owned());
@@ -203,7 +202,8 @@ impl Setup {
         if system.cells.len() > 1000 || automata.automata.len() > 64 {
             return Err("the program is too large".to_owned());
         }
-        let Renamed { owner, cells, bad, unit, exchanges } = renamed(system, merged, identities, process, number)?;
+        let Renamed { owner, cells, bad, unit, exchanges } =
+            renamed(system, merged, identities, process, number)?;
         let renamings = generate(&unit, &exchanges[..number as usize - 2]);
         let (fixing, into) = index(&renamings, number);
         let swaps = swaps(&unit, &exchanges, number);
@@ -240,7 +240,21 @@ impl Setup {
         let full = automata.values.ids().map(|cell| masks.mask(cell, SetId::ALL)).collect();
         let initial = automata.values.ids().map(|cell| masks.mask(cell, setup.initial[cell])).collect();
         let automata = automata.clone();
-        Ok(Setup { kinds, full, initial, holds, renamings, fixing, into, star: number, most, bad, automata, cells, overflown: Cell1::new(false) })
+        Ok(Setup {
+            kinds,
+            full,
+            initial,
+            holds,
+            renamings,
+            fixing,
+            into,
+            star: number,
+            most,
+            bad,
+            automata,
+            cells,
+            overflown: Cell1::new(false),
+        })
     }
 
     /// Whether no step was missed for want of identities.
@@ -334,9 +348,7 @@ fn generate(unit: &Permutation, exchanges: &[Permutation]) -> Vec<Permutation> {
 fn index(renamings: &[Permutation], star: u8) -> (Vec<Vec<usize>>, Vec<Vec<Vec<usize>>>) {
     let all = || renamings.iter().enumerate();
     let fixing = (0..star).map(|most| {
-        let fixes = |renaming: &Permutation| {
-            (most + 1..star).all(|id| renaming.identity[id as usize] == id)
-        };
+        let fixes = |renaming: &Permutation| (most + 1..star).all(|id| renaming.identity[id as usize] == id);
         all().filter(|(_, renaming)| fixes(renaming)).map(|(index, _)| index).collect()
     });
     let into = |from: u8, to: u8| {
@@ -381,7 +393,8 @@ fn named(swaps: &FxHashMap<(u8, u8), Permutation>, kind: usize, state: u32, own:
 
 /// For each cell, its values in the order of their bits. Cells of one array have the same order.
 fn order(automata: &Automata, cells: &[Cell]) -> Vec<Vec<Value>> {
-    let mut order: Vec<Vec<Value>> = automata.values.iter().map(|values| values.iter().copied().collect()).collect();
+    let mut order: Vec<Vec<Value>> =
+        automata.values.iter().map(|values| values.iter().copied().collect()).collect();
     for index in 0..cells.len() {
         if let Some(array) = cells[index].array {
             let all: Vec<Value> = (0..cells.len())
@@ -464,7 +477,9 @@ impl Masks<'_> {
             let mut look = |(cell, mask): (u16, u64), is_write: bool| {
                 let Cell { owner: of, holds_identity, every, .. } = self.cells[cell as usize];
                 if every {
-                    return Err("the cells of all others are accessed in another way than by a loop".to_owned());
+                    return Err(
+                        "the cells of all others are accessed in another way than by a loop".to_owned()
+                    );
                 }
                 if of > 0 && of != owner {
                     all |= 1 << of;
@@ -493,7 +508,8 @@ impl Masks<'_> {
         }
         let incoming = kind.incoming.iter().map(|all| all.iter().map(|place| numbers[place]).collect());
         let roots = kind.roots.iter().map(|all| all.iter().map(|state| state.0).collect());
-        let pending = kind.all_pending().map(|(state, cell, set)| ((state.0, cell.0 as u16), self.mask(cell, set)));
+        let pending =
+            kind.all_pending().map(|(state, cell, set)| ((state.0, cell.0 as u16), self.mask(cell, set)));
         let orbit = (0..states).map(|state| {
             let images = renamings.iter().map(|renaming| {
                 u64::from(renaming.kind[index]) << 32 | u64::from(renaming.state[index][state as usize])

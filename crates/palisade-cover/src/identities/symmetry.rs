@@ -224,9 +224,7 @@ impl Symmetry<'_> {
             let renamed: FxHashSet<(u32, Said, u32)> = automaton
                 .edges
                 .iter()
-                .map(|edge| {
-                    (map(edge.source), self.said(&edge.letter, Some(renaming)), map(edge.target))
-                })
+                .map(|edge| (map(edge.source), self.said(&edge.letter, Some(renaming)), map(edge.target)))
                 .collect();
             if distinct.len() != image.states.len()
                 || automaton.states.len() != image.states.len()
@@ -247,9 +245,9 @@ impl Symmetry<'_> {
         };
         let memory = (0..self.cells.len()).all(|cell| {
             let image = renaming.cell[cell] as usize;
-            [true, false].into_iter().all(|initial| {
-                values(cell, true, initial) == values(image, false, initial)
-            })
+            [true, false]
+                .into_iter()
+                .all(|initial| values(cell, true, initial) == values(image, false, initial))
         });
         let rename_bad = |(memory, processes): &BadKey| {
             let mut memory: Vec<(u32, Value)> = memory

@@ -45,7 +45,9 @@ impl Setup {
                     let pending = kind.pending.get(&(edge.source, *cell)).copied().unwrap_or(0);
                     self.undo_read(&element, actor, *cell, *mask, pending, &mut finish);
                 }
-                Effect::Every(array, mask) => self.undo_every(element, actor, kind.owner, *array, *mask, &mut finish),
+                Effect::Every(array, mask) => {
+                    self.undo_every(element, actor, kind.owner, *array, *mask, &mut finish)
+                }
                 Effect::Write(cell, value) => {
                     self.with_value(element, *cell, *value, Some(actor), &mut |mut draft| {
                         if self.undo_own_write(&mut draft, actor, *cell, *value).is_some() {
@@ -159,9 +161,10 @@ impl Setup {
             return;
         }
         let groups = groups(word);
-        let oldest = word.iter().zip(&groups).rposition(|(letter, group)| {
-            letter.cell == cell && !letter.own && Some(group) == groups.last()
-        });
+        let oldest = word
+            .iter()
+            .zip(&groups)
+            .rposition(|(letter, group)| letter.cell == cell && !letter.own && Some(group) == groups.last());
         let both = oldest.map(|place| word[place].mask & mask).filter(|&both| both != 0);
         if let (Some(place), Some(both)) = (oldest, both) {
             finish(narrowed(place, both));
@@ -327,7 +330,9 @@ impl Setup {
                 let before: usize = named.processes.iter().map(|process| process.word.len()).sum();
                 self.with_values(named, written, None, &mut |mut draft| {
                     let after: usize = draft.processes.iter().map(|process| process.word.len()).sum();
-                    if (is_required || after < before) && self.undo_locked(&mut draft, guard, written).is_some() {
+                    if (is_required || after < before)
+                        && self.undo_locked(&mut draft, guard, written).is_some()
+                    {
                         let (kind, state) = (number as u8, edge.target);
                         draft.processes.push(Process { kind, state, word: Word::new() });
                         let actor = draft.processes.len() - 1;
@@ -387,7 +392,8 @@ impl Setup {
                 let word = &draft.processes[actor].word;
                 let newest = 1 + word.iter().skip(1).take_while(|letter| letter.joined).count();
                 let exposed = word.iter().take(newest).position(|letter| {
-                    let held = draft.memory[letter.cell as usize] & self.possible(draft, letter.cell as usize);
+                    let held =
+                        draft.memory[letter.cell as usize] & self.possible(draft, letter.cell as usize);
                     !letter.own && held & !letter.mask == 0
                 });
                 let Some(place) = exposed else { break };
@@ -458,13 +464,7 @@ impl Setup {
     }
 
     /// Moves the actor to the start of the edge, and passes the predecessor on in normal form.
-    fn finish(
-        &self,
-        draft: Element,
-        actor: usize,
-        edge: &Edge,
-        give: Give<'_>,
-    ) {
+    fn finish(&self, draft: Element, actor: usize, edge: &Edge, give: Give<'_>) {
         let kind = draft.processes[actor].kind as usize;
         for &root in &self.kinds[kind].roots[edge.source as usize] {
             let mut draft = draft.clone();
@@ -513,7 +513,8 @@ impl Setup {
             draft = self.forget(draft, id);
         }
         if draft.named + 2 > self.star && !(1..=draft.named).all(|id| self.is_used(&draft, id)) {
-            let id = (1..=draft.named).rev().find(|&id| !self.is_used(&draft, id)).expect("some id is not used");
+            let id =
+                (1..=draft.named).rev().find(|&id| !self.is_used(&draft, id)).expect("some id is not used");
             draft = self.forget(draft, id);
         }
         for process in &mut draft.processes {
@@ -583,7 +584,9 @@ impl Setup {
                         let cell = self.cells[letter.cell as usize];
                         cell.array.is_some() && cell.owner == owner
                     });
-                    letters.map(|(letter, group)| (self.cells[letter.cell as usize].array, letter.own, letter.mask, *group))
+                    letters.map(|(letter, group)| {
+                        (self.cells[letter.cell as usize].array, letter.own, letter.mask, *group)
+                    })
                 };
                 let word: Vec<_> = of_owner(id).collect();
                 let star: Vec<_> = of_owner(self.star).collect();
@@ -601,7 +604,13 @@ impl Setup {
             let mut of_rank = self.fixing[last as usize].iter().map(|&index| &self.renamings[index]);
             let renaming = of_rank.find(|renaming| {
                 (1..=last).all(|other| {
-                    let image = if other == id { last } else if other == last { id } else { other };
+                    let image = if other == id {
+                        last
+                    } else if other == last {
+                        id
+                    } else {
+                        other
+                    };
                     renaming.identity[other as usize] == image
                 })
             });
@@ -631,9 +640,10 @@ impl Setup {
                         return Some(*letter);
                     }
                     let cell = self.cell_of(array, last) as u16;
-                    let twin = process.word.iter().zip(&of).find(|(other, of)| {
-                        other.cell == cell && *of == group && other.own == letter.own
-                    });
+                    let twin =
+                        process.word.iter().zip(&of).find(|(other, of)| {
+                            other.cell == cell && *of == group && other.own == letter.own
+                        });
                     twin.map(|(twin, _)| Letter { mask: letter.mask | twin.mask, ..*letter })
                 })
                 .collect();

@@ -95,12 +95,7 @@ fn choice(variable: &Name, me: &Name, passed: Option<Expr>, body: Block, number:
 
 /// What every pass of a loop's body has read of `EVERY`, if that is known. An error if a pass does more than
 /// read and wait.
-fn pass(
-    identities: &Identities,
-    variable: &Name,
-    body: &Block,
-    number: u32,
-) -> Result<Option<Expr>, String> {
+fn pass(identities: &Identities, variable: &Name, body: &Block, number: u32) -> Result<Option<Expr>, String> {
     if jumps_inside(body) {
         return Err("a loop over all others jumps inside its body".to_owned());
     }

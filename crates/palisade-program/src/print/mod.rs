@@ -15,8 +15,9 @@ use names::Quoted;
 pub use names::{RESERVED, is_legal_name, is_quotable_name};
 
 use crate::written::{
-    Count, Domain, Enum, Expr, ExprKind, Identities, Init, InitValue, Outside, Param, PlaceKind, Placement, Private, Procedure,
-    Program, Progress, ProgressKind, Property, PropertyKind, Shared, Start, Template, Type,
+    Count, Domain, Enum, Expr, ExprKind, Identities, Init, InitValue, Outside, Param, PlaceKind, Placement,
+    Private, Procedure, Program, Progress, ProgressKind, Property, PropertyKind, Shared, Start, Template,
+    Type,
 };
 use std::fmt::{self, Write};
 

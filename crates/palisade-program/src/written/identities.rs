@@ -192,8 +192,7 @@ impl Identities {
     fn renumber(&self, block: &mut Block, number: u32, ty: &dyn Fn(&mut Type)) {
         for stmt in block {
             if let Some(OthersLoop { variable, me, body }) = self.loop_of(&stmt.kind) {
-                let declare =
-                    matches!(&stmt.kind, StmtKind::Block(block) if matches!(block[0].kind, StmtKind::Let { .. }));
+                let declare = matches!(&stmt.kind, StmtKind::Block(block) if matches!(block[0].kind, StmtKind::Let { .. }));
                 let domain = Domain::Enum { which: self.which, last: number.into() };
                 let mut body = body.clone();
                 self.renumber(&mut body, number, ty);

@@ -11,8 +11,8 @@ mod stmt;
 mod words;
 
 pub use check::Check;
-pub use identities::{Identities, OthersLoop, WRITTEN_NUMBER, identity_enum, others_loop};
 pub use expr::{BinaryOp, Expr, ExprKind, Observation, Place, PlaceKind, ProcessRef, Rmw, Select, UnaryOp};
+pub use identities::{Identities, OthersLoop, WRITTEN_NUMBER, identity_enum, others_loop};
 pub use stmt::{Block, Stmt, StmtKind};
 
 use crate::Value;

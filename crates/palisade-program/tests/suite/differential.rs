@@ -359,6 +359,7 @@ impl Generator {
             templates: vec![template],
             properties: Vec::new(),
             progress: Vec::new(),
+            identities: None,
         }
     }
 

@@ -147,7 +147,8 @@ impl Parser<'_> {
         }
         let identities = self.identities(span);
         if !identities.process.is_empty() {
-            let message = format!("only one process can have identities, and `{}` has them", identities.process);
+            let message =
+                format!("only one process can have identities, and `{}` has them", identities.process);
             return Err(self.fail(Diagnostic::error("bad-identity", message).at(span, "")));
         }
         identities.process = name.text.clone();

@@ -147,7 +147,8 @@ impl Parser<'_> {
         }
         let around = |known: &Variable| known.open || others != (known.range == Range::Others);
         if self.loops.variables.iter().any(|known| known.symbol == symbol && around(known)) {
-            let message = match self.loops.variables.iter().any(|known| known.symbol == symbol && known.open) {
+            let message = match self.loops.variables.iter().any(|known| known.symbol == symbol && known.open)
+            {
                 true => format!("`{name}` is already the variable of a loop around this one"),
                 false => format!("`{name}` is already the variable of a loop over other values"),
             };

@@ -5,6 +5,7 @@ mod common;
 mod edit;
 mod format;
 mod fuzz;
+mod identities;
 mod languages;
 mod litmus;
 mod litmus_errors;

@@ -25,6 +25,7 @@ pub fn program() -> BoxedStrategy<Program> {
             templates,
             properties,
             progress,
+            identities: None,
         })
         .boxed()
 }
