@@ -64,6 +64,7 @@
 //! (`tests/suite/identities.rs`).
 
 pub(crate) mod element;
+mod normal;
 mod search;
 mod setup;
 mod symmetry;
@@ -102,46 +103,43 @@ pub(crate) fn check(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats)
     let mut generated = 0;
     for most in MOST {
         let setup = prepare(program, most as u8 + 4, most, limits)?;
-        let bad = setup.bad_elements();
-        {
-            let mut search = Search::new(&setup);
-            bad.iter().for_each(|element| search.add(element.clone()));
-            let mut exhausted = None;
-            let mut pace = Pace::new();
-            let found = search.run(|search| {
-                exhausted = limits.check_often(&mut pace, || search.bytes).err();
-                if exhausted.is_none() {
-                    exhausted = limits.check_work(generated + search.generated).err();
-                }
-                exhausted.is_none() && setup.is_complete()
-            });
-            generated += search.generated;
-            stats.set("configurations", checked.generated + generated);
-            stats.set("antichain", search.antichain_len() as u64);
-            stats.set("subsumption_tests", search.tests);
-            let states = setup.automata.automata.iter().map(|automaton| automaton.states.len() as u64);
-            stats.set("local_states", states.sum());
-            stats.set("table_bytes", search.bytes);
-            limits.report("searching backward with identities", stats);
-            if let Some(exhausted) = exhausted {
-                return Err(Reason::Exhausted(exhausted));
+        let mut search = Search::new(&setup);
+        setup.bad_elements().into_iter().for_each(|element| search.add(element));
+        let mut exhausted = None;
+        let mut pace = Pace::new();
+        let found = search.run(|search| {
+            exhausted = limits.check_often(&mut pace, || search.bytes).err();
+            if exhausted.is_none() {
+                exhausted = limits.check_work(generated + search.generated).err();
             }
-            match found {
-                Some(End::Closed) if search.is_closed() && setup.is_complete() => return Ok(Verdict::Holds),
-                Some(End::Initial(needed)) => {
-                    for number in checked.safe + 1..=needed {
-                        if let Some(witness) = checked.ask(number, limits)? {
-                            stats.set("configurations", checked.generated + generated);
-                            return Ok(Verdict::Violated(witness));
-                        }
+            exhausted.is_none() && setup.is_complete()
+        });
+        generated += search.generated;
+        stats.set("configurations", checked.generated + generated);
+        stats.set("antichain", search.antichain_len() as u64);
+        stats.set("subsumption_tests", search.tests);
+        let states = setup.automata.automata.iter().map(|automaton| automaton.states.len() as u64);
+        stats.set("local_states", states.sum());
+        stats.set("table_bytes", search.bytes);
+        limits.report("searching backward with identities", stats);
+        if let Some(exhausted) = exhausted {
+            return Err(Reason::Exhausted(exhausted));
+        }
+        match found {
+            Some(End::Closed) if search.is_closed() && setup.is_complete() => return Ok(Verdict::Holds),
+            Some(End::Initial(needed)) => {
+                for number in checked.safe + 1..=needed {
+                    if let Some(witness) = checked.ask(number, limits)? {
+                        stats.set("configurations", checked.generated + generated);
+                        return Ok(Verdict::Violated(witness));
                     }
                 }
-                Some(End::Closed) | None => {}
             }
+            Some(End::Closed) | None => {}
         }
     }
-    let why = "the search forgets what more than a few processes do, and then finds runs that no program with \
-               that many processes has";
+    let why = "the search would have to follow too many processes at once, or finds runs in which loops over all \
+               others take another order";
     let known = Reason::InstanceBound(checked.safe);
     Err(Reason::AnyNumber { why: Box::new(Reason::Observed(why.to_owned())), known: Box::new(known) })
 }

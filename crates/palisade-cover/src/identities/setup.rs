@@ -26,7 +26,6 @@ use palisade_program::Value;
 use palisade_program::running::{CellId, System};
 use palisade_program::written::{Domain, Identities};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cell::Cell as Cell1;
 
 /// The effect of an edge.
 #[derive(Clone, Debug)]
@@ -103,7 +102,7 @@ pub(crate) struct Setup {
     pub bad: Vec<Bad>,
     pub automata: Automata,
     /// Set if a step would have named more identities than there are. The search has then missed it.
-    pub overflown: Cell1<bool>,
+    pub overflown: std::cell::Cell<bool>,
 }
 
 /// Why a program is not searched.
@@ -253,7 +252,7 @@ impl Setup {
             bad,
             automata,
             cells,
-            overflown: Cell1::new(false),
+            overflown: std::cell::Cell::new(false),
         })
     }
 
