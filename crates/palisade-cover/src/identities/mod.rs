@@ -9,7 +9,7 @@
 //! approximated by guards over the processes that a formula names. Here they are reads, one after the other, and
 //! what they read of processes that are not named yet is kept.
 //!
-//! *Guarantee.* `safe` holds for every number of processes. `unsafe` comes with a run of the program with some
+//! *Guarantee.* `safe` holds for every number of processes, under TSO and therefore under SC. `unsafe` comes with a run of the program with some
 //! number of processes, found by [`crate::Dual`] for that number. The problem is undecidable in general, so
 //! neither may come: then the answer is `unknown`.
 //!
@@ -75,6 +75,7 @@ use crate::Dual;
 use element::{Element, Memory, Process, Word};
 use palisade_automata::{Automata, Merged, Population, Trouble};
 use palisade_engine::{Analysis, Engine, Limits, Pace, Reason, Stats, Task, Threads, Verdict, Witness};
+use palisade_memory::Model;
 use palisade_program::running::System;
 use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower};
@@ -92,6 +93,9 @@ const PROBED: u32 = 2;
 
 /// Decides a program with identities.
 pub(crate) fn check(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Result<Verdict, Reason> {
+    if analysis.task.model == Model::Pso {
+        return Err(Reason::Unsupported("load buffers are for TSO and SC, not for PSO".into()));
+    }
     let program = analysis.task.program;
     let mut checked = Instances { analysis, safe: 0, generated: 0 };
     for number in 1..=PROBED {
