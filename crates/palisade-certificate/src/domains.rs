@@ -11,7 +11,7 @@
 //!
 //! *What is checked* ([`narrowed`]), because only this makes the argument hold:
 //! 1. A domain is named at most once, and belongs to a cell of the program.
-//! 2. It is part of the cell's own domain.
+//! 2. It is part of the cell's own domain. A cell without a domain (`int`) has all integers.
 //! 3. The cell has one fixed initial value: narrowing the domain must not reduce the initial values.
 //! 4. Values outside its own domain do not block a process: an error instead would be harmless, but it is not the
 //!    same program.
@@ -97,5 +97,9 @@ mod tests {
         check(text, &[("x", 1, 3)], Some("initial value"));
         check(text, &[("y", 0, 1)], Some("blocks"));
         check(text, &[("z", 0, 1)], Some("narrow its initial values"));
+        let text = "shared n: int = -3; shared a[2] = {1, 7}; process P { a[1] = n; }";
+        check(text, &[("n", -3, 4), ("a", 1, 7)], None);
+        check(text, &[("n", -2, 4)], Some("initial value"));
+        check(text, &[("a", 1, 6)], Some("initial value"));
     }
 }

@@ -162,6 +162,17 @@ impl Reason {
         }
     }
 
+    /// Whether the values of some variable or register seemed to grow without bound.
+    pub fn is_growth(&self) -> bool {
+        match self {
+            Reason::Growing { .. } => true,
+            Reason::Partly(_, reached) => reached.is_growth(),
+            Reason::AnyNumber { why, known } => why.is_growth() || known.is_growth(),
+            Reason::About { reason, .. } => reason.is_growth(),
+            _ => false,
+        }
+    }
+
     /// Up to how many threads of each kind the program is known to be right in all runs, where any number is allowed.
     pub fn known_threads(&self) -> Option<u32> {
         match self {

@@ -1,7 +1,12 @@
 //! Guess and proof: exact engines on programs whose counters they cannot bound by themselves.
 //!
 //! *Problem.* The exact engines `dual` and `sb` list the values that cells can hold. For a 32-bit counter in a loop
-//! there are too many, although it takes only a few in any run.
+//! there are too many, although it takes only a few in any run. The same holds for a counter without a domain (`int`):
+//! the engines bound its values by looking at single processes, and a loop that adds to it and subtracts again then
+//! seems to have no bound.
+//!
+//! Machine words are always guessed. Variables without a domain are guessed only if the engine has failed because of
+//! their values: most of them take few, which the engine finds by itself.
 //!
 //! *How.* A few runs on the trusted machine, with random schedules, show which values wide cells take. These become
 //! their domains, and leaving a domain becomes an error. Then the engine is asked.
@@ -46,46 +51,79 @@ const WORK_OF_ANY: u64 = 1 << 17;
 /// The engines that list values.
 const LISTING: [&str; 2] = ["dual", "sb"];
 
-/// Checks a program. Where an engine lists values, the domains of wide cells are guessed first. If several engines are
-/// asked and none knows the answer, one that lists values is asked with guessed domains.
+/// Checks a program. Where an engine lists values, the domains of machine words are guessed first, and those of
+/// variables without a domain if it fails because of their values. If several engines are asked and none knows the
+/// answer, one that lists values is asked with guessed domains.
 pub(crate) fn check_guessing(
     analysis: &Analysis<'_>,
     options: &CheckOptions,
     limits: &Limits,
 ) -> Result<Answer, AskError> {
-    let wide = analysis.task.program.shared.iter().any(is_wide);
-    if let EngineChoice::Named(name) = &options.engine
-        && wide
-        && LISTING.contains(&name.as_str())
-        && let Some(answer) = guessed(analysis, options, limits)?
+    let shared = &analysis.task.program.shared;
+    let [words, unbounded] = [Width::Word, Width::Unbounded]
+        .map(|wanted| shared.iter().any(|shared| width(shared) == Some(wanted)));
+    let lists = matches!(&options.engine, EngineChoice::Named(name) if LISTING.contains(&name.as_str()));
+    if words
+        && lists
+        && let Some(answer) = guessed(analysis, options, limits, &[Width::Word])?
     {
         return Ok(answer);
     }
+    let is_auto = options.engine == EngineChoice::Auto;
+    let listing = match is_auto {
+        true => {
+            let engine = if options.model == Model::Pso { "sb" } else { "dual" };
+            CheckOptions { engine: EngineChoice::from(engine), ..options.clone() }
+        }
+        false => options.clone(),
+    };
     let answer = check_analysis(analysis, options, limits)?;
-    if !wide || options.engine != EngineChoice::Auto || !matches!(answer.outcome.verdict, Verdict::Unknown(_))
+    let Verdict::Unknown(reason) = &answer.outcome.verdict else { return Ok(answer) };
+    let options = listing;
+    if words
+        && is_auto
+        && let Some(answer) = guessed(analysis, &options, limits, &[Width::Word])?
     {
         return Ok(answer);
     }
-    let engine = if options.model == Model::Pso { "sb" } else { "dual" };
-    let options = CheckOptions { engine: EngineChoice::from(engine), ..options.clone() };
-    Ok(guessed(analysis, &options, limits)?.unwrap_or(answer))
+    if unbounded
+        && (is_auto || lists && reason.is_growth())
+        && let Some(answer) = guessed(analysis, &options, limits, &[Width::Word, Width::Unbounded])?
+    {
+        return Ok(answer);
+    }
+    Ok(answer)
 }
 
-/// Whether a cell is a machine word, whose domain says nothing about the values that it takes.
-fn is_wide(shared: &Shared) -> bool {
-    let is_wide = shared.ty.domain.bounds().is_some_and(|(lo, hi)| hi.abs_diff(lo) >= WIDE);
+/// Why the domain of a variable says nothing about the values that it takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Width {
+    /// It is a machine word.
+    Word,
+    /// It has no domain.
+    Unbounded,
+}
+
+/// Whether and why a variable's domain says nothing about its values. `None` also if it cannot be replaced.
+fn width(shared: &Shared) -> Option<Width> {
     let arbitrary = match &shared.init {
         Init::Every(value) => *value == InitValue::Any,
         Init::Each(values) => values.contains(&InitValue::Any),
     };
-    is_wide && shared.ty.outside == Outside::Wrap && !arbitrary
+    match (shared.ty.domain.bounds(), shared.ty.outside) {
+        _ if arbitrary => None,
+        (Some((lo, hi)), Outside::Wrap) if hi.abs_diff(lo) >= WIDE => Some(Width::Word),
+        (None, Outside::Fault) => Some(Width::Unbounded),
+        _ => None,
+    }
 }
 
-/// The answer of an engine with guessed domains, if a guess holds.
+/// The answer of an engine with guessed domains for variables of these kinds, if a guess holds.
 fn guessed(
     analysis: &Analysis<'_>,
     options: &CheckOptions,
     limits: &Limits,
+    which: &[Width],
 ) -> Result<Option<Answer>, AskError> {
     let program = analysis.task.program;
     let is_any = analysis.task.is_parameterized();
@@ -100,7 +138,7 @@ fn guessed(
         false => limits.clone(),
     };
     for _ in 0..if is_any { CORRECTIONS_OF_ANY } else { CORRECTIONS } {
-        let domains = ranges.domains(program, &system);
+        let domains = ranges.domains(program, &system, which);
         let Ok(narrow) = narrowed(program, &domains) else { return Ok(None) };
         if domains.is_empty() {
             return Ok(None);
@@ -184,9 +222,10 @@ impl Ranges {
     }
 
     /// The domains of the wide variables that took few values.
-    fn domains(&self, program: &Program, system: &System) -> Vec<CellDomain> {
+    fn domains(&self, program: &Program, system: &System, which: &[Width]) -> Vec<CellDomain> {
         let mut found = Vec::new();
-        for shared in program.shared.iter().filter(|shared| is_wide(shared)) {
+        let wide = |shared: &&Shared| width(shared).is_some_and(|width| which.contains(&width));
+        for shared in program.shared.iter().filter(wide) {
             let name = shared.name.as_str();
             let cells = system.cells.iter_enumerated().filter(|(_, cell)| {
                 cell.name == name || cell.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('['))

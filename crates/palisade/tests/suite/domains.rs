@@ -1,27 +1,29 @@
-//! Guess and proof: engines that list values decide programs whose variables are machine words, and the checker
-//! believes no guess.
+//! Guess and proof: engines that list values decide programs whose variables are machine words or have no domain, and
+//! the checker believes no guess.
 
 use palisade::certificate::{Certificate, Refusal};
 use palisade::engine::{Limits, Question, Safety, Verdict};
 use palisade::memory::{Machine, Model};
-use palisade::program::written::{Init, InitValue, Outside, Program, Type};
-use palisade::program::{Instantiation, lower, print, validate};
+use palisade::program::written::{
+    Domain, Expr, ExprKind, Init, InitValue, Outside, Place, PlaceKind, Program, Rmw, Stmt, StmtKind, Type,
+};
+use palisade::program::{Instantiation, Value, lower, print, validate};
 use palisade::{CheckOptions, EngineChoice, Input};
-use palisade_base::{Diagnostic, Source};
+use palisade_base::{Diagnostic, Source, Span};
 use palisade_conformance::brute::{self, Answer, Scope};
 use palisade_conformance::{Profile, generate, seeds};
 use palisade_syntax::Language;
 use std::collections::BTreeMap;
 
-/// The program with words of 32 bits instead of small domains.
-fn widened(mut program: Program) -> Program {
+/// The program with this type instead of small domains.
+fn widened(mut program: Program, ty: Type) -> Program {
     for shared in &mut program.shared {
         let arbitrary = match &shared.init {
             Init::Every(value) => *value == InitValue::Any,
             Init::Each(values) => values.contains(&InitValue::Any),
         };
         if !arbitrary && shared.ty.outside != Outside::Block {
-            shared.ty = Type::wrapping(i32::MIN.into(), i32::MAX.into());
+            shared.ty = ty;
         }
     }
     program
@@ -57,14 +59,57 @@ fn check_forged(input: &Input, certificate: &Certificate, limits: &Limits) {
     }
 }
 
+/// Words of 32 bits.
+const WORD: Type =
+    Type { domain: Domain::Range { lo: i32::MIN as Value, hi: i32::MAX as Value }, outside: Outside::Wrap };
+
 #[test]
 fn differential_engines_with_guessed_domains() {
-    let seeds = seeds(40).starting_at(1);
+    let guessed = differential(WORD, 40, 1, |program| program);
+    assert!(guessed.is_none_or(|guessed| guessed > 5), "{guessed:?}");
+}
+
+/// Without domains, every value that a process stores is also counted up and down again. So the values that one
+/// process alone could store have no bound.
+#[test]
+fn differential_engines_without_domains() {
+    let guessed = differential(Type::INT, 20, 1_000, counting);
+    assert!(guessed.is_none_or(|guessed| guessed > 5), "{guessed:?}");
+}
+
+/// The program in which processes count a variable up and down around each store of their bodies.
+fn counting(mut program: Program) -> Program {
+    let Some(counter) = program.shared.iter().find(|shared| shared.len.is_none() && shared.ty == Type::INT)
+    else {
+        return program;
+    };
+    let add = |rmw| {
+        let place = Place::new(PlaceKind::Named(counter.name.clone()), Span::NONE);
+        let locked = ExprKind::Locked(rmw, place, vec![Expr::int(1)]);
+        Stmt::new(StmtKind::Eval(Expr::new(locked, Span::NONE)), Span::NONE)
+    };
+    for template in &mut program.templates {
+        let body = std::mem::take(&mut template.body);
+        for stmt in body {
+            let stores = matches!(stmt.kind, StmtKind::Assign { .. }) && stmt.labels.is_empty();
+            match stores {
+                true => template.body.extend([add(Rmw::FetchAdd), stmt, add(Rmw::FetchSub)]),
+                false => template.body.push(stmt),
+            }
+        }
+    }
+    program
+}
+
+/// Compares engines with brute force on random programs with wide variables. How many answers had guessed domains, if
+/// there were enough programs to say.
+fn differential(ty: Type, count: u64, first: u64, change: fn(Program) -> Program) -> Option<usize> {
+    let seeds = seeds(count).starting_at(first);
     let mut compared: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut guessed = 0;
     for seed in &seeds {
         let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
-        let program = widened(generate(profile, seed));
+        let program = change(widened(generate(profile, seed), ty));
         if validate(&program).iter().any(Diagnostic::is_error) {
             continue;
         }
@@ -98,7 +143,35 @@ fn differential_engines_with_guessed_domains() {
         }
     }
     println!("{compared:?}, {guessed} with domains");
-    assert!(guessed > 5 || !seeds.suffice(), "{guessed}");
+    seeds.suffice().then_some(guessed)
+}
+
+/// A counter without a domain that goes up and down: the values that single processes can give it have no bound.
+#[test]
+fn counters_without_domains() {
+    let text = |most: i64| {
+        format!(
+            "shared n: int; process P(i: 0..1) {{ let r: int; loop {{\n\
+             fetch_add(n, 1); r = n; assert(r <= {most}); assert(r >= 1); fetch_add(n, -1); }} }}"
+        )
+    };
+    for (engine, model) in [("dual", Model::Tso), ("sb", Model::Tso), ("sb", Model::Pso), ("dual", Model::Sc)]
+    {
+        let program = input(&text(2));
+        let (verdict, certificate) = ask(&program, engine, model);
+        assert_eq!(verdict, Verdict::Holds, "{engine}");
+        let certificate = certificate.expect("it has a proof");
+        let limits = Limits::unlimited(1);
+        assert!(palisade::certify(&program.program, &certificate, &limits).is_ok());
+        let shown: Vec<(&str, i64, i64)> =
+            certificate.domains.iter().map(|domain| (&*domain.name, domain.lo, domain.hi)).collect();
+        if !shown.is_empty() {
+            assert_eq!(shown, [("n", 0, 2)]);
+            check_forged(&program, &certificate, &limits);
+        }
+        let (verdict, _) = ask(&input(&text(1)), engine, model);
+        assert!(matches!(verdict, Verdict::Violated(_)), "{engine}");
+    }
 }
 
 /// A counter in a loop: too many values to list, unless somebody knows that it is 3 at most.
