@@ -70,7 +70,8 @@
 //! that allows both, only the others are considered.
 //!
 //! # Processes that are started
-//! Where nothing of the parent is pending, a start needs an empty buffer, as a fence does, and its predecessors lack the
+//! Stores that are pending when a process is started are [delayed](palisade_automata::Starts) in the automata, if they
+//! are few. Where nothing else of the parent is pending, a start needs an empty buffer, as a fence does, and its predecessors lack the
 //! new process. An element contains an initial configuration only if it has no more processes than there are at the
 //! start. Elsewhere, starts are treated [differently](rewrite).
 //!
@@ -114,7 +115,7 @@ pub use progress::{can_reach, verify_progress, verify_ranking};
 use element::Config;
 use flow::Flow;
 use invariant::Invariant;
-use palisade_automata::{Automata, Population};
+use palisade_automata::{Automata, Population, Starts};
 use palisade_engine::proof::{LoadBuffers, Proof};
 use palisade_engine::{Exhausted, Limits, Task, Threads};
 use palisade_memory::Model;
@@ -211,8 +212,8 @@ pub fn verify(task: &Task<'_>, proof: &Proof, limits: &Limits) -> Result<Summary
         (Proof::LoadBuffers(proof), Model::Sc | Model::Tso) => load_buffers(task, proof, watch),
         (Proof::SingleBuffer(proof), Model::Pso) => {
             let system = task.lower(1);
-            let automata = automata(task, &system, watch)?;
-            single::verify(&system, &automata, task.interlocked, proof, watch)
+            let (automata, starts) = automata(task, &system, watch)?;
+            single::verify(&system, &automata, (task.interlocked, starts), proof, watch)
         }
         (Proof::LoadBuffers(_), Model::Pso) => {
             Err(Refusal::Unsuited("a load-buffer proof proves nothing under PSO".into()))
@@ -223,7 +224,8 @@ pub fn verify(task: &Task<'_>, proof: &Proof, limits: &Limits) -> Result<Summary
     }
 }
 
-fn automata(task: &Task<'_>, system: &System, watch: &Watch<'_>) -> Result<Automata, Refusal> {
+/// The automata, with delayed stores where threads are started.
+fn automata(task: &Task<'_>, system: &System, watch: &Watch<'_>) -> Result<(Automata, Starts), Refusal> {
     // No program is known for which this fails. It guards against a bug in the analysis.
     let liveness = Arc::new(dead::checked(system)?);
     let mut exhausted = Ok(());
@@ -234,12 +236,15 @@ fn automata(task: &Task<'_>, system: &System, watch: &Watch<'_>) -> Result<Autom
     let automata =
         Automata::build_with(system, liveness, |role| population(task, system, role), may_continue);
     exhausted?;
-    automata.map_err(|trouble| Refusal::Unsuited(format!("the program has no automata ({trouble:?})")))
+    let automata = automata
+        .map_err(|trouble| Refusal::Unsuited(format!("the program has no automata ({trouble:?})")))?;
+    let (delayed, starts) = automata.with_delayed_stores(task.model, task.interlocked);
+    Ok((delayed.unwrap_or(automata), starts))
 }
 
 fn load_buffers(task: &Task<'_>, proof: &LoadBuffers, watch: &Watch<'_>) -> Result<Summary, Refusal> {
     let system = task.lower(1);
-    let automata = automata(task, &system, watch)?;
+    let (automata, starts) = automata(task, &system, watch)?;
     let flow = Flow::new(&automata, &proof.classes, task.model, None)?;
     let invariant = Invariant::new(&flow, proof)?;
     let rewrite = Rewrite {
@@ -248,6 +253,7 @@ fn load_buffers(task: &Task<'_>, proof: &LoadBuffers, watch: &Watch<'_>) -> Resu
         classes: &proof.classes,
         invariant: &invariant,
         flow: &flow,
+        starts,
         rewritten: proof.rewritten,
     };
     let flow = Flow::new(&automata, &proof.classes, task.model, Some(&rewrite))?;

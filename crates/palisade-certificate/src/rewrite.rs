@@ -1,7 +1,8 @@
 //! Starts of processes, and two rewrites of the automata for proofs that say so.
 //!
 //! # Starts
-//! Where the invariant says that no store of the parent is pending, the parent's buffer is empty in the machine. A
+//! If stores are delayed ([`Starts::Drained`]), nothing else is pending when a process is started. Otherwise, where the
+//! invariant says that no store of the parent is pending, the parent's buffer is empty in the machine. A
 //! fence before the start changes nothing there. So the start needs an empty load buffer, and everything that the new
 //! process sees is propagated after it. Elsewhere, the new process may see older memory, and its stores may come before
 //! pending ones of its parent. There the start is a local step, and any number of such processes may be there from the
@@ -28,7 +29,7 @@
 
 use crate::flow::{Act, Flow};
 use crate::invariant::Invariant;
-use palisade_automata::{Automata, Automaton, Hold, Letter, Local};
+use palisade_automata::{Automata, Automaton, Hold, Letter, Local, Starts};
 use palisade_base::{Id, limits};
 use palisade_program::Value;
 use palisade_program::running::{Condition, Location, RegId, RoleId, System};
@@ -44,6 +45,7 @@ pub(crate) struct Rewrite<'a> {
     pub invariant: &'a Invariant,
     /// The automata before, for which the invariant holds.
     pub flow: &'a Flow,
+    pub starts: Starts,
     /// Whether the proof is about rewritten automata.
     pub rewritten: bool,
 }
@@ -62,6 +64,9 @@ impl Rewrite<'_> {
     /// Whether a process may have pending stores in a class. Processes get there by silent steps from the classes
     /// about which the invariant says something.
     fn may_have_pending(&self, kind: usize, class: u32) -> bool {
+        if self.starts == Starts::Drained {
+            return false;
+        }
         let mut before = self.flow.kinds[kind].before[class as usize].iter();
         before.any(|&class| self.invariant.may_have_pending(kind as u32, class))
     }

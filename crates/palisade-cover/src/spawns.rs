@@ -14,15 +14,19 @@
 //! A thread at its start is part of an initial configuration only if there are that many threads at the start. The order
 //! on elements is that for any number of processes, so searches terminate. They are exact if all starts are.
 //!
+//! # Delayed stores
+//! Where stores of the parent may be pending, the automata [delay](palisade_automata::Starts) them. Then nothing else is
+//! pending when a thread is started, and all starts are exact.
+//!
 //! # Other starts
-//! Where stores of the parent may be pending, there are two approximations ([`Spawning`]):
+//! If too many stores would be delayed, there are two approximations ([`Spawning`]):
 //! - [`Spawning::Anytime`]: the new thread may be there from the beginning. That adds runs, so it proves only safety.
 //! - [`Spawning::Drained`]: the parent starts threads only when nothing is pending. That leaves out runs, so it finds
 //!   only violations.
 //!
 //! If the first search ends with an initial element that may not be real, the second one looks for a run.
 
-use palisade_automata::{Edge, Letter, StateId};
+use palisade_automata::{Edge, Letter, Starts, StateId};
 use palisade_engine::Reason;
 use rustc_hash::FxHashSet;
 
@@ -33,6 +37,15 @@ pub(crate) enum Spawning {
     Anytime,
     /// Starts wait until nothing is pending.
     Drained,
+}
+
+impl From<Starts> for Spawning {
+    fn from(starts: Starts) -> Spawning {
+        match starts {
+            Starts::Drained => Spawning::Drained,
+            Starts::Anytime => Spawning::Anytime,
+        }
+    }
 }
 
 impl Spawning {
@@ -58,7 +71,7 @@ impl Spawning {
 /// Why a program that starts threads has no answer.
 pub(crate) fn no_run() -> Reason {
     Reason::Unsupported(
-        "threads are started while stores may be pending; if they were there from the start, the program would not be safe, and no run was found in which nothing is pending when threads are started"
+        "threads are started while many stores may be pending; if they were there from the start, the program would not be safe, and no run was found in which nothing is pending when threads are started"
             .into(),
     )
 }

@@ -1,6 +1,6 @@
 //! The preparation for every search: the automata of a program, if the engines' words can represent them.
 
-use palisade_automata::{Automata, StateId};
+use palisade_automata::{Automata, Merged, Starts, StateId};
 use palisade_base::{IdVec, limits};
 use palisade_engine::{Analysis, Limits, Reason};
 use std::sync::Arc;
@@ -15,6 +15,24 @@ pub(crate) fn automata(analysis: &Analysis<'_>, limits: &Limits) -> Result<Arc<A
         return Err(Reason::Unsupported(format!("there are too many shared variables ({cells})")));
     }
     analysis.automata(limits)
+}
+
+/// The automata, and those with bisimilar states merged, with [delayed stores](palisade_automata::Starts).
+pub(crate) struct Prepared {
+    pub automata: Arc<Automata>,
+    pub merged: Arc<Merged>,
+    pub starts: Starts,
+}
+
+/// Everything that a search needs to begin.
+pub(crate) fn prepared(analysis: &Analysis<'_>, limits: &Limits) -> Result<Prepared, Reason> {
+    let automata = automata(analysis, limits)?;
+    let (delayed, starts) = automata.with_delayed_stores(analysis.task.model, analysis.task.interlocked);
+    let Some(delayed) = delayed else {
+        return Ok(Prepared { merged: analysis.merged(limits)?, automata, starts });
+    };
+    let merged = Arc::new(delayed.merged(&analysis.system(1)));
+    Ok(Prepared { automata: Arc::new(delayed), merged, starts })
 }
 
 /// The states that pass `matters` and from which silent edges alone lead to `state`. The state itself may be

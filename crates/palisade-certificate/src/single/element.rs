@@ -308,7 +308,7 @@ fn holds_word(flow: &Flow, process: &Viewer, other: &Config, candidate: &Viewer)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_automata::{Automata, Population};
+    use palisade_automata::{Automata, Population, Starts};
     use palisade_base::Source;
     use palisade_memory::Interlocked;
     use palisade_program::{Instantiation, lower};
@@ -323,7 +323,8 @@ mod tests {
         let program = parse(Language::Pal, &Source::new("p", text)).expect("a program").program;
         let system = lower(&program, Instantiation { any: 1, every: None });
         let automata = Automata::build(&system, |_| Population::Fixed(1), || true).expect("it has automata");
-        Flow::new(&system, &automata, Interlocked::WholeBuffer, &[], false).expect("it fits")
+        Flow::new(&system, &automata, (Interlocked::WholeBuffer, Starts::Anytime), &[], false)
+            .expect("it fits")
     }
 
     fn letter(own: bool, cell: u32, value: u32) -> Letter {

@@ -16,7 +16,7 @@ use crate::bad::At;
 use crate::flow::{Limit, class_numbers, limit};
 use crate::rewrite::Looks;
 use crate::values::Values;
-use palisade_automata::{Automata, Automaton, Hold, Letter};
+use palisade_automata::{Automata, Automaton, Hold, Letter, Starts};
 use palisade_base::{Id, limits};
 use palisade_memory::Interlocked;
 use palisade_program::running::System;
@@ -143,7 +143,7 @@ impl Flow {
     pub fn new(
         system: &System,
         automata: &Automata,
-        interlocked: Interlocked,
+        (interlocked, starts): (Interlocked, Starts),
         classes: &[Vec<u32>],
         rewrite: bool,
     ) -> Result<Flow, Refusal> {
@@ -155,7 +155,8 @@ impl Flow {
         let initial: Vec<u32> = automata.initial.iter().map(|&count| count as u32).collect();
         let mut walks: Vec<Walk> = Vec::new();
         for ((automaton, classes), &number) in automata.automata.iter().zip(classes).zip(&numbers) {
-            walks.push(Walk::new(edges(automaton, classes, interlocked), starts(automaton, classes, number)));
+            let is_start = start_classes(automaton, classes, number);
+            walks.push(Walk::new(edges(automaton, classes, interlocked), is_start));
         }
         let populations: Vec<Limit> =
             automata.automata.iter().map(|automaton| limit(automaton.population)).collect();
@@ -167,6 +168,7 @@ impl Flow {
             for edge in &mut walk.edges {
                 // See `super::rewrite`.
                 if let Act::Spawn(child) = edge.act
+                    && starts == Starts::Anytime
                     && pending.contains(&edge.source)
                 {
                     initially[child as usize] = None;
@@ -228,7 +230,7 @@ fn stored(act: &Act, cell: u32) -> Option<u32> {
     }
 }
 
-fn starts(automaton: &Automaton, classes: &[u32], number: usize) -> Vec<bool> {
+fn start_classes(automaton: &Automaton, classes: &[u32], number: usize) -> Vec<bool> {
     let mut is_start = vec![false; number];
     automaton.starts.iter().for_each(|start| is_start[classes[start.0.index()] as usize] = true);
     is_start

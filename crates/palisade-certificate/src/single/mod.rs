@@ -70,7 +70,7 @@ use crate::watch::Watch;
 use crate::{Missing, Refusal, Summary};
 use element::{Config, Viewer};
 use flow::Flow;
-use palisade_automata::Automata;
+use palisade_automata::{Automata, Starts};
 use palisade_engine::proof::SingleBuffer;
 use palisade_memory::Interlocked;
 use palisade_program::running::System;
@@ -81,11 +81,11 @@ use undo::Undo;
 pub(crate) fn verify(
     system: &System,
     automata: &Automata,
-    interlocked: Interlocked,
+    machine: (Interlocked, Starts),
     proof: &SingleBuffer,
     watch: &Watch<'_>,
 ) -> Result<Summary, Refusal> {
-    let flow = Flow::new(system, automata, interlocked, &proof.classes, proof.rewritten)?;
+    let flow = Flow::new(system, automata, machine, &proof.classes, proof.rewritten)?;
     let sets = read_sets(&proof.sets, &flow.values)?;
     let elements: Result<Vec<Config>, Refusal> =
         proof.elements.iter().map(|element| Config::read(&flow, &sets, element)).collect();

@@ -1,7 +1,8 @@
 //! Starts of processes, and two rewrites of the automata under PSO for proofs that say so.
 //!
 //! # Starts
-//! Where no store of the parent can be pending, a fence before the start changes nothing. So the start waits until the
+//! If stores are delayed ([`palisade_automata::Starts`]), nothing else is pending when a process is started. Otherwise,
+//! where no store of the parent can be pending, a fence before the start changes nothing. So the start waits until the
 //! parent's pointer is at the end of the buffer, and the new process's pointer begins there. Elsewhere, the new process
 //! may see older memory, and its stores may take effect before pending ones of its parent. There the start is a local
 //! step, and any number of such processes may be there from the beginning. That only adds runs.

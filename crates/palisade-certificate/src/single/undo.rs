@@ -94,7 +94,7 @@ impl Undo<'_> {
             Act::Locked { .. } => self.locked(element, actor, edge, &mut |config, _| at_source(config)),
             Act::Spawn(child) => {
                 let mut config = element.clone();
-                if self.put_at_end(&mut config, actor, 0, None) {
+                if self.put_at_end(&mut config, actor, 0, None) && self.wait(&mut config, actor, edge) {
                     self.give_at(config.clone(), actor, edge.source, give);
                     self.spawn(&config, actor, *child, edge.source, give);
                 }
@@ -137,7 +137,7 @@ impl Undo<'_> {
                     }
                     let named = actor < element.processes.len();
                     let mut config = if named { element.clone() } else { with.clone() };
-                    if self.put_at_end(&mut config, actor, 0, None) {
+                    if self.put_at_end(&mut config, actor, 0, None) && self.wait(&mut config, actor, edge) {
                         self.spawn(&config, actor, child, edge.source, give);
                     }
                 }
@@ -317,7 +317,8 @@ impl Undo<'_> {
 
     /// Requires that the queues an edge waits for are empty.
     fn wait(&self, config: &mut Config, actor: usize, edge: &Edge) -> bool {
-        for cell in (0..self.flow.values.len() as u32).filter(|&cell| edge.act.empties(cell)) {
+        let waits = |cell: &u32| edge.act.empties(*cell) || matches!(edge.act, Act::Spawn(_));
+        for cell in (0..self.flow.values.len() as u32).filter(waits) {
             let process = &config.processes[actor];
             if process.queue(cell).is_some_and(|queue| !queue.values.is_empty()) {
                 return false;
@@ -445,7 +446,7 @@ fn wanted(element: &Config) -> BTreeSet<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use palisade_automata::{Automata, Population};
+    use palisade_automata::{Automata, Population, Starts};
     use palisade_base::Source;
     use palisade_memory::Interlocked;
     use palisade_program::{Instantiation, lower};
@@ -458,7 +459,8 @@ mod tests {
         let program = parse(Language::Pal, &Source::new("p", &text)).expect("a program").program;
         let system = lower(&program, Instantiation { any: 1, every: None });
         let automata = Automata::build(&system, |_| Population::Fixed(1), || true).expect("it has automata");
-        let flow = Flow::new(&system, &automata, Interlocked::WholeBuffer, &[], false).expect("it fits");
+        let flow = Flow::new(&system, &automata, (Interlocked::WholeBuffer, Starts::Anytime), &[], false)
+            .expect("it fits");
         let edge = flow.kinds[0].edges.iter().find(|edge| is_last(&edge.act)).expect("there is such an edge");
         let process = Viewer { state: Some(edge.target), ..Viewer::anywhere(0) };
         let word = vec![Letter { own: false, cell: 1, values: Values::one(0) }];
@@ -494,7 +496,8 @@ mod tests {
         let program = parse(Language::Pal, &Source::new("p", program)).expect("a program").program;
         let system = lower(&program, Instantiation { any: 1, every: None });
         let automata = Automata::build(&system, |_| Population::Fixed(1), || true).expect("it has automata");
-        let flow = Flow::new(&system, &automata, Interlocked::WholeBuffer, &[], false).expect("it fits");
+        let flow = Flow::new(&system, &automata, (Interlocked::WholeBuffer, Starts::Anytime), &[], false)
+            .expect("it fits");
         let start = flow.kinds[0].is_start.iter().position(|&is_start| is_start).expect("there is a start");
         for state in [None, Some(start as u32)] {
             let element =

@@ -38,6 +38,7 @@ fn shape(task: &Task<'_>) -> (Vec<usize>, u32) {
         ),
     };
     let automata = palisade_automata::Automata::build(&system, population, || true).expect("it has automata");
+    let automata = automata.with_delayed_stores(task.model, task.interlocked).0.unwrap_or(automata);
     (automata.automata.iter().map(|automaton| automaton.states.len()).collect(), system.cells.len() as u32)
 }
 

@@ -83,7 +83,8 @@ fn elements_cannot_be_left_out() {
 /// Variants of a proof in which an element has more or other requirements. The set then lacks configurations.
 fn changes(proof: &SingleBuffer, index: usize) -> Vec<SingleBuffer> {
     let mut changed = Vec::new();
-    let mut change = |change: &dyn Fn(&mut Snapshot, &mut dyn FnMut(u32) -> u32)| {
+    type Change<'c> = dyn Fn(&mut Snapshot, &mut dyn FnMut(u32) -> u32) + 'c;
+    let mut change = |change: &Change<'_>| {
         let mut other = proof.clone();
         let SingleBuffer { sets, elements, .. } = &mut other;
         // The set of the other value, or of one value instead of both.

@@ -17,7 +17,7 @@
 //! semantics (their Theorem 3.4).
 //!
 //! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite, except
-//! that there may be no answer for programs which start threads while stores are pending ([`crate::spawns`]). It
+//! that there may be no answer for programs which start threads while many stores are pending ([`crate::spawns`]). It
 //! terminates: the order below is a well-quasi-order by Higman's lemma. `unsafe` comes with a run of the
 //! store-buffer machine.
 //!

@@ -48,8 +48,9 @@ impl Asked<'_> {
         stats: &mut Stats,
         proof: Option<&mut Option<Proof>>,
     ) -> Result<Verdict, Unanswered> {
-        match self.search(Spawning::Anytime, stats, proof) {
-            Err(Unanswered::Unreal) => match self.search(Spawning::Drained, stats, None)? {
+        let prepared = start::prepared(self.analysis, self.limits)?;
+        match self.search(&prepared, prepared.starts.into(), stats, proof) {
+            Err(Unanswered::Unreal) => match self.search(&prepared, Spawning::Drained, stats, None)? {
                 Verdict::Holds => Err(Unanswered::Unreal),
                 verdict => Ok(verdict),
             },
@@ -59,6 +60,7 @@ impl Asked<'_> {
 
     fn search(
         &self,
+        prepared: &start::Prepared,
         spawning: Spawning,
         stats: &mut Stats,
         proof: Option<&mut Option<Proof>>,
@@ -69,10 +71,9 @@ impl Asked<'_> {
             return Err(Reason::Unsupported(reason).into());
         }
         let system = analysis.system(1);
-        let automata = start::automata(analysis, limits)?;
-        let merged = analysis.merged(limits)?;
+        let start::Prepared { automata, merged, .. } = prepared;
         let sets = ValueSets::with_at_most(merged.automata.values.iter().map(IdVec::len), self.most_sets);
-        let setup = Setup::with_sets(&merged, analysis.task.model, spawning, self.apart.clone(), sets);
+        let setup = Setup::with_sets(merged, analysis.task.model, spawning, self.apart.clone(), sets);
         let combinations = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
         let mut bad = Vec::new();
         for combination in &combinations {
@@ -80,8 +81,7 @@ impl Asked<'_> {
         }
         let mut search = Search::new(&setup);
         bad.iter().for_each(|element| search.add(element.clone()));
-        let program =
-            Program { automata: &automata, merged: &merged, setup: &setup, model: analysis.task.model };
+        let program = Program { automata, merged, setup: &setup, model: analysis.task.model };
         let mut turns = Turns {
             limits,
             runs: Runs { analysis, system: &system, program, combinations: &combinations },
@@ -97,7 +97,7 @@ impl Asked<'_> {
         // Proofs may have needed more sets.
         turns.count()?;
         if let (Some(proof), Some(parts), Verdict::Holds) = (proof, turns.parts, &verdict) {
-            *proof = Some(parts.proof(&merged));
+            *proof = Some(parts.proof(merged));
         }
         Ok(verdict)
     }

@@ -245,7 +245,10 @@ impl Unfolded {
         if let (Some(_), What::Steps { starts, .. }) = (step.child, &mut what) {
             *starts = Some(self.actors.len());
         }
-        self.events.push(Event { time: when, actor: place, what });
+        // A delayed store was executed before.
+        if !taken.steps.is_empty() {
+            self.events.push(Event { time: when, actor: place, what });
+        }
         let child = step.child.map(|child| {
             let process = &link.after.processes[child];
             self.start(program, process.kind, process.state, &[], when)

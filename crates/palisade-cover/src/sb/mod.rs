@@ -7,7 +7,7 @@
 //! the improvements of appendix B.
 //!
 //! *Guarantee.* Sound and complete for programs whose [automata](palisade_automata::Automata) are finite, except
-//! that there may be no answer for programs which start threads while stores are pending ([`crate::spawns`]). It
+//! that there may be no answer for programs which start threads while many stores are pending ([`crate::spawns`]). It
 //! terminates: the order of [`order`] is a well-quasi-order. `unsafe` comes with a run of the store-buffer
 //! machine.
 //!
@@ -224,8 +224,9 @@ fn check(
     most_sets: usize,
 ) -> Result<Verdict, Reason> {
     with_sets(|apart| {
-        let asked = |spawning| Asked { analysis, limits, most_sets, apart, spawning };
-        match search(&asked(Spawning::Anytime), stats, proof.as_deref_mut()) {
+        let prepared = &start::prepared(analysis, limits)?;
+        let asked = |spawning| Asked { analysis, limits, most_sets, apart, spawning, prepared };
+        match search(&asked(prepared.starts.into()), stats, proof.as_deref_mut()) {
             Err(Unanswered::Unreal) => match search(&asked(Spawning::Drained), stats, None)? {
                 Verdict::Holds => Err(Unanswered::Unreal),
                 verdict => Ok(verdict),
@@ -242,6 +243,7 @@ struct Asked<'a> {
     most_sets: usize,
     apart: &'a FxHashSet<CellId>,
     spawning: Spawning,
+    prepared: &'a start::Prepared,
 }
 
 fn search(
@@ -249,16 +251,15 @@ fn search(
     stats: &mut Stats,
     proof: Option<&mut Option<Proof>>,
 ) -> Result<Verdict, Unanswered> {
-    let Asked { analysis, limits, most_sets, apart, spawning } = *asked;
+    let Asked { analysis, limits, most_sets, apart, spawning, prepared } = *asked;
+    let start::Prepared { automata, merged, .. } = prepared;
     let system = analysis.system(1);
-    let automata = start::automata(analysis, limits)?;
-    let merged = analysis.merged(limits)?;
     // Proofs treat each process's letters separately.
     let sharing = if proof.is_some() { Sharing::PerProcess } else { Sharing::One };
     let sets = ValueSets::with_at_most(merged.automata.values.iter().map(IdVec::len), most_sets);
     let (model, interlocked) = (analysis.task.model, analysis.task.interlocked);
     let machine = Machine { model, interlocked, sharing, spawning };
-    let setup = Setup::new(&merged, machine, apart.clone(), sets);
+    let setup = Setup::new(merged, machine, apart.clone(), sets);
     let bad = bad_combinations(&system, &merged.automata).map_err(Reason::Unsupported)?;
     let mut elements = Vec::new();
     for combination in &bad {
@@ -293,13 +294,13 @@ fn search(
                 if let Some(cell) = setup.sets.overflown() {
                     return Err(Unanswered::Overflow(cell));
                 }
-                *proof = Some(proof::proof(&setup, &merged, &elements));
+                *proof = Some(proof::proof(&setup, merged, &elements));
             }
             Ok(Verdict::Holds)
         }
         Some(SearchEnd::Initial(_)) if !setup.exact => Err(Unanswered::Unreal),
         Some(SearchEnd::Initial(node)) => {
-            let program = Program { automata: &automata, merged: &merged, setup: &setup };
+            let program = Program { automata, merged, setup: &setup };
             let witness = unfold(analysis, &system, &program, &search, &bad, node);
             witness
                 .map(Verdict::Violated)

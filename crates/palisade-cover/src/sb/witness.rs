@@ -208,7 +208,10 @@ impl<'a> Unfolding<'a> {
         if let (Some(_), What::Steps { starts, .. }) = (step.child, &mut what) {
             *starts = Some(self.actors.len());
         }
-        self.events.push(Event { time: now, actor: place, what });
+        // A delayed store was executed before.
+        if !taken.steps.is_empty() {
+            self.events.push(Event { time: now, actor: place, what });
+        }
         match &edge.act {
             Act::Write(cell, value) => {
                 self.actors[place].pending.push((*cell, *value));

@@ -87,6 +87,7 @@ impl Shape {
             _ => Population::Fixed(system.instances.iter().filter(|i| i.role == role).count() as u32),
         };
         let automata = Automata::build(&system, population, || true).ok()?;
+        let automata = automata.with_delayed_stores(task.model, task.interlocked).0.unwrap_or(automata);
         Some(Shape {
             states: automata.automata.iter().map(|automaton| automaton.states.len() as u32).collect(),
             values: automata.values.iter().map(|values| values.len() as u32).collect(),
