@@ -167,6 +167,14 @@ impl Config {
         }
     }
 
+    /// Whether the end of the buffer always holds one of these values in a cell.
+    fn holds_one_of(&self, flow: &Flow, cell: u32, values: &Values) -> bool {
+        match self.values(flow, cell) {
+            Some(held) => held.is_subset(values),
+            None => (0..flow.values[cell as usize]).all(|value| values.has(value)),
+        }
+    }
+
     pub fn is_settled(&self, cell: u32) -> bool {
         self.memory[cell as usize].as_ref().is_some_and(|(_, settled)| *settled)
     }
@@ -208,8 +216,7 @@ impl Config {
         let cell = |(cell, content): (usize, &Option<(Values, bool)>)| match content {
             None => true,
             Some((values, settled)) => {
-                let held = other.values(flow, cell as u32);
-                (!settled || other.is_settled(cell as u32)) && held.is_some_and(|held| held.is_subset(values))
+                (!settled || other.is_settled(cell as u32)) && other.holds_one_of(flow, cell as u32, values)
             }
         };
         self.memory.iter().enumerate().all(cell)
@@ -293,8 +300,7 @@ fn holds_word(flow: &Flow, process: &Viewer, other: &Config, candidate: &Viewer)
         match (from..word.len()).find(serves) {
             Some(place) => from = place,
             None => {
-                let held = other.values(flow, letter.cell);
-                let held = held.is_some_and(|held| held.is_subset(&letter.values));
+                let held = other.holds_one_of(flow, letter.cell, &letter.values);
                 if letter.own || !held || !other.has_empty_queue(flow, candidate, letter.cell) {
                     return false;
                 }
