@@ -438,6 +438,10 @@ mod tests {
         check(word(true, &[2]), open, word(true, &[1, 2]), false);
         check(word(false, &[1, 2]), [Some((1, true)), None], at(), true);
         check(word(false, &[0, 2]), [Some((1, true)), None], at(), false);
+        // A letter that allows all values can be at the end, whatever memory holds.
+        let empty = || Viewer { queues: vec![Queue::empty(X)], ..at() };
+        check(word(false, &[0, 1, 2]), open, empty(), true);
+        check(word(false, &[0, 1]), open, empty(), false);
         let queue = |closed, values: &[&[u32]]| {
             let values = values.iter().map(|values| set(values)).collect();
             Viewer { queues: vec![Queue { cell: X, closed, values }], ..at() }
