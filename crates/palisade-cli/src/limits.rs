@@ -37,6 +37,13 @@ impl UserLimits {
         }
     }
 
+    /// The limits if this many processes share the machine. What the user sets is for each of them.
+    pub fn shared_by(self, processes: usize, common: &Common) -> UserLimits {
+        let memory = common.memory.unwrap_or(self.memory / processes.max(1) as u64);
+        let jobs = common.jobs.map_or((self.jobs / processes.max(1)).max(1), |jobs| jobs as usize);
+        UserLimits { memory, process: Process::new(memory), jobs, ..self }
+    }
+
     /// The limits for one file if this many are processed at a time. Its time starts now.
     pub fn per_file(&self, at_a_time: usize) -> Limits {
         let limits = Limits::unlimited(self.jobs / at_a_time)

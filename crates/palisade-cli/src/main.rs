@@ -17,6 +17,7 @@ mod expect;
 mod fences;
 mod files;
 mod fmt;
+mod group;
 mod html;
 mod interrupt;
 mod limits;

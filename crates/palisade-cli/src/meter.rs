@@ -58,6 +58,8 @@ struct Lane {
     engine: String,
     doing: String,
     counters: Vec<(&'static str, u64)>,
+    /// What each process has done, if several share the work.
+    processes: Vec<String>,
     /// When this was reported.
     reported: Option<Instant>,
     /// The first counter at an earlier time.
@@ -172,6 +174,8 @@ impl Lane {
         doing.clone_into(&mut self.doing);
         self.counters.clear();
         self.counters.extend(stats.iter().take(MAX_COUNTERS));
+        let processes = stats.processes().iter();
+        self.processes = processes.map(|process| report::process_in_words(process, false)).collect();
         self.reported = Some(reported);
         let first = self.counters.first();
         match (first, self.before) {
@@ -224,7 +228,11 @@ impl Lane {
             }
             parts.push(part);
         }
-        let text = parts.join(", ");
+        let mut text = parts.join(", ");
+        if words == Words::All {
+            let processes = self.processes.iter().enumerate();
+            processes.for_each(|(index, process)| text.push_str(&format!("; {index}: {process}")));
+        }
         Some(match self.engine.as_str() {
             "" => text,
             engine if words >= Words::Numbers && self.counters.is_empty() => engine.to_owned(),

@@ -6,6 +6,8 @@
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     counters: Vec<(&'static str, u64)>,
+    /// The counters of each process, if several processes shared the work.
+    processes: Vec<Stats>,
 }
 
 impl Stats {
@@ -30,6 +32,16 @@ impl Stats {
     /// The value of a counter.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.counters.iter().find(|(n, _)| *n == name).map(|&(_, value)| value)
+    }
+
+    /// The counters of each process, if several processes shared the work.
+    pub fn processes(&self) -> &[Stats] {
+        &self.processes
+    }
+
+    /// Sets the counters of each process.
+    pub fn set_processes(&mut self, processes: Vec<Stats>) {
+        self.processes = processes;
     }
 
     /// All counters in order.

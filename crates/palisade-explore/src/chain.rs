@@ -73,6 +73,16 @@ pub(crate) struct Payoff {
 }
 
 impl Payoff {
+    /// As words, for other processes.
+    pub fn words(self) -> [u64; 4] {
+        [self.looked_at, self.left_out, self.walked, self.to_new]
+    }
+
+    /// The counters in these words.
+    pub fn of_words([looked_at, left_out, walked, to_new]: [u64; 4]) -> Payoff {
+        Payoff { looked_at, left_out, walked, to_new }
+    }
+
     pub fn add(&mut self, other: Payoff) {
         self.looked_at += other.looked_at;
         self.left_out += other.left_out;
@@ -144,6 +154,11 @@ impl Expander<'_, '_> {
 
     /// The states between two consecutive states of the search.
     pub(crate) fn between(&self, from: &[u64], to: &[u64]) -> Vec<Vec<u64>> {
+        self.find_between(from, to).expect("a state of the path follows from the one before it")
+    }
+
+    /// The states between two states of the search, if the second may have been stored after the first.
+    pub(crate) fn find_between(&self, from: &[u64], to: &[u64]) -> Option<Vec<Vec<u64>>> {
         for wanted in [Wanted::Part, Wanted::All] {
             let mut successors = Successors::default();
             self.expand_once(from, wanted, &mut successors, &mut Vec::new());
@@ -156,14 +171,14 @@ impl Expander<'_, '_> {
                 // The search may have ended this chain earlier.
                 if let Some(steps) = passed.iter().position(|state| state == to) {
                     passed.truncate(steps);
-                    return passed;
+                    return Some(passed);
                 }
                 if state == to {
-                    return passed;
+                    return Some(passed);
                 }
             }
         }
-        panic!("a state of the path does not follow from the one before it");
+        None
     }
 
     /// Walks a chain from a state to its end, and passes each state on the way to the callback. Returns

@@ -43,6 +43,11 @@ impl<'a> Judge<'a> {
         self.ended.load(Ordering::Relaxed)
     }
 
+    /// Notes that another process has judged such a state.
+    pub fn note_end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
     /// Whether the state is bad.
     pub fn is_bad(&self, automaton: &Automaton<'_>, layout: &Layout, state: &[u64]) -> bool {
         let flags = |field: &Field| automaton.note(LocalId(field.get(state))).flags;

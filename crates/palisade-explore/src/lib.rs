@@ -28,6 +28,7 @@
 //! | [`layout`] | packed states; symmetry as sorting |
 //! | [`symmetry`] | symmetry of threads that differ in data |
 //! | `palisade-search`, [`search`] | breadth first, in batches, on all cores; same answer for any job count |
+//! | `palisade-cluster`, [`shared`] | the same search, shared by several processes |
 //! | [`progress`] | deadlocks, and what stays reachable |
 //! | [`fair`], [`strong`] | fair runs that go on forever |
 //! | [`ranking`](mod@ranking) | proofs for deadlocks and for what stays reachable |
@@ -50,6 +51,7 @@ mod progress;
 mod pump;
 mod ranking;
 mod search;
+mod shared;
 mod shortest;
 mod strong;
 mod symmetry;
@@ -66,6 +68,7 @@ use expand::Crowd;
 use judge::Judge;
 use layout::Layout;
 use palisade_automata::{Coverage, MAX_CALLS, ThreadMachine};
+use palisade_cluster::Part;
 use palisade_engine::{
     Analysis, Engine, Exhausted, Limits, Options, Outcome, Proof, Proofs, Reachability, Reached, Reason,
     Reduction, Stats, Suitability, Verdict, Witness,
@@ -77,6 +80,7 @@ use palisade_trace::Run;
 pub use progress::Progress;
 use search::{Counters, End, Goal, Search, Tally};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The explicit-state engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -343,7 +347,10 @@ impl<'c> Searches<'c> {
             let layout = Layout::new(automaton, room, symmetry);
             let doing = describe(machine, shown);
             let limits = self.limits;
-            let report = move |counters: &Counters| limits.report(&doing, &stats(counters, shown, 0));
+            let began = Instant::now();
+            let report = move |counters: &Counters, parts: &[Part]| {
+                limits.report(&doing, &stats(counters, shown, 0, parts, began));
+            };
             let mut search = Search {
                 automaton,
                 layout: &layout,
@@ -358,11 +365,11 @@ impl<'c> Searches<'c> {
                 report: &report,
                 pool: self.pool.as_ref(),
             };
-            let (end, counters) = search.run();
+            let (end, counters, parts) = search.run();
             if cfg!(debug_assertions) {
                 automaton.check_invariants();
             }
-            self.stats = stats(&counters, shown, automaton.len() as u64);
+            self.stats = stats(&counters, shown, automaton.len() as u64, &parts, began);
             if let Some(symmetry) = automaton.policy.symmetry.as_ref().filter(|_| layout.symmetric) {
                 self.stats.set("symmetric_threads", symmetry.threads.len() as u64);
             }
@@ -407,6 +414,7 @@ impl<'c> Searches<'c> {
                     automaton.len()
                 )),
             }),
+            End::Lost(lost) => Bounded::Unknown(Reason::Observed(lost.to_string())),
             End::Bad(_) | End::Outgrown | End::TooManyThreads => unreachable!("handled by the caller"),
         }
     }
@@ -464,7 +472,13 @@ fn describe(machine: Machine<'_>, bound: Option<usize>) -> String {
     }
 }
 
-fn stats(counters: &Counters, bound: Option<usize>, thread_states: u64) -> Stats {
+fn stats(
+    counters: &Counters,
+    bound: Option<usize>,
+    thread_states: u64,
+    parts: &[Part],
+    began: Instant,
+) -> Stats {
     let mut stats = Stats::new();
     stats.set("states", counters.states);
     stats.set("transitions", counters.transitions);
@@ -475,5 +489,6 @@ fn stats(counters: &Counters, bound: Option<usize>, thread_states: u64) -> Stats
     if let Some(bound) = bound {
         stats.set("buffer_bound", bound as u64);
     }
+    stats.set_processes(parts.iter().map(|part| shared::stats_of(part, began)).collect());
     stats
 }

@@ -64,6 +64,8 @@ pub(crate) enum End {
     CellGrows(palisade_program::running::CellId),
     /// The number of thread states keeps growing.
     ThreadStatesGrow,
+    /// A process that shared the search was lost.
+    Lost(palisade_cluster::Lost),
 }
 
 /// Counters of a search.
@@ -91,8 +93,8 @@ pub(crate) struct Search<'s, 'a> {
     pub crowd: Crowd,
     pub tally: Tally,
     pub limits: &'s Limits,
-    /// Called after each batch.
-    pub report: &'s (dyn Fn(&Counters) + Sync),
+    /// Called after each batch, with what each process has done if several share the search.
+    pub report: &'s (dyn Fn(&Counters, &[palisade_cluster::Part]) + Sync),
     /// The host threads, if there is more than one.
     pub pool: Option<&'s rayon::ThreadPool>,
 }
@@ -143,11 +145,14 @@ impl Search<'_, '_> {
     /// Searches all states.
     ///
     /// Where all states are wanted ([`Goal::OutOfReach`], [`Goal::Forever`]), they are judged at the end.
-    pub fn run(&mut self) -> (End, Counters) {
+    pub fn run(&mut self) -> (End, Counters, Vec<palisade_cluster::Part>) {
+        if let Some(found) = self.run_shared() {
+            return found;
+        }
         let effort = Effort { limits: self.limits, pool: self.pool, batch: BATCH };
         let visited = Visited::new(self.layout.words, Shards::Many);
         let mut search = palisade_search::Search::new(visited, effort);
-        let end = match self.begin(&mut search) {
+        let end = match self.begin(&mut |own, state| search.begin(own, state)) {
             Ok(()) => search.run(self, &mut |_, _, found| found),
             Err(end) => end,
         };
@@ -162,10 +167,10 @@ impl Search<'_, '_> {
             palisade_search::End::Halted(halt) => halt.into(),
             palisade_search::End::Exhausted(what) => End::Exhausted(what),
         };
-        (end, counters)
+        (end, counters, Vec::new())
     }
 
-    fn counters(&self, counters: &palisade_search::Counters) -> Counters {
+    pub fn counters(&self, counters: &palisade_search::Counters) -> Counters {
         let &palisade_search::Counters { states, transitions, depth, bytes } = counters;
         Counters { states, transitions, depth, bytes, chain_steps: self.tally.payoff.walked }
     }
@@ -194,15 +199,18 @@ impl Search<'_, '_> {
     }
 
     /// Whether states with one successor are left out. They are judged, but not kept.
-    fn follows_chains(&self) -> bool {
+    pub fn follows_chains(&self) -> bool {
         self.reduce && matches!(self.goal, Goal::Bad | Goal::Stuck | Goal::Steps)
     }
 
     pub fn bad(&self, visited: &Visited, id: StateId) -> End {
-        let stored = visited.path_to(id);
+        self.bad_path(visited.path_to(id).into_iter().map(|id| visited.state(id)))
+    }
+
+    /// The run along stored states, with the states that were not stored.
+    pub fn bad_path<'p>(&self, stored: impl Iterator<Item = &'p [u64]>) -> End {
         let mut path: Vec<Vec<u64>> = Vec::new();
-        for id in stored {
-            let state = visited.state(id);
+        for state in stored {
             if let Some(before) = path.last().filter(|_| self.follows_chains()) {
                 let between = self.expander().between(before, state);
                 path.extend(between);
@@ -212,8 +220,11 @@ impl Search<'_, '_> {
         End::Bad(path)
     }
 
-    /// Adds all initial states: every initial memory with every choice of first thread states.
-    fn begin(&mut self, search: &mut palisade_search::Search<'_>) -> Result<(), palisade_search::End<Halt>> {
+    /// Passes on all initial states: every initial memory with every choice of first thread states.
+    pub fn begin(
+        &mut self,
+        add: &mut dyn FnMut(&Self, &[u64]) -> Result<(), palisade_search::End<Halt>>,
+    ) -> Result<(), palisade_search::End<Halt>> {
         use palisade_search::End;
         let machine = self.automaton.machine.machine;
         let automaton = &mut *self.automaton;
@@ -240,7 +251,7 @@ impl Search<'_, '_> {
                 // Threads with different data stay where they are, so that runs begin in an initial state.
                 let mut sorted = state.clone();
                 self.layout.sort(&mut sorted);
-                search.begin(self, &sorted)?;
+                add(self, &sorted)?;
                 for (thread, option) in choice.iter_mut().enumerate() {
                     *option += 1;
                     if *option < starts[thread].len() {
@@ -312,7 +323,7 @@ impl Expand for Search<'_, '_> {
     }
 
     fn report(&self, counters: &palisade_search::Counters) {
-        (self.report)(&self.counters(counters));
+        (self.report)(&self.counters(counters), &[]);
     }
 
     fn supply(&mut self, need: Need) {

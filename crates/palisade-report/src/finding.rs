@@ -1,6 +1,6 @@
 //! The answer to a question about one file.
 
-use crate::account::{account, grouped, reached, reached_in_brief};
+use crate::account::{account, grouped, process_in_words, reached, reached_in_brief};
 use crate::json::{SCHEMA_VERSION, counters, diagnostics_json};
 use crate::report::{Detail, Layout, Report, Standing};
 use crate::{CoverageNote, LocalSteps, ProgressNote, witness};
@@ -10,6 +10,7 @@ use palisade_memory::Model;
 use palisade_trace::{Evidence, WitnessFile};
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A question whose answers can be reported.
@@ -171,6 +172,9 @@ impl<'a, Q: Explain> Finding<'a, Q> {
             )
             .expect("writing to a string");
         }
+        for (index, process) in outcome.stats.processes().iter().enumerate() {
+            write!(text, "\n  process {index}: {}", process_in_words(process, full)).expect("writing to a string");
+        }
         if full && self.others.is_empty() {
             text.push_str("\n  no other engine was run");
         }
@@ -262,6 +266,7 @@ impl<Q: Explain> Report for Finding<'_, Q> {
             seconds: self.seconds,
             peak_memory_bytes: self.peak_memory_bytes,
             stats: &self.outcome.stats,
+            processes: self.outcome.stats.processes().iter().map(|process| process.iter().collect()).collect(),
             others: self.others.iter().map(OtherRecord::of).collect(),
             certified: self.certified.map(|certified| CertifiedRecord {
                 engine: certified.engine,
@@ -312,6 +317,8 @@ struct Record<'a> {
     peak_memory_bytes: Option<u64>,
     #[serde(serialize_with = "counters")]
     stats: &'a Stats,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    processes: Vec<BTreeMap<&'static str, u64>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     others: Vec<OtherRecord<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -41,7 +41,7 @@ mod table;
 mod visible;
 mod witness;
 
-pub use account::{counter, mebibytes};
+pub use account::{process_in_words, counter, mebibytes};
 pub use changes::{changed_lines, unified_diff};
 pub use coverage::CoverageNote;
 pub use cycle::{cycle, cycle_dot, explain_cycle};

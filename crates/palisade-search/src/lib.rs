@@ -41,13 +41,12 @@
 mod round;
 mod visited;
 
-pub use visited::{Shards, StateId, Visited, hash};
+pub use visited::{Inserted, Shard, Shards, StateId, Visited, hash};
 
 use palisade_base::limits;
 use palisade_engine::{Exhausted, Limits, Pace};
 use round::{Chunk, Level, Phases, Turn};
 use std::ops::AddAssign;
-use visited::Inserted;
 
 /// How many states in a row may be expanded in part. The number is small, so that no thread waits long for
 /// its turn. Few programs take this many steps in a row that concern no other thread.
@@ -97,7 +96,8 @@ pub struct Successors<T> {
 }
 
 impl<T> Successors<T> {
-    fn clear(&mut self) {
+    /// Forgets the successors, but not the counters.
+    pub fn clear(&mut self) {
         self.words.clear();
         self.weights.clear();
         self.found = false;
@@ -105,7 +105,7 @@ impl<T> Successors<T> {
 
     /// The weight of a successor.
     #[inline]
-    fn weight(&self, index: usize) -> u16 {
+    pub fn weight(&self, index: usize) -> u16 {
         self.weights.get(index).copied().unwrap_or(0)
     }
 }

@@ -23,7 +23,17 @@ pub struct StateId(u32);
 
 impl StateId {
     /// The parent of initial states.
-    pub(crate) const NONE: StateId = StateId(u32::MAX);
+    pub const NONE: StateId = StateId(u32::MAX);
+
+    /// The state with this number. A search on several machines keeps other marks here; see `palisade-cluster`.
+    pub fn from_number(number: u32) -> StateId {
+        StateId(number)
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// How states are numbered.
@@ -74,7 +84,7 @@ pub fn hash(state: &[u64]) -> u64 {
 }
 
 /// One part of the visited set.
-pub(crate) struct Shard {
+pub struct Shard {
     words: usize,
     states: Vec<u64>,
     parents: Vec<StateId>,
@@ -83,29 +93,53 @@ pub(crate) struct Shard {
 }
 
 /// The result of an insertion.
-pub(crate) enum Inserted {
+pub enum Inserted {
+    /// The state is new, and this is its position.
     New(usize),
+    /// The state was there before, at this position.
     Known(usize),
     /// There are no state numbers left.
     Full,
 }
 
 impl Shard {
+    /// A part for states of this many words each, that holds all states.
+    pub fn whole(words: usize) -> Shard {
+        Shard::new(words, Numbering { log_shards: 0 }.max_positions())
+    }
+
     fn new(words: usize, max_positions: usize) -> Shard {
         Shard { words, states: Vec::new(), parents: Vec::new(), index: HashTable::new(), max_positions }
     }
 
+    /// How many states there are.
     pub fn len(&self) -> usize {
         self.parents.len()
     }
 
+    /// Whether there are no states.
+    pub fn is_empty(&self) -> bool {
+        self.parents.is_empty()
+    }
+
+    /// The state that a state was first reached from.
+    pub fn parent(&self, position: usize) -> StateId {
+        self.parents[position]
+    }
+
+    /// Says that a state was first reached from another one.
+    pub fn set_parent(&mut self, position: usize, parent: StateId) {
+        self.parents[position] = parent;
+    }
+
+    /// The state at a position.
     #[inline]
-    fn state(&self, position: usize) -> &[u64] {
+    pub fn state(&self, position: usize) -> &[u64] {
         &self.states[position * self.words..(position + 1) * self.words]
     }
 
     /// The position of a state.
-    fn find(&self, hash: u64, state: &[u64]) -> Option<usize> {
+    pub fn find(&self, hash: u64, state: &[u64]) -> Option<usize> {
         self.index.find(hash, |&at| same(self.state(at as usize), state)).map(|&position| position as usize)
     }
 
@@ -129,7 +163,8 @@ impl Shard {
         Inserted::New(position)
     }
 
-    fn bytes(&self) -> u64 {
+    /// How much memory it takes.
+    pub fn bytes(&self) -> u64 {
         (self.states.capacity() * 8 + self.parents.capacity() * 4) as u64
             + self.index.allocation_size() as u64
     }

@@ -88,6 +88,7 @@ pub use palisade_syntax::{Asks, Language};
 
 pub use palisade_base as base;
 pub use palisade_certificate as certificate;
+pub use palisade_cluster as cluster;
 pub use palisade_engine as engine;
 pub use palisade_export as export;
 pub use palisade_harness as harness;

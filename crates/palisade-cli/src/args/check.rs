@@ -61,6 +61,9 @@ pub struct CheckArgs {
         conflicts_with_all = ["witness", "certificate", "html", "expect", "junit", "sarif", "tsv"]
     )]
     pub build: Option<String>,
+    /// Sharing the work.
+    #[command(flatten)]
+    pub group: GroupArgs,
     /// Also look for deadlocks: states in which some process waits and no process can ever move again.
     /// C programs are always checked for them
     #[arg(long)]

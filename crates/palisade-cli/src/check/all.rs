@@ -5,6 +5,7 @@ use super::one::{Checked, Portion, check_again, failure, panicked};
 use crate::args::{CheckArgs, Format};
 use crate::exit::Exit;
 use crate::files::InputFile;
+use crate::group::Role;
 use crate::limits::UserLimits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
@@ -51,7 +52,12 @@ pub(super) fn run(found: &[InputFile], request: &Request<'_>, output: &Output) -
             let (row, exit) = one_model(file, &mut kept, &request, found.len() == 1, output);
             worst = worst.worst(exit);
             // Other models would say the same about a file that cannot be read.
-            let Some(row) = row else { break };
+            let Some(row) = row else {
+                if request.role == Role::Follows {
+                    continue;
+                }
+                break;
+            };
             rows.push(row);
         }
         if output.format == Format::Text && rows.len() == Model::ALL.len() {
@@ -109,7 +115,7 @@ fn one_model(
             (Some(row), Exit::Unknown)
         }
         Checked::Refused(refused) => (None, output.refuse(&refused)),
-        Checked::Skipped => (None, Exit::Fine),
+        Checked::Skipped | Checked::TookPart => (None, Exit::Fine),
         Checked::Failed(name, error) => (None, output.refuse_about(&name, failure(&error))),
         Checked::Panicked(name) => (None, output.refuse_about(&name, panicked())),
     }

@@ -99,7 +99,7 @@ fn report(checked: Checked, limits: &Limits, output: &Output) -> (Option<&'stati
             (Some(word), exit)
         }
         Checked::Refused(refused) => (None, output.refuse(&refused)),
-        Checked::Skipped => (None, Exit::Fine),
+        Checked::Skipped | Checked::TookPart => (None, Exit::Fine),
         Checked::RanOut(last_words, what) => {
             output.print(&last_words.say(what));
             (Some("unknown"), Exit::Unknown)

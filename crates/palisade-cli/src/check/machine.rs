@@ -52,7 +52,7 @@ impl Remark {
         match checked {
             Checked::Answered(answered) => Some(Remark::answered(answered)),
             Checked::Refused(refused) => Some(Remark::refused(&refused.source, &refused.diagnostics)),
-            Checked::Skipped => None,
+            Checked::Skipped | Checked::TookPart => None,
             Checked::RanOut(_, what) => Some(Remark {
                 verdict: FileVerdict::Unknown,
                 message: what.to_string(),

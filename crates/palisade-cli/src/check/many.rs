@@ -138,7 +138,7 @@ fn look(index: usize, found: &InputFile, request: &Request<'_>, workers: usize, 
             page = refused_page(&refused.source, &refused.diagnostics);
             (Exit::Error, Some(FileVerdict::Error))
         }
-        Checked::Skipped => (Exit::Fine, None),
+        Checked::Skipped | Checked::TookPart => (Exit::Fine, None),
         Checked::RanOut(last_words, what) => {
             out = last_words.say(what);
             (Exit::Unknown, Some(FileVerdict::Unknown))

@@ -9,7 +9,8 @@ mod one;
 use crate::args::{CheckArgs, Common, ModelChoice};
 use crate::exit::Exit;
 use crate::expect::Expectations;
-use crate::files;
+use crate::files::{self, InputFile};
+use crate::group::{Group, Role};
 use crate::limits::UserLimits;
 use crate::output::Output;
 use crate::paths::keep_apart;
@@ -46,7 +47,23 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
     if let Err(exit) = keep_apart(inputs, &outputs, output) {
         return exit;
     }
-    let request = Request { args, options: options(args), limits: UserLimits::new(common) };
+    if let Some(exit) = not_shared(args, output) {
+        return exit;
+    }
+    let group = match Group::join(&args.group, output) {
+        Ok(group) => group,
+        Err(exit) => return exit,
+    };
+    let role = group.role();
+    let mut options = options(args);
+    let mut limits = UserLimits::new(common);
+    if role != Role::Alone {
+        limits = limits.shared_by(group.on_this_machine, common);
+        if single_program(args, &found) {
+            options.engine = EngineChoice::from("explicit");
+        }
+    }
+    let request = Request { args, options, limits, role };
     if args.model == ModelChoice::All {
         return all::run(&found, &request, output);
     }
@@ -59,9 +76,8 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
             }
         };
     }
-    let single = expectations.is_none() && args.tsv.is_none() && !files::is_folder(&args.paths[0]);
     match found.as_slice() {
-        [found] if single => one::run(found, &request, output),
+        [found] if single_program(args, std::slice::from_ref(found)) => one::run(found, &request, output),
         _ if args.witness.is_some() => {
             let error =
                 Diagnostic::error("witness-of-many", "--witness can keep the run of one program only")
@@ -77,11 +93,36 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
     }
 }
 
+/// Whether the answer is about one program, with full details.
+fn single_program(args: &CheckArgs, found: &[InputFile]) -> bool {
+    let single = args.expect.is_none() && args.tsv.is_none() && !files::is_folder(&args.paths[0]);
+    args.model == ModelChoice::All || single && found.len() == 1
+}
+
+/// Refuses what cannot be shared with other processes.
+fn not_shared(args: &CheckArgs, output: &Output) -> Option<Exit> {
+    if !args.group.is_wanted() {
+        return None;
+    }
+    let (option, message) = if !matches!(args.engine.as_str(), "auto" | "explicit") {
+        ("--engine", format!("only explicit search is shared by several processes, not engine {}", args.engine))
+    } else if args.build.is_some() {
+        ("--build", "--build cannot be shared by several processes".to_owned())
+    } else if args.paths.iter().any(|path| path.as_os_str() == "-") {
+        ("-", "standard input cannot be read by several processes".to_owned())
+    } else {
+        return None;
+    };
+    let error = Diagnostic::error("not-shared", message).help("leave out --processes or --hosts, or this");
+    Some(output.refuse_about(option, error))
+}
+
 /// The user's request.
 struct Request<'a> {
     args: &'a CheckArgs,
     options: CheckOptions,
     limits: UserLimits,
+    role: Role,
 }
 
 fn options(args: &CheckArgs) -> CheckOptions {

@@ -5,6 +5,7 @@ use super::machine::{self, Expected, Remark};
 use crate::args::Format;
 use crate::exit::Exit;
 use crate::files::{self, InputFile, Reading};
+use crate::group::{self, Role};
 use crate::html::Page;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
@@ -28,6 +29,8 @@ pub(super) enum Checked {
     Skipped,
     /// Time or memory ran out before anything could be said about the file.
     RanOut(LastWords, Exhausted),
+    /// This process took part in the work. Another one has the answer.
+    TookPart,
     /// Palisade itself has a bug.
     Failed(String, AskError),
     /// Palisade panicked.
@@ -102,7 +105,8 @@ pub(super) fn answer(mut input: Input, request: &Request<'_>, limits: &Limits) -
         Some(_) => CheckOptions { threads: Threads::Declared, ..request.options.clone() },
         None => request.options.clone(),
     };
-    let answer = match palisade::c::check_input(&mut input, &options, limits) {
+    let answer = match group::take_part(|| palisade::c::check_input(&mut input, &options, limits)) {
+        Ok(_) if request.role == Role::Follows => return Checked::TookPart,
         Ok(answer) => answer,
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
     };
@@ -251,7 +255,7 @@ pub(super) fn run(found: &InputFile, request: &Request<'_>, output: &Output) -> 
             page.write(output);
             output.refuse(&refused)
         }
-        Checked::Skipped => Exit::Fine,
+        Checked::Skipped | Checked::TookPart => Exit::Fine,
         Checked::RanOut(last_words, what) => {
             drop(backstop);
             output.print(&last_words.say(what));

@@ -30,6 +30,20 @@ impl Permutation {
         g
     }
 
+    /// As two words, for other processes.
+    pub fn words(self) -> [u64; 2] {
+        let word = |half: &[u8]| half.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        [word(&self.0[..8]), word(&self.0[8..])]
+    }
+
+    /// The permutation in two words.
+    pub fn of_words(words: [u64; 2]) -> Permutation {
+        let mut g = [0; MAX_POSITIONS];
+        g[..8].copy_from_slice(&words[0].to_le_bytes());
+        g[8..].copy_from_slice(&words[1].to_le_bytes());
+        Permutation(g)
+    }
+
     #[inline]
     pub fn image(&self, position: usize) -> usize {
         self.0[position].into()

@@ -9,6 +9,7 @@ mod fair;
 mod outcomes;
 mod progress;
 mod races;
+mod shared;
 mod shortest;
 mod spawned;
 mod states;

@@ -1,0 +1,42 @@
+//! Searches that are shared by several processes, on one machine or on many.
+//!
+//! *What is absent.* There is no protocol of our own for termination: [timely dataflow][timely] moves the data and
+//! knows when all of it has arrived. There is no daemon and no master. All processes run the same program on the same
+//! input, and take the same decisions (*SPMD*).
+//!
+//! *How.* A [`Seat`] is a process's place in the group. Two things are done with it:
+//! - [`search()`]: a breadth-first search whose states are shared out by hash;
+//! - [`share_out`]: a list of questions that are answered one by one, by whichever process is free.
+//!
+//! *Structure*
+//!
+//! | file | idea |
+//! |---|---|
+//! | [`connect`] | finding the other processes, comparing versions |
+//! | [`link`](mod@link) | connections: bytes are counted, and a lost process is noticed |
+//! | [`seat`] | the dataflows, and waiting for what is sent through them |
+//! | [`share`](mod@share) | the states that one process keeps |
+//! | [`search`](mod@search) | the search, and why the answer does not depend on the number of processes |
+//! | [`summary`] | what processes tell each other after each round |
+//! | [`path`](mod@path) | the run to a state that was found, collected over the shares |
+//! | [`questions`] | many questions |
+//!
+//! *Faults.* There is no recovery: a process that is lost takes its states with it. All others notice within seconds and
+//! end with [`Lost`], which says who was lost.
+//!
+//! [timely]: https://github.com/TimelyDataflow/timely-dataflow
+
+mod connect;
+mod link;
+mod path;
+mod questions;
+mod search;
+mod seat;
+mod share;
+mod summary;
+
+pub use connect::{ConnectError, Meeting};
+pub use questions::share_out;
+pub use search::{End, Found, Spread, Stop, search};
+pub use seat::{Lost, Place, Seat, is_shared, take_part, with_seat};
+pub use summary::Part;

@@ -1,0 +1,174 @@
+//! Many questions, answered by whichever process is free.
+//!
+//! Every process knows the list of questions. Process 0 says who answers which: each process gets the next question when
+//! it has answered the last one. Process 0 delivers the answers in order, as soon as all earlier ones are there. It
+//! answers questions itself, too.
+//!
+//! Questions are answered on a thread of their own, so that a process that works on a long one still notices when another
+//! one is lost.
+
+use crate::search::another_question;
+use crate::seat::{Lost, Seat};
+use crate::summary::QUESTIONS;
+use palisade_engine::Limits;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, Thread};
+
+/// Questions that a process has at a time, so that it does not wait for the next one.
+const AHEAD: usize = 2;
+/// The message that there are no more questions.
+const OVER: u64 = u64::MAX;
+
+/// Answers `count` questions, together with the other processes. In process 0, `deliver` gets all answers in order. It
+/// returns false to stop early. In the others, it is not called.
+///
+/// If a process is lost, the answers before the first missing one have been delivered.
+pub fn share_out(
+    seat: &mut Seat,
+    count: usize,
+    answer: &(dyn Fn(usize) -> Vec<u8> + Sync),
+    deliver: &mut dyn FnMut(usize, Vec<u8>) -> bool,
+) -> Result<(), Lost> {
+    let messages = seat.exchange(vec![QUESTIONS, count as u64], &Limits::unlimited(1))?;
+    if let Some(process) = messages.iter().position(|message| *message != [QUESTIONS, count as u64]) {
+        return Err(another_question(process));
+    }
+    thread::scope(|scope| {
+        let (ask, asked) = channel::<usize>();
+        let (done, answers) = channel();
+        let main = thread::current();
+        // It ends when there are no more questions.
+        scope.spawn(move || answer_all(&asked, answer, &done, &main));
+        match seat.index() {
+            0 => lead(seat, count, &ask, &answers, deliver),
+            _ => follow(seat, &ask, &answers),
+        }
+    })
+}
+
+/// Answers questions as they come.
+fn answer_all(
+    asked: &Receiver<usize>,
+    answer: &(dyn Fn(usize) -> Vec<u8> + Sync),
+    done: &Sender<(usize, Vec<u8>)>,
+    main: &Thread,
+) {
+    for question in asked {
+        if done.send((question, answer(question))).is_err() {
+            return;
+        }
+        main.unpark();
+    }
+}
+
+fn lead(
+    seat: &mut Seat,
+    count: usize,
+    ask: &Sender<usize>,
+    answers: &Receiver<(usize, Vec<u8>)>,
+    deliver: &mut dyn FnMut(usize, Vec<u8>) -> bool,
+) -> Result<(), Lost> {
+    let mut waiting: Vec<Option<Vec<u8>>> = vec![None; count];
+    let (mut asked, mut delivered) = (0, 0);
+    // How many questions each process has.
+    let mut has = vec![0; seat.processes()];
+    let mut goes_on = true;
+    while delivered < count && goes_on {
+        while let Some(idle) = (0..has.len()).filter(|&process| has[process] < AHEAD).min_by_key(|&p| has[p])
+            && asked < count
+        {
+            match idle {
+                0 => ask.send(asked).expect("the thread waits for questions"),
+                process => seat.tell(process, vec![asked as u64]),
+            }
+            has[idle] += 1;
+            asked += 1;
+        }
+        for (question, answer) in answers.try_iter() {
+            has[0] -= 1;
+            waiting[question] = Some(answer);
+        }
+        for (process, words) in seat.listen()? {
+            let (question, answer) = decode(&words).ok_or_else(|| another_question(process))?;
+            has[process] -= 1;
+            *waiting.get_mut(question).ok_or_else(|| another_question(process))? = Some(answer);
+        }
+        while let Some(answer) = waiting.get_mut(delivered).and_then(Option::take)
+            && goes_on
+        {
+            goes_on = deliver(delivered, answer);
+            delivered += 1;
+        }
+    }
+    (1..seat.processes()).for_each(|process| seat.tell(process, vec![OVER]));
+    Ok(())
+}
+
+fn follow(seat: &mut Seat, ask: &Sender<usize>, answers: &Receiver<(usize, Vec<u8>)>) -> Result<(), Lost> {
+    loop {
+        for (process, words) in seat.listen()? {
+            match words.as_slice() {
+                [OVER] => return Ok(()),
+                [question] => ask.send(*question as usize).expect("the thread waits for questions"),
+                _ => return Err(another_question(process)),
+            }
+        }
+        for (question, answer) in answers.try_iter() {
+            seat.tell(0, encode(question, &answer));
+        }
+    }
+}
+
+/// An answer as a message: the question, the length, the bytes.
+fn encode(question: usize, answer: &[u8]) -> Vec<u64> {
+    let mut words = vec![question as u64, answer.len() as u64];
+    words.extend(answer.chunks(8).map(|bytes| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    }));
+    words
+}
+
+fn decode(words: &[u64]) -> Option<(usize, Vec<u8>)> {
+    let (&question, words) = words.split_first()?;
+    let (&length, words) = words.split_first()?;
+    let mut answer: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    (answer.len() as u64 >= length).then(|| answer.truncate(length as usize))?;
+    Some((question as usize, answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seat::Place;
+
+    #[test]
+    fn answers_come_in_order_from_any_number_of_processes() {
+        for processes in 1..=4 {
+            let places = Place::group(processes).expect("there are ports");
+            let run = |place: Place| {
+                let mut seat = place.sit_down();
+                let mut delivered = Vec::new();
+                let answer = |question: usize| format!("answer {}", question * question).into_bytes();
+                let deliver = &mut |question: usize, answer: Vec<u8>| {
+                    delivered.push((question, String::from_utf8(answer).expect("it is text")));
+                    true
+                };
+                share_out(&mut seat, 40, &answer, deliver).expect("nobody is lost");
+                let index = seat.index();
+                seat.leave(std::time::Duration::from_secs(10));
+                (index, delivered)
+            };
+            let results: Vec<_> = thread::scope(|scope| {
+                let runs: Vec<_> = places.into_iter().map(|place| scope.spawn(|| run(place))).collect();
+                runs.into_iter().map(|run| run.join().expect("it does not panic")).collect()
+            });
+            for (index, delivered) in results {
+                let expected = (0..40).map(|question| (question, format!("answer {}", question * question)));
+                let expected: Vec<_> = if index == 0 { expected.collect() } else { Vec::new() };
+                assert_eq!(delivered, expected, "process {index} of {processes}");
+            }
+        }
+    }
+}
