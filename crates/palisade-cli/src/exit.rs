@@ -1,9 +1,10 @@
 //! Exit codes. Scripts rely on them.
 
 use palisade::Verdict;
+use serde::{Deserialize, Serialize};
 
 /// How a command, or its work on one file, ended.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Exit {
     /// Safe, or done: 0.
     Fine,

@@ -35,7 +35,7 @@ mod seat;
 mod share;
 mod summary;
 
-pub use connect::{ConnectError, Meeting};
+pub use connect::{ConnectError, Meeting, fingerprint};
 pub use questions::share_out;
 pub use search::{End, Found, Spread, Stop, search};
 pub use seat::{Lost, Place, Seat, is_shared, take_part, with_seat};

@@ -16,6 +16,8 @@ use std::thread::{self, Thread};
 
 /// Questions that a process has at a time, so that it does not wait for the next one.
 const AHEAD: usize = 2;
+/// Programs are recursed over as deeply as the main thread does.
+const STACK: usize = 16 << 20;
 /// The message that there are no more questions.
 const OVER: u64 = u64::MAX;
 
@@ -38,7 +40,11 @@ pub fn share_out(
         let (done, answers) = channel();
         let main = thread::current();
         // It ends when there are no more questions.
-        scope.spawn(move || answer_all(&asked, answer, &done, &main));
+        let answering = move || answer_all(&asked, answer, &done, &main);
+        thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, answering)
+            .expect("the host lets a process have a second thread");
         match seat.index() {
             0 => lead(seat, count, &ask, &answers, deliver),
             _ => follow(seat, &ask, &answers),

@@ -38,7 +38,10 @@ use timely::communication::allocator::zero_copy::initialize::{
 use timely::communication::allocator::{Allocator, ProcessBuilder};
 use timely::communication::Hooks;
 use timely::container::CapacityContainerBuilder;
-use timely::dataflow::channels::pact::Exchange;
+use timely::communication::Push;
+use timely::dataflow::channels::Message;
+use timely::dataflow::channels::pact::DistributorPact;
+use timely::dataflow::channels::pushers::exchange::Distributor;
 use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::{Capability, Input, Probe};
 use timely::dataflow::{InputHandle, ProbeHandle};
@@ -96,6 +99,29 @@ impl<'de> Deserialize<'de> for Block {
         let words = words.map(|word| u64::from_ne_bytes(word.try_into().expect("a word has eight bytes")));
         Ok(Block { target: (ends >> 32) as u32, source: ends as u32, words: words.collect() })
     }
+}
+
+/// Sends each block to its target at once. timely's own distribution by a function waits for more.
+struct ByTarget;
+
+impl Distributor<Vec<Block>> for ByTarget {
+    fn partition<T: Clone, P: Push<Message<T, Vec<Block>>>>(
+        &mut self,
+        blocks: &mut Vec<Block>,
+        time: &T,
+        pushers: &mut [P],
+    ) {
+        for block in blocks.drain(..) {
+            let target = block.target as usize;
+            Message::push_at(&mut vec![block], time.clone(), &mut pushers[target]);
+        }
+    }
+
+    fn flush<T: Clone, P: Push<Message<T, Vec<Block>>>>(&mut self, _: &T, _: &mut [P]) {}
+}
+
+fn by_target() -> DistributorPact<impl FnOnce(usize) -> ByTarget + 'static> {
+    DistributorPact(|_: usize| ByTarget)
 }
 
 type Builder = CapacityContainerBuilder<Vec<Block>>;
@@ -214,7 +240,6 @@ fn states(
     let (share, closed, early) = (share.clone(), closed.clone(), early.clone());
     worker.dataflow_named("states", |scope| {
         let arrived = scope.input_from(&mut port);
-        let by_target = || Exchange::new(|block: &Block| u64::from(block.target));
         let replies = arrived.unary::<Builder, _, _, _>(by_target(), "insert", move |_, info| {
             *early.wake.borrow_mut() = Some(scope.activator_for(info.address));
             let mut replies: Vec<Vec<u64>> = vec![Vec::new(); processes];
@@ -258,9 +283,8 @@ fn inbox(worker: &mut Worker, name: &str, inbox: &Inbox, probe: &ProbeHandle<u64
     let mut port = Port::new_with_builder();
     let inbox = inbox.clone();
     worker.dataflow_named(name, |scope| {
-        let by_target = Exchange::new(|block: &Block| u64::from(block.target));
         let delivered =
-            scope.input_from(&mut port).unary::<Builder, _, _, _>(by_target, "deliver", move |_, _| {
+            scope.input_from(&mut port).unary::<Builder, _, _, _>(by_target(), "deliver", move |_, _| {
                 move |input, _| {
                     input.for_each_time(|time, blocks| {
                         let mut inbox = inbox.borrow_mut();
@@ -376,7 +400,8 @@ impl Seat {
     /// Waits a little for messages to this process, unless there are some. Returns them with their senders.
     pub(crate) fn listen(&mut self) -> Result<Vec<(usize, Vec<u64>)>, Lost> {
         self.check()?;
-        if !self.worker.step() && self.heard.borrow().is_empty() {
+        self.worker.step();
+        if self.heard.borrow().is_empty() {
             self.worker.step_or_park(Some(LOOK));
         }
         Ok(self.heard.borrow_mut().drain(..).map(|(_, block)| (block.source as usize, block.words)).collect())

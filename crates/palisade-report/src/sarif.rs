@@ -1,6 +1,7 @@
 //! SARIF 2.1.0, which code-scanning services read: the findings of `check`, and the parts that all such files
 //! share.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -20,7 +21,7 @@ pub struct Scanned {
 }
 
 /// A place in a source.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScannedPlace {
     /// The file, if it is not the main file.
     pub file: Option<String>,

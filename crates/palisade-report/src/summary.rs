@@ -4,10 +4,11 @@
 use crate::table::{self, Align, Column};
 use crate::visible;
 use palisade_engine::Verdict;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
 /// The verdict for one of many files.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum FileVerdict {
     /// No bad state is reachable.
     Safe,

@@ -7,9 +7,11 @@ use crate::files;
 use crate::output::Output;
 use palisade::report::{self, Colour, FileVerdict, Problem, Scanned, ScannedPlace, TestCase, TestResult};
 use palisade::{Diagnostic, Model, Source, Verdict};
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The result for one file, for other programs.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Remark {
     verdict: FileVerdict,
     message: String,

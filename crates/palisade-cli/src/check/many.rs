@@ -2,6 +2,8 @@
 //!
 //! Files are handed to workers one by one. The results are put back in order before they are printed, so that
 //! the output does not depend on timing.
+//!
+//! With several processes, each of them is handed files one by one, in the same way.
 
 use super::Request;
 use super::machine::{self, Expected, Remark};
@@ -10,12 +12,14 @@ use crate::args::Format;
 use crate::exit::Exit;
 use crate::expect::Expectations;
 use crate::files::{self, InputFile};
+use crate::group::{self, Role};
 use crate::html::Page;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use palisade::report::html::{self, Entry, ProgramText, Subject};
 use palisade::report::{self, Compared, Disagreement, FileResult, FileVerdict};
 use palisade::{Diagnostic, InputLanguage, Source};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,6 +30,7 @@ use std::time::Instant;
 const STACK: usize = 16 << 20;
 
 /// The result for one file, ready to be printed.
+#[derive(Serialize, Deserialize)]
 struct Line {
     out: String,
     err: String,
@@ -59,6 +64,9 @@ pub(super) fn run(
         page: Page::new(request.args.html.as_deref()),
         exit: Exit::Fine,
     };
+    if request.role != Role::Alone {
+        return shared(tally, request, expectations, start);
+    }
     let workers = request.limits.jobs.clamp(1, found.len().max(1));
     let meter = Meter::new(output.detail == Detail::Quiet);
     let next = AtomicUsize::new(0);
@@ -103,6 +111,40 @@ pub(super) fn run(
         }
     });
     drop(meter);
+    tally.finish(request, expectations, start)
+}
+
+/// Checks many files together with other processes.
+fn shared(
+    mut tally: Tally<'_>,
+    request: &Request<'_>,
+    expectations: Option<&Expectations>,
+    start: Instant,
+) -> Exit {
+    let (found, output) = (tally.found, tally.output);
+    let meter = Meter::new(output.detail == Detail::Quiet || request.role == Role::Follows);
+    // Each file is one process's alone.
+    let (options, limits) = (request.options.clone(), request.limits.clone());
+    let alone = Request { args: request.args, options, limits, role: Role::Alone };
+    let answer = |index: usize| {
+        let line = look(index, &found[index], &alone, 1, output);
+        serde_json::to_vec(&line).expect("a line has only string keys")
+    };
+    let mut deliver = |_: usize, line: Vec<u8>| {
+        let line = serde_json::from_slice(&line).expect("another process runs the same version");
+        meter.wipe();
+        tally.add(line);
+        meter.files(tally.done, found.len());
+        !output.is_closed() && !request.limits.stop.load(Ordering::Relaxed)
+    };
+    let shared = group::share_out(found.len(), &answer, &mut deliver);
+    drop(meter);
+    if request.role == Role::Follows {
+        return Exit::Fine;
+    }
+    if let Err(lost) = shared {
+        output.complain(&format!("{lost}; the files after this one were not checked\n"));
+    }
     tally.finish(request, expectations, start)
 }
 

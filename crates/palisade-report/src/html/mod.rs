@@ -27,6 +27,7 @@ use palisade_base::{Diagnostic, Severity, Source};
 use palisade_engine::{Note, Stats};
 use palisade_memory::Model;
 use palisade_trace::Evidence;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 pub(crate) use text::escape;
 pub(crate) use timeline::{colour, drawn_run};
@@ -62,7 +63,7 @@ pub enum ProgramText {
 }
 
 /// The answer for one file, as HTML.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// The file, as the user named it.
     pub file: String,
