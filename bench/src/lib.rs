@@ -70,6 +70,14 @@ enum Suite {
         #[arg(long, default_value_t = 20)]
         seconds: u64,
     },
+    /// Explicit search shared by two processes: speed, memory, bytes on the wire
+    Cluster {
+        /// Models to run, e.g. lamport-4; the default is all models of the suite
+        models: Vec<Model>,
+        /// How many times each measurement is taken; the median counts
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+    },
     /// SC search compared with Spin's verifier: states, speed, memory, and the speedup from a second job
     Spin {
         /// Models to run, e.g. lamport-3; the default is all models of the suite
@@ -231,6 +239,7 @@ impl Suite {
     fn name(&self) -> &'static str {
         match self {
             Suite::Auto { .. } => "auto",
+            Suite::Cluster { .. } => "cluster",
             Suite::Spin { .. } => "spin",
             Suite::Witness => "witness",
             Suite::Litmus { .. } => "litmus",
@@ -255,6 +264,7 @@ impl Suite {
         watch::enter(self.name());
         match self {
             Suite::Auto { seconds } => suites::auto::run(*seconds, 5),
+            Suite::Cluster { models, rounds } => suites::cluster::run(models, *rounds),
             Suite::Spin { models, rounds } => suites::spin::run(models, *rounds),
             Suite::Witness => suites::witness::run(),
             Suite::Translated => suites::translated::run(),

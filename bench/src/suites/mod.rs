@@ -3,6 +3,7 @@
 pub mod auto;
 pub mod bounded;
 pub mod c;
+pub mod cluster;
 pub mod cover;
 pub mod fences;
 pub mod lazy;

@@ -9,6 +9,7 @@ mod cargo;
 mod cc;
 mod certify;
 mod check;
+mod cluster;
 mod compiler;
 mod doctor;
 mod execution_page;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Command::Certify(args) => certify::run(args, &palisade.common, &output),
         Command::Fences(args) => fences::run(args, &palisade.common, &output),
         Command::Monitor(args) => monitor::run(args, &palisade.common, &output),
+        Command::Cluster(args) => return cluster::run(args, &output),
         Command::Serve(args) => serve::run(args, &palisade.common, &output),
         Command::Run(args) if args.tests => rust_tests::run(args, &palisade.common, &output),
         Command::Run(args) => run::run(args, &palisade.common, &output),

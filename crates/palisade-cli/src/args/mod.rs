@@ -7,6 +7,7 @@ mod cargo;
 mod cc;
 mod certify;
 mod check;
+mod cluster;
 mod fences;
 mod fmt;
 mod group;
@@ -28,6 +29,7 @@ pub use cargo::CargoArgs;
 pub use cc::CcArgs;
 pub use certify::CertifyArgs;
 pub use check::CheckArgs;
+pub use cluster::ClusterArgs;
 pub use fences::{ChangesArg, FencesArgs, GoalArg, PerArg, PlacementArg};
 pub use fmt::FmtArgs;
 pub use group::GroupArgs;
@@ -194,6 +196,8 @@ pub enum Command {
     Fences(FencesArgs),
     /// Read a recorded execution and report where TSO or PSO could break it
     Monitor(MonitorArgs),
+    /// Print or run the commands that share a check among several machines
+    Cluster(ClusterArgs),
     /// Serve a web page on this machine for writing and checking programs
     Serve(ServeArgs),
     /// Run a real program under many schedules, with store buffers, and report failures
@@ -235,6 +239,7 @@ impl Command {
             Command::Robust(_) => "robust",
             Command::Fences(_) => "fences",
             Command::Monitor(_) => "monitor",
+            Command::Cluster(_) => "cluster",
             Command::Serve(_) => "serve",
             Command::Run(_) => "run",
             Command::Cc(_) => "cc",
