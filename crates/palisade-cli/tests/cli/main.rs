@@ -14,6 +14,7 @@ mod fair;
 mod fences;
 mod fmt;
 mod folder;
+mod group;
 mod heavy;
 mod hostile;
 mod imports;

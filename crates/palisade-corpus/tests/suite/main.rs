@@ -6,3 +6,4 @@ mod progress;
 mod rmm;
 mod robust;
 mod rounds;
+mod shared;

@@ -1,0 +1,291 @@
+//! Several processes that share a check: the same answers as one, and what happens when one of them is lost.
+//!
+//! The processes are real ones, on the loopback interface. That counts are equal on many random programs is tested in
+//! `palisade-explore`, and on the corpus in `palisade-corpus`.
+
+use crate::common;
+
+use common::{ENDLESS, FENCED, Ran, STORE_BUFFERING, Scratch, catches, interrupt, signal, start};
+use serde_json::Value;
+use snapbox::str;
+use std::net::TcpListener;
+use std::process::{Child, Command};
+
+fn answer(ran: &Ran) -> Value {
+    serde_json::from_str(ran.stdout.trim()).unwrap_or_else(|error| panic!("{error}: {}", ran.stdout))
+}
+
+/// What must not depend on the number of processes.
+fn essence(answer: &Value) -> Value {
+    let mut essence = answer.clone();
+    for key in ["seconds", "peak_memory_bytes", "processes"] {
+        essence[key].take();
+    }
+    essence["stats"]["table_bytes"].take();
+    essence
+}
+
+#[test]
+fn the_same_answer_from_any_number_of_processes() {
+    let scratch =
+        Scratch::new("group_same").file("sb.pal", STORE_BUFFERING).file("fenced.pal", FENCED);
+    for (file, code) in [("sb.pal", 1), ("fenced.pal", 0)] {
+        for model in ["sc", "tso", "pso"] {
+            let run = |processes: &str| {
+                let args = ["check", file, "--model", model, "--format", "json", "--processes", processes];
+                scratch.run(&args).exits(if model == "sc" { 0 } else { code })
+            };
+            let one = answer(&run("1"));
+            for processes in ["2", "3", "4"] {
+                let ran = run(processes);
+                let several = answer(&ran);
+                assert_eq!(essence(&several), essence(&one), "{file}, {model}, {processes} processes");
+                let parts = several["processes"].as_array().expect("each process is listed");
+                assert_eq!(parts.len().to_string(), processes);
+                let states: u64 = parts.iter().filter_map(|part| part["states"].as_u64()).sum();
+                assert_eq!(several["stats"]["states"].as_u64(), Some(states));
+                assert_eq!(ran.stderr, "");
+            }
+        }
+    }
+}
+
+#[test]
+fn text_shows_each_process() {
+    Scratch::new("group_text")
+        .file("fenced.pal", FENCED)
+        .run(&["check", "fenced.pal", "--processes", "2"])
+        .exits(0)
+        .complains("")
+        .prints(str![[r#"
+safe  fenced.pal
+TSO, engine explicit, [..] states, [..] s
+  process 0: [..] states ([..]/s), [..] MiB
+  process 1: [..] states ([..]/s), [..] MiB
+
+"#]]);
+}
+
+#[test]
+fn a_folder_is_shared_out() {
+    let mut scratch = Scratch::new("group_folder").file("d/bad.pal", "shared x");
+    for index in 0..12 {
+        let text = if index % 3 == 0 { STORE_BUFFERING } else { FENCED };
+        scratch = scratch.file(&format!("d/{index}.pal"), text);
+    }
+    let lines = |ran: &Ran| {
+        let lines = ran.stdout.lines().filter(|line| !line.contains(" files in "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let one = scratch.run(&["check", "d", "--html", "one.html", "--junit", "one.xml"]).exits(2);
+    for processes in ["1", "2", "3"] {
+        let args = ["check", "d", "--html", "many.html", "--junit", "many.xml", "--processes", processes];
+        let several = scratch.run(&args).exits(2);
+        assert_eq!(lines(&several), lines(&one), "{processes} processes");
+        assert_eq!(several.stderr, one.stderr, "{processes} processes");
+        let tests = |file: &str| scratch.read(file).matches("<testcase").count();
+        assert_eq!(tests("many.xml"), tests("one.xml"));
+        assert!(scratch.read("many.html").contains("d/11.pal"));
+    }
+}
+
+/// The processes that another one has started.
+#[cfg(target_os = "linux")]
+fn children(parent: u32) -> Vec<u32> {
+    let processes = std::fs::read_dir("/proc").expect("there are processes").flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_child = |id: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
+        after.split_whitespace().nth(1) == Some(parent.to_string().as_str())
+    };
+    ids.filter(is_child).collect()
+}
+
+/// A search that does not end by itself, and the processes other than the first, once all of them take part.
+#[cfg(target_os = "linux")]
+fn endless(scratch: &Scratch, processes: usize, more: &[&str]) -> (Child, Vec<u32>) {
+    let count = processes.to_string();
+    let args = [&["check", "endless.pal", "--model", "sc", "--processes", &count], more].concat();
+    let child = start(&mut scratch.command(&args));
+    let others = loop {
+        let others = children(child.id());
+        if others.len() == processes - 1 && others.iter().all(|&other| catches(other)) {
+            break others;
+        }
+        std::thread::yield_now();
+    };
+    (child, others)
+}
+
+#[cfg(target_os = "linux")]
+fn is_alive(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(')').and_then(|(_, after)| after.split_whitespace().next());
+    state.is_some_and(|state| state != "Z")
+}
+
+#[cfg(target_os = "linux")]
+fn send(process: u32, signal: &str) {
+    let killed = Command::new("kill").args([signal, &process.to_string()]).status();
+    assert!(killed.expect("`kill` can be run").success());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_process_ends_the_run() {
+    let scratch = Scratch::new("group_killed").file("endless.pal", ENDLESS);
+    let (child, others) = endless(&scratch, 3, &["--html", "answer.html", "--witness", "run.json"]);
+    send(others[1], "-KILL");
+    let ran = Ran::new(child.wait_with_output().expect("the group ends")).exits(3);
+    assert!(ran.stdout.starts_with("unknown  endless.pal: process "), "{}", ran.stdout);
+    assert!(ran.stdout.contains(" was lost: it has ended\n"), "{}", ran.stdout);
+    assert!(others.iter().all(|&other| !is_alive(other)), "no process is left");
+    assert!(!scratch.path("run.json").exists(), "there is no run to keep");
+    assert!(scratch.read("answer.html").trim_end().ends_with("</html>"), "files are whole");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_others_end_when_the_first_is_killed() {
+    let scratch = Scratch::new("group_first_killed").file("endless.pal", ENDLESS);
+    let (mut child, others) = endless(&scratch, 3, &[]);
+    signal(&child, "-KILL");
+    child.wait().expect("it was killed");
+    while others.iter().any(|&other| is_alive(other)) {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn control_c_stops_everything() {
+    let scratch = Scratch::new("group_interrupted").file("endless.pal", ENDLESS);
+    for first in [true, false] {
+        let (child, others) = endless(&scratch, 3, &[]);
+        if first { interrupt(&child) } else { send(others[0], "-INT") }
+        let ran = Ran::new(child.wait_with_output().expect("the group ends")).exits(3);
+        assert!(ran.stdout.starts_with("unknown  endless.pal: stopped\n"), "{}", ran.stdout);
+        assert!(others.iter().all(|&other| !is_alive(other)), "no process is left");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_stands_still_for_a_while_is_waited_for() {
+    let scratch = Scratch::new("group_slow").file("endless.pal", ENDLESS);
+    let (child, others) = endless(&scratch, 2, &[]);
+    let state = |process: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').and_then(|(_, after)| after.split_whitespace().next().map(str::to_owned))
+    };
+    send(others[0], "-STOP");
+    // The first one waits for it sooner or later.
+    for expected in [(others[0], "T"), (child.id(), "S")] {
+        while state(expected.0).as_deref() != Some(expected.1) {
+            std::thread::yield_now();
+        }
+    }
+    send(others[0], "-CONT");
+    interrupt(&child);
+    let ran = Ran::new(child.wait_with_output().expect("the group ends")).exits(3);
+    assert!(ran.stdout.starts_with("unknown  endless.pal: stopped\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_full_memory_ends_the_run() {
+    let scratch = Scratch::new("group_memory").file("endless.pal", ENDLESS);
+    let args = ["check", "-q", "endless.pal", "--model", "sc", "--processes", "2", "--memory", "0.03"];
+    scratch.run(&args).exits(3).complains("").prints(str![[r#"
+unknown  endless.pal: out of memory (0.03 GiB)
+
+"#]]);
+}
+
+/// A hosts file with addresses of this machine that are free now.
+fn hosts(processes: usize) -> String {
+    let listen = |_| TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let listeners: Vec<TcpListener> = (0..processes).map(listen).collect();
+    listeners.iter().map(|listener| format!("{}\n", listener.local_addr().expect("it listens"))).collect()
+}
+
+#[test]
+fn one_command_per_machine() {
+    let scratch = Scratch::new("group_hosts").file("fenced.pal", FENCED).file("hosts", hosts(3));
+    let command = |index: &str| {
+        let args = ["check", "fenced.pal", "--hosts", "hosts", "--process", index, "--format", "json"];
+        scratch.command(&args)
+    };
+    let others = ["1", "2"].map(|index| command(index).stdout(std::process::Stdio::piped()).spawn());
+    let first = Ran::new(command("0").output().expect("the command can be started")).exits(0);
+    assert_eq!(answer(&first)["processes"].as_array().map(Vec::len), Some(3));
+    for other in others {
+        let other = other.expect("the command can be started").wait_with_output();
+        let other = Ran::new(other.expect("the command ends")).exits(0);
+        assert_eq!(other.stdout, "", "process 0 gives the answer");
+    }
+}
+
+#[test]
+fn processes_that_are_asked_something_else() {
+    let scratch = Scratch::new("group_disagree")
+        .file("a.pal", FENCED)
+        .file("b.pal", STORE_BUFFERING)
+        .file("hosts", hosts(2));
+    let command = |file: &str, index: &str| {
+        let mut command = scratch.command(&["check", file, "--hosts", "hosts", "--process", index]);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command
+    };
+    let other = command("b.pal", "1").spawn().expect("the command can be started");
+    let first = Ran::new(command("a.pal", "0").output().expect("the command can be started")).exits(3);
+    assert!(first.stdout.contains("process 1 was lost: it was asked something else"), "{}", first.stdout);
+    other.wait_with_output().expect("it ends, too");
+}
+
+#[test]
+fn the_commands_of_a_cluster() {
+    let scratch = Scratch::new("group_cluster")
+        .file("fenced.pal", FENCED)
+        .file("hosts.txt", "127.0.0.1:2101\nnode-b:2101 # fast\n")
+        .file("here.txt", hosts(2));
+    let ran = scratch.run(&["cluster", "hosts.txt", "check", "fenced.pal", "--model", "pso"]).exits(0);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines[0], "palisade check fenced.pal --model pso --hosts hosts.txt --process 0");
+    assert!(lines[1].starts_with("ssh node-b 'cd "), "{}", lines[1]);
+    assert!(lines[1].ends_with(" && palisade check fenced.pal --model pso --hosts hosts.txt --process 1'"));
+    let args = ["cluster", "here.txt", "--start", "check", "fenced.pal", "-q"];
+    scratch.run(&args).exits(0).complains("").prints("safe  fenced.pal\n");
+}
+
+#[test]
+fn what_cannot_be_shared_is_refused() {
+    let scratch = Scratch::new("group_refused").file("a.pal", FENCED).file("hosts", "a:1\nb\n");
+    let check = |args: &[&str], part: &str| {
+        let ran = scratch.run(args).exits(2);
+        assert!(ran.stderr.contains(part), "{}", ran.stderr);
+    };
+    check(&["check", "a.pal", "--processes", "2", "--engine", "dual"], "only explicit search is shared");
+    check(&["check", "-", "--processes", "2"], "standard input cannot be read by several processes");
+    check(&["check", "a.pal", "--hosts", "hosts", "--process", "0"], "`b` is not an address");
+    check(&["check", "a.pal", "--processes", "0"], "0");
+    let scratch = scratch.file("one", "127.0.0.1:1\n");
+    let ran = scratch.run(&["check", "a.pal", "--hosts", "one", "--process", "1"]).exits(2);
+    assert!(ran.stderr.contains("there is no process 1 in one"), "{}", ran.stderr);
+}
+
+/// In a network of its own, in which there is nothing but the loopback interface.
+#[test]
+#[cfg(target_os = "linux")]
+fn without_a_network() {
+    let scratch = Scratch::new("group_namespace").file("fenced.pal", FENCED);
+    let script = format!("ip link set lo up && exec {} check -q fenced.pal --processes 3", env!("CARGO_BIN_EXE_palisade"));
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net", "sh", "-c", &script]).current_dir(scratch.folder());
+    // Not every machine has these programs, or allows it.
+    let tried = Command::new("unshare").args(["--map-root-user", "--net", "ip", "link", "set", "lo", "up"]).output();
+    if tried.is_ok_and(|tried| tried.status.success()) {
+        let ran = Ran::new(command.output().expect("it worked before")).exits(0);
+        assert_eq!(ran.stdout, "safe  fenced.pal\n");
+    }
+}
