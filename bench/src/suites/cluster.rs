@@ -63,11 +63,29 @@ pub fn run(models: &[Model], rounds: usize) -> Result<()> {
 
 fn in_folder(models: &[Model], rounds: usize, folder: &Path) -> Result<()> {
     let mut speed = Table::new(&[
-        "model", "states", "alone, s", "1 process", "of alone", "", "2 processes", "gain", "", "connecting, s",
-        "cpu s, 1", "cpu s, 2",
+        "model",
+        "states",
+        "alone, s",
+        "1 process",
+        "of alone",
+        "",
+        "2 processes",
+        "gain",
+        "",
+        "connecting, s",
+        "cpu s, 1",
+        "cpu s, 2",
     ]);
     let mut memory = Table::new(&[
-        "model", "B/state", "alone MB", "per process MB", "of alone", "", "peak MB", "per process", "sent MB",
+        "model",
+        "B/state",
+        "alone MB",
+        "per process MB",
+        "of alone",
+        "",
+        "peak MB",
+        "per process",
+        "sent MB",
         "B/state",
     ]);
     for model in models {

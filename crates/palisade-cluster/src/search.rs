@@ -366,9 +366,8 @@ impl<'s> Search<'s> {
         for parent in self.seat.closed.borrow_mut().drain(..) {
             parted.get_mut(&(parent >> 16)).expect("replies are about this round").closed += 1;
         }
-        let ignored = |known: &Parted| {
-            known.closed == known.sent || known.turns.len() > 1 && known.closed > 0
-        };
+        let ignored =
+            |known: &Parted| known.closed == known.sent || known.turns.len() > 1 && known.closed > 0;
         let mut ignored: Vec<Turn> =
             parted.into_values().filter(ignored).flat_map(|known| known.turns).collect();
         ignored.sort_unstable_by_key(|turn| turn.position);

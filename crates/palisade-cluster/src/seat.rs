@@ -30,15 +30,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use timely::communication::Hooks;
+use timely::communication::Push;
 use timely::communication::allocator::thread::Thread;
 use timely::communication::allocator::zero_copy::allocator::TcpBuilder;
 use timely::communication::allocator::zero_copy::initialize::{
     CommsGuard, initialize_networking_from_sockets,
 };
 use timely::communication::allocator::{Allocator, ProcessBuilder};
-use timely::communication::Hooks;
 use timely::container::CapacityContainerBuilder;
-use timely::communication::Push;
 use timely::dataflow::channels::Message;
 use timely::dataflow::channels::pact::DistributorPact;
 use timely::dataflow::channels::pushers::exchange::Distributor;

@@ -78,7 +78,11 @@ pub(crate) fn account(
 pub fn process_in_words(stats: &Stats, full: bool) -> String {
     let get = |name| stats.get(name).unwrap_or(0);
     let states = counter("states", get("states"), &grouped(get("states")));
-    let mut text = format!("{states} ({}/s), {}", grouped(get("states_per_second")), mebibytes(get("peak_memory_bytes")));
+    let mut text = format!(
+        "{states} ({}/s), {}",
+        grouped(get("states_per_second")),
+        mebibytes(get("peak_memory_bytes"))
+    );
     if full {
         let (sent, received) = (mebibytes(get("sent_bytes")), mebibytes(get("received_bytes")));
         write!(text, ", {sent} sent, {received} received").expect("writing to a string");

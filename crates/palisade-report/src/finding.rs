@@ -173,7 +173,8 @@ impl<'a, Q: Explain> Finding<'a, Q> {
             .expect("writing to a string");
         }
         for (index, process) in outcome.stats.processes().iter().enumerate() {
-            write!(text, "\n  process {index}: {}", process_in_words(process, full)).expect("writing to a string");
+            write!(text, "\n  process {index}: {}", process_in_words(process, full))
+                .expect("writing to a string");
         }
         if full && self.others.is_empty() {
             text.push_str("\n  no other engine was run");
@@ -266,7 +267,13 @@ impl<Q: Explain> Report for Finding<'_, Q> {
             seconds: self.seconds,
             peak_memory_bytes: self.peak_memory_bytes,
             stats: &self.outcome.stats,
-            processes: self.outcome.stats.processes().iter().map(|process| process.iter().collect()).collect(),
+            processes: self
+                .outcome
+                .stats
+                .processes()
+                .iter()
+                .map(|process| process.iter().collect())
+                .collect(),
             others: self.others.iter().map(OtherRecord::of).collect(),
             certified: self.certified.map(|certified| CertifiedRecord {
                 engine: certified.engine,

@@ -41,7 +41,7 @@ mod table;
 mod visible;
 mod witness;
 
-pub use account::{process_in_words, counter, mebibytes};
+pub use account::{counter, mebibytes, process_in_words};
 pub use changes::{changed_lines, unified_diff};
 pub use coverage::CoverageNote;
 pub use cycle::{cycle, cycle_dot, explain_cycle};

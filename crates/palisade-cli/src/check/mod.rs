@@ -105,7 +105,10 @@ fn not_shared(args: &CheckArgs, output: &Output) -> Option<Exit> {
         return None;
     }
     let (option, message) = if !matches!(args.engine.as_str(), "auto" | "explicit") {
-        ("--engine", format!("only explicit search is shared by several processes, not engine {}", args.engine))
+        (
+            "--engine",
+            format!("only explicit search is shared by several processes, not engine {}", args.engine),
+        )
     } else if args.build.is_some() {
         ("--build", "--build cannot be shared by several processes".to_owned())
     } else if args.paths.iter().any(|path| path.as_os_str() == "-") {

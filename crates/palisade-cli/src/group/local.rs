@@ -63,7 +63,8 @@ pub fn start(processes: usize, patience: Duration) -> Result<Joined, ConnectErro
         return Ok(Joined { place: Place::alone(), index: 0, processes: 1, children: Children::default() });
     }
     let listen = |_| TcpListener::bind("127.0.0.1:0");
-    let listeners: Vec<TcpListener> = (0..processes).map(listen).collect::<Result<_, _>>().map_err(ConnectError::Failed)?;
+    let listeners: Vec<TcpListener> =
+        (0..processes).map(listen).collect::<Result<_, _>>().map_err(ConnectError::Failed)?;
     let address = |listener: &TcpListener| Ok(listener.local_addr()?.to_string());
     let addresses: Vec<String> =
         listeners.iter().map(address).collect::<io::Result<_>>().map_err(ConnectError::Failed)?;

@@ -149,9 +149,10 @@ fn describe(error: &ConnectError) -> Diagnostic {
         ConnectError::Unreachable { .. } => {
             ("process-unreachable", "start every process, and check the addresses and the firewall")
         }
-        ConnectError::OtherVersion { .. } => {
-            ("other-version", "install the same file on every machine: packed states mean the same only to it")
-        }
+        ConnectError::OtherVersion { .. } => (
+            "other-version",
+            "install the same file on every machine: packed states mean the same only to it",
+        ),
         ConnectError::OtherNumber { .. } | ConnectError::Twice(_) => {
             ("other-group", "use the same hosts file everywhere, and a different --process for each process")
         }

@@ -27,8 +27,7 @@ fn essence(answer: &Value) -> Value {
 
 #[test]
 fn the_same_answer_from_any_number_of_processes() {
-    let scratch =
-        Scratch::new("group_same").file("sb.pal", STORE_BUFFERING).file("fenced.pal", FENCED);
+    let scratch = Scratch::new("group_same").file("sb.pal", STORE_BUFFERING).file("fenced.pal", FENCED);
     for (file, code) in [("sb.pal", 1), ("fenced.pal", 0)] {
         for model in ["sc", "tso", "pso"] {
             let run = |processes: &str| {
@@ -163,7 +162,11 @@ fn control_c_stops_everything() {
     let scratch = Scratch::new("group_interrupted").file("endless.pal", ENDLESS);
     for first in [true, false] {
         let (child, others) = endless(&scratch, 3, &[]);
-        if first { interrupt(&child) } else { send(others[0], "-INT") }
+        if first {
+            interrupt(&child)
+        } else {
+            send(others[0], "-INT")
+        }
         let ran = Ran::new(child.wait_with_output().expect("the group ends")).exits(3);
         assert!(ran.stdout.starts_with("unknown  endless.pal: stopped\n"), "{}", ran.stdout);
         assert!(others.iter().all(|&other| !is_alive(other)), "no process is left");
@@ -279,11 +282,15 @@ fn what_cannot_be_shared_is_refused() {
 #[cfg(target_os = "linux")]
 fn without_a_network() {
     let scratch = Scratch::new("group_namespace").file("fenced.pal", FENCED);
-    let script = format!("ip link set lo up && exec {} check -q fenced.pal --processes 3", env!("CARGO_BIN_EXE_palisade"));
+    let script = format!(
+        "ip link set lo up && exec {} check -q fenced.pal --processes 3",
+        env!("CARGO_BIN_EXE_palisade")
+    );
     let mut command = Command::new("unshare");
     command.args(["--map-root-user", "--net", "sh", "-c", &script]).current_dir(scratch.folder());
     // Not every machine has these programs, or allows it.
-    let tried = Command::new("unshare").args(["--map-root-user", "--net", "ip", "link", "set", "lo", "up"]).output();
+    let tried =
+        Command::new("unshare").args(["--map-root-user", "--net", "ip", "link", "set", "lo", "up"]).output();
     if tried.is_ok_and(|tried| tried.status.success()) {
         let ran = Ran::new(command.output().expect("it worked before")).exits(0);
         assert_eq!(ran.stdout, "safe  fenced.pal\n");

@@ -11,7 +11,11 @@ use std::time::Duration;
 const STATES: u64 = 20_000;
 
 /// The verdict, and the counters that must not depend on the number of processes.
-fn shared(processes: usize, program: &palisade::program::written::Program, model: Model) -> Vec<(Verdict, Vec<Option<u64>>)> {
+fn shared(
+    processes: usize,
+    program: &palisade::program::written::Program,
+    model: Model,
+) -> Vec<(Verdict, Vec<Option<u64>>)> {
     let options = CheckOptions {
         model,
         engine: EngineChoice::Named("explicit".to_owned()),

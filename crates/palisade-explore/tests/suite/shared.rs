@@ -84,7 +84,8 @@ fn differential_random_programs_by_any_number_of_processes() {
         let profile = Profile::ALL[seed as usize % Profile::ALL.len()];
         let program = generate(profile, seed);
         let model = Model::ALL[(seed / 7 % 3) as usize];
-        let reduction = [Reduction::Full, Reduction::Full, Reduction::Local, Reduction::None][(seed / 4 % 4) as usize];
+        let reduction =
+            [Reduction::Full, Reduction::Full, Reduction::Local, Reduction::None][(seed / 4 % 4) as usize];
         let processes = [2 + seed as usize % 3];
         let what = format!("seed {seed}, {profile:?}");
         match check(&program, model, reduction, &Explicit, &processes, &what).verdict {
