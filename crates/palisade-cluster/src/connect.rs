@@ -26,9 +26,9 @@ const GREETING: Duration = Duration::from_secs(2);
 /// The longest greeting.
 const MAX_GREETING: usize = 256;
 /// A connection without traffic is tested after this time, this often, at these intervals.
-const KEEP_ALIVE: (Duration, u32, Duration) = (Duration::from_secs(5), 5, Duration::from_secs(2));
+const KEEP_ALIVE: (Duration, u32, Duration) = (Duration::from_secs(3), 3, Duration::from_secs(2));
 /// How long sent bytes may stay unconfirmed.
-const UNCONFIRMED: Duration = Duration::from_secs(20);
+const UNCONFIRMED: Duration = Duration::from_secs(10);
 
 /// Whom to meet, and as whom.
 #[derive(Clone, Debug)]
@@ -224,10 +224,11 @@ impl Meeting {
 pub fn fingerprint(pieces: impl Iterator<Item = Vec<u8>>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for piece in pieces {
-        for bytes in piece.chunks(8) {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let (words, rest) = piece.as_chunks::<8>();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        for word in words.iter().chain([&last]) {
+            hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             hash ^= hash >> 29;
         }
     }

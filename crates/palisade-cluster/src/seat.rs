@@ -175,16 +175,15 @@ impl Place {
     pub fn group(processes: usize) -> io::Result<Vec<Place>> {
         let mut streams: Vec<Vec<Option<TcpStream>>> =
             (0..processes).map(|_| (0..processes).map(|_| None).collect()).collect();
-        for second in 0..processes {
-            for first in 0..second {
-                let listener = TcpListener::bind("127.0.0.1:0")?;
-                let there = TcpStream::connect(listener.local_addr()?)?;
-                let here = listener.accept()?.0;
-                there.set_nodelay(true)?;
-                here.set_nodelay(true)?;
-                streams[first][second] = Some(here);
-                streams[second][first] = Some(there);
-            }
+        let pairs = (0..processes).flat_map(|second| (0..second).map(move |first| (first, second)));
+        for (first, second) in pairs {
+            let listener = TcpListener::bind("127.0.0.1:0")?;
+            let there = TcpStream::connect(listener.local_addr()?)?;
+            let here = listener.accept()?.0;
+            there.set_nodelay(true)?;
+            here.set_nodelay(true)?;
+            streams[first][second] = Some(here);
+            streams[second][first] = Some(there);
         }
         streams.into_iter().enumerate().map(|(index, streams)| Place::connected(streams, index)).collect()
     }

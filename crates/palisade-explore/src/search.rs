@@ -125,6 +125,9 @@ impl From<Halt> for End {
     }
 }
 
+/// Whether an initial state could be added.
+type Begun = Result<(), palisade_search::End<Halt>>;
+
 /// Counters of expansions, in addition to states.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
@@ -221,10 +224,7 @@ impl Search<'_, '_> {
     }
 
     /// Passes on all initial states: every initial memory with every choice of first thread states.
-    pub fn begin(
-        &mut self,
-        add: &mut dyn FnMut(&Self, &[u64]) -> Result<(), palisade_search::End<Halt>>,
-    ) -> Result<(), palisade_search::End<Halt>> {
+    pub fn begin(&mut self, add: &mut dyn FnMut(&Self, &[u64]) -> Begun) -> Begun {
         use palisade_search::End;
         let machine = self.automaton.machine.machine;
         let automaton = &mut *self.automaton;

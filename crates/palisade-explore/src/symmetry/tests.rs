@@ -77,12 +77,12 @@ fn count(text: &str, model: Model) -> (u64, u64) {
             crowd: Crowd::Grows,
             tally: Tally::default(),
             limits: &limits,
-            report: &|_| {},
+            report: &|_, _| {},
             pool: None,
         };
         match search.run() {
-            (End::Outgrown, _) => {}
-            (End::Clean { .. }, counters) => break counters.states,
+            (End::Outgrown, ..) => {}
+            (End::Clean { .. }, counters, _) => break counters.states,
             _ => panic!("the search visits all states"),
         }
     };
