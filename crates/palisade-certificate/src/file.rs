@@ -76,6 +76,8 @@ pub struct Certificate {
     pub finish: Option<Ranking>,
     /// Domains that were guessed. The proof is about the program with these domains, which proves them as well.
     pub domains: Vec<CellDomain>,
+    /// The number that integers were taken modulo. The proof is about [that program](crate::wrapped).
+    pub modulus: Option<u32>,
 }
 
 /// Why a file is not a certificate.
@@ -144,6 +146,8 @@ struct File {
     /// Variable, least and greatest value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     domains: Vec<(String, Value, Value)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    modulus: Option<u32>,
 }
 
 /// Ranks as `[rank, how many states in a row]`.
@@ -283,6 +287,7 @@ impl Certificate {
             ranking: self.ranking.as_ref().map(RankingBody::of),
             finish: self.finish.as_ref().map(RankingBody::of),
             domains: self.domains.iter().map(|d| (d.name.clone(), d.lo, d.hi)).collect(),
+            modulus: self.modulus,
         };
         file.seal();
         serde_json::to_string(&file).expect("numbers and strings can be written") + "\n"
@@ -366,6 +371,7 @@ impl Certificate {
             ranking: file.ranking.map(RankingBody::ranking).transpose()?,
             finish: file.finish.map(RankingBody::ranking).transpose()?,
             domains: file.domains.into_iter().map(|(name, lo, hi)| CellDomain { name, lo, hi }).collect(),
+            modulus: file.modulus,
         })
     }
 }

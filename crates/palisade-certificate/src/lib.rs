@@ -93,6 +93,7 @@ mod flow;
 mod invariant;
 mod matching;
 mod missing;
+mod modulo;
 mod progress;
 mod rewrite;
 mod sc;
@@ -110,6 +111,7 @@ pub use domains::{CellDomain, narrowed};
 pub use fair::verify_fair;
 pub use file::{Certificate, CertificateError, SCHEMA_VERSION};
 pub use missing::Missing;
+pub use modulo::{runs_away, wrapped};
 pub use progress::{can_reach, verify_progress, verify_ranking};
 
 use element::Config;

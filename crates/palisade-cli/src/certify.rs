@@ -172,6 +172,9 @@ fn question(certificate: &Certificate, program: &Program) -> String {
     if let Some((lo, hi)) = certificate.int_range {
         question.push_str(&format!(", with integers in {lo}..{hi}"));
     }
+    if certificate.modulus.is_some() {
+        question.push_str(", as long as no integer overflows");
+    }
     if interlocked(certificate) == Interlocked::OwnAddress {
         question.push_str(", with locked instructions that wait for their own address only");
     }

@@ -42,6 +42,8 @@ pub struct Answer<Q: Ask = Safety> {
     pub finish: Option<Ranking>,
     /// Domains that the proof is about, and proves as well.
     pub domains: Vec<CellDomain>,
+    /// The number that integers were taken modulo in the proof.
+    pub modulus: Option<u32>,
     /// Whether deadlocks were asked about, whatever the program says.
     pub deadlocks: Deadlocks,
     /// How the proof was checked, if that was requested.
@@ -205,6 +207,7 @@ impl Answer<Safety> {
             ranking: self.ranking.clone(),
             finish: self.finish.clone(),
             domains: self.domains.clone(),
+            modulus: self.modulus,
         })
     }
 }

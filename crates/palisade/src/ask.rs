@@ -42,6 +42,7 @@ impl<Q: Ask> EngineAnswer<Q> {
             ranking: None,
             finish: None,
             domains: Vec::new(),
+            modulus: None,
             deadlocks: Deadlocks::IfStated,
             certified: self.certified,
             progress: None,

@@ -4,7 +4,7 @@ use crate::AskError;
 use crate::progress::undecided;
 use crate::read::Input;
 use palisade_certificate::{
-    Certificate, Refusal, Summary, narrowed, verify, verify_fair, verify_progress, verify_ranking,
+    Certificate, Refusal, Summary, narrowed, verify, verify_fair, verify_progress, verify_ranking, wrapped,
 };
 use palisade_engine::proof::Ranking;
 use palisade_engine::{Limits, Options, Task};
@@ -58,6 +58,10 @@ pub fn certify(program: &Program, certificate: &Certificate, limits: &Limits) ->
         return Err(Refusal::Unfit(error.to_string()));
     }
     let narrow = narrowed(program, &certificate.domains)?;
+    let narrow = match certificate.modulus {
+        Some(modulus) => wrapped(&narrow, modulus)?,
+        None => narrow,
+    };
     let verified = limits.within(|| verify(&task(&narrow, certificate), &certificate.proof, limits));
     let summary = verified.unwrap_or_else(|what| Err(Refusal::Exhausted(what)))?;
     if program.progress.is_empty() && !certificate.deadlocks {

@@ -9,7 +9,7 @@ use crate::portfolio::{self, PortfolioAnswer};
 use crate::progress::{Deadlocks, with_progress};
 use crate::question::Wanted;
 use crate::races::check_with_races;
-use crate::{engines, numbers, prove};
+use crate::{engines, modulo, numbers, prove};
 use palisade_engine::{Analysis, Limits, Options, Safety, Task, Threads, Verdict};
 use palisade_memory::{Interlocked, Model};
 use palisade_program::written::Program;
@@ -112,7 +112,8 @@ pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Resu
         (CoverageWanted::IfCheap, Verdict::Violated(_) | Verdict::Unknown(_)) => CoverageWanted::No,
         (wanted, _) => wanted,
     };
-    let answer = with_progress(program, options, answer, start, limits)?;
+    let mut answer = with_progress(program, options, answer, start, limits)?;
+    modulo::note(&mut answer);
     let reach = Reach::after(&analysis, wanted, limits);
     Ok(Answer { reach, ..answer })
 }

@@ -20,8 +20,9 @@
 use crate::answer::Answer;
 use crate::check::{CheckOptions, EngineChoice, check_analysis};
 use crate::error::AskError;
+use crate::modulo::modulo;
 use palisade_base::limits::checkpoint;
-use palisade_certificate::{CellDomain, narrowed};
+use palisade_certificate::{CellDomain, narrowed, runs_away};
 use palisade_engine::{Analysis, Limits, Verdict};
 use palisade_memory::{Fault, Machine, Model, Pending, State, Violation};
 use palisade_program::Value;
@@ -47,6 +48,9 @@ const CORRECTIONS: usize = 16;
 const THREADS: u32 = 3;
 const CORRECTIONS_OF_ANY: usize = 2;
 const WORK_OF_ANY: u64 = 1 << 17;
+
+/// How much work engines do before integers that seem to grow are [taken modulo a number](modulo).
+const PROBE: u64 = 1 << 16;
 
 /// The engines that list values.
 const LISTING: [&str; 2] = ["dual", "sb"];
@@ -77,6 +81,17 @@ pub(crate) fn check_guessing(
         }
         false => options.clone(),
     };
+    let grows = limits.within(|| runs_away(analysis.task.program)) == Ok(true);
+    // Engines that visit states would go on forever, so they do not come first.
+    if is_auto && grows {
+        let answer = check_analysis(analysis, options, &limits.clone().at_most_work(PROBE))?;
+        if !matches!(answer.outcome.verdict, Verdict::Unknown(_)) {
+            return Ok(answer);
+        }
+        if let Some(answer) = modulo(analysis, &listing, limits)? {
+            return Ok(answer);
+        }
+    }
     let answer = check_analysis(analysis, options, limits)?;
     let Verdict::Unknown(reason) = &answer.outcome.verdict else { return Ok(answer) };
     let options = listing;
@@ -89,6 +104,13 @@ pub(crate) fn check_guessing(
     if unbounded
         && (is_auto || lists && reason.is_growth())
         && let Some(answer) = guessed(analysis, &options, limits, &[Width::Word, Width::Unbounded])?
+    {
+        return Ok(answer);
+    }
+    if grows
+        && lists
+        && reason.is_growth()
+        && let Some(answer) = modulo(analysis, &options, limits)?
     {
         return Ok(answer);
     }

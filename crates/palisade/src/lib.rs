@@ -39,6 +39,7 @@ pub mod engines;
 mod error;
 mod fences;
 mod language;
+mod modulo;
 mod numbers;
 mod outcome_list;
 mod outcomes;

@@ -172,6 +172,7 @@ impl Asking<'_> {
             ranking: None,
             finish: None,
             domains: Vec::new(),
+            modulus: None,
             deadlocks: Deadlocks::IfStated,
             certified: None,
             progress: None,

@@ -328,6 +328,7 @@ fn files_contain_the_proof_and_detect_changes() {
         ranking: None,
         finish: None,
         domains: Vec::new(),
+        modulus: None,
         proof,
     };
     let text = certificate.to_json();
@@ -377,6 +378,7 @@ fn files_with_other_forms_of_a_question_are_rejected() {
         ranking: None,
         finish: None,
         domains: Vec::new(),
+        modulus: None,
         proof: Proof::LoadBuffers(LoadBuffers {
             sets: vec![vec![0, 1], vec![1]],
             parts: vec![Part {
@@ -465,6 +467,7 @@ fn a_file_that_is_sealed_again_is_read() {
         ranking: None,
         finish: None,
         domains: Vec::new(),
+        modulus: None,
         proof,
     }
     .to_json();
@@ -505,6 +508,7 @@ fn files_without_sets_are_still_checked() {
         ranking: None,
         finish: None,
         domains: Vec::new(),
+        modulus: None,
         proof: proof.clone(),
     }
     .to_json();

@@ -56,6 +56,7 @@ fn from_file(proof: Proof) -> Proof {
         ranking: None,
         finish: None,
         domains: Vec::new(),
+        modulus: None,
         proof,
     };
     let again = Certificate::from_json(&certificate.to_json()).expect("it is a certificate");

@@ -327,6 +327,7 @@ fn files_contain_the_proof() {
         ranking: None,
         finish: None,
         domains: Vec::new(),
+        modulus: None,
         proof: Proof::SingleBuffer(prove(&task)),
     };
     let text = certificate.to_json();

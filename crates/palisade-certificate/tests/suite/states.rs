@@ -194,6 +194,7 @@ fn they_can_be_written_to_files_and_read_back() {
         ranking: None,
         finish: None,
         domains: Vec::new(),
+        modulus: None,
         proof: Proof::AllStates,
     };
     let text = certificate.to_json();

@@ -8,6 +8,7 @@ mod fair;
 mod fences;
 mod languages;
 mod layering;
+mod modulo;
 mod outcomes;
 mod races;
 mod ranking;

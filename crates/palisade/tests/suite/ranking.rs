@@ -222,6 +222,7 @@ fn rankings_are_kept_in_files() {
         proof: Proof::AllStates,
         finish: None,
         domains: Vec::new(),
+        modulus: None,
         ranking,
     };
     let text = certificate.to_json();

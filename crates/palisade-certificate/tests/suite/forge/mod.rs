@@ -223,6 +223,7 @@ fn sealed(task: &Task<'_>, proof: Proof) -> Proof {
         ranking: None,
         finish: None,
         domains: Vec::new(),
+        modulus: None,
         proof,
     };
     Certificate::from_json(&certificate.to_json()).expect("it was just written").proof
