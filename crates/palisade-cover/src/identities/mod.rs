@@ -9,7 +9,7 @@
 //! approximated by guards over the processes that a formula names. Here they are reads, one after the other, and
 //! what they read of processes that are not named yet is kept.
 //!
-//! *Guarantee.* `safe` holds for every number of processes, under TSO and therefore under SC. `unsafe` comes with a run of the program with some
+//! *Guarantee.* `safe` holds for every number of processes, under TSO or SC. `unsafe` comes with a run of the program with some
 //! number of processes, found by [`crate::Dual`] for that number. The problem is undecidable in general, so
 //! neither may come: then the answer is `unknown`.
 //!
@@ -77,7 +77,6 @@ use palisade_automata::{Automata, Merged, Population, Trouble};
 use palisade_engine::{Analysis, Engine, Limits, Pace, Reason, Stats, Task, Threads, Verdict, Witness};
 use palisade_memory::Model;
 use palisade_program::running::System;
-use palisade_program::written::Program;
 use palisade_program::{Instantiation, lower};
 use search::{End, Search};
 use setup::Setup;
@@ -96,7 +95,6 @@ pub(crate) fn check(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats)
     if analysis.task.model == Model::Pso {
         return Err(Reason::Unsupported("load buffers are for TSO and SC, not for PSO".into()));
     }
-    let program = analysis.task.program;
     let mut checked = Instances { analysis, safe: 0, generated: 0 };
     for number in 1..=PROBED {
         if let Some(witness) = checked.ask(number, &limits.clone().at_most_work(PROBE))? {
@@ -106,7 +104,7 @@ pub(crate) fn check(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats)
     }
     let mut generated = 0;
     for most in MOST {
-        let setup = prepare(program, most as u8 + 4, most, limits)?;
+        let setup = prepare(&analysis.task, most as u8 + 4, most, limits)?;
         let mut search = Search::new(&setup);
         setup.bad_elements().into_iter().for_each(|element| search.add(element));
         let mut exhausted = None;
@@ -184,14 +182,14 @@ impl Instances<'_> {
 }
 
 /// The program with this many identities, prepared.
-fn prepare(program: &Program, number: u8, most: usize, limits: &Limits) -> Result<Setup, Reason> {
-    let identities = program.identities.clone().expect("the program has identities");
+fn prepare(task: &Task<'_>, number: u8, most: usize, limits: &Limits) -> Result<Setup, Reason> {
+    let identities = task.program.identities.clone().expect("the program has identities");
     let process = identities.process.clone();
-    let (system, merged) = automata(program, number, limits)?;
+    let (system, merged) = automata(task, number, limits)?;
     let setup = Setup::new(&system, &merged, &identities, &process, number, most);
     let setup = setup.map_err(Reason::Unsupported)?;
     let shape_here = setup::shape(&system, &merged, &identities, &process, number);
-    let (system, merged) = automata(program, number + 1, limits)?;
+    let (system, merged) = automata(task, number + 1, limits)?;
     if shape_here != setup::shape(&system, &merged, &identities, &process, number + 1) {
         let why = "what a process can do depends on the number of processes";
         return Err(Reason::Unsupported(why.to_owned()));
@@ -200,8 +198,8 @@ fn prepare(program: &Program, number: u8, most: usize, limits: &Limits) -> Resul
 }
 
 /// The automata of the program with this many identities.
-fn automata(program: &Program, number: u8, limits: &Limits) -> Result<(System, Merged), Reason> {
-    let viewed = view::view(program, number.into()).map_err(Reason::Unsupported)?;
+fn automata(task: &Task<'_>, number: u8, limits: &Limits) -> Result<(System, Merged), Reason> {
+    let viewed = view::view(task.program, number.into(), task.model).map_err(Reason::Unsupported)?;
     let system = lower(&viewed, Instantiation::declared(1));
     let mut exhausted = None;
     let may_continue = || {

@@ -5,6 +5,9 @@
 //! process, one after the other, in some order. The engine interprets these reads; the program itself never
 //! writes the cell, and it can hold any value of its domain.
 //!
+//! # Sequential consistency
+//! With a fence after every store, TSO allows what SC allows. So under SC the program gets these fences.
+//!
 //! # Loops
 //! `for other in others { B }` becomes a loop around a choice:
 //! - *All pass.* Each other process passed the body. If a statement of B that every pass goes through is an
@@ -21,6 +24,7 @@
 //! choice, or of B with the process that it looks at.
 
 use palisade_base::Span;
+use palisade_memory::Model;
 use palisade_program::Value;
 use palisade_program::written::{
     BinaryOp, Block, Expr, ExprKind, Identities, Init, InitValue, Name, Place, PlaceKind, Program, Stmt,
@@ -28,7 +32,7 @@ use palisade_program::written::{
 };
 
 /// The program with `number` identities as the search sees it, or why there is none.
-pub(crate) fn view(program: &Program, number: u32) -> Result<Program, String> {
+pub(crate) fn view(program: &Program, number: u32, model: Model) -> Result<Program, String> {
     let mut program = program.with_identities(number);
     let identities = program.identities.clone().expect("the program has identities");
     for shared in program.shared.iter_mut().filter(|shared| identities.arrays.contains(&shared.name.text)) {
@@ -47,8 +51,26 @@ pub(crate) fn view(program: &Program, number: u32) -> Result<Program, String> {
     for template in &mut program.templates {
         rewrite(&identities, &mut template.body, number)?;
     }
+    if model == Model::Sc {
+        let procedures = program.procedures.iter_mut().map(|procedure| &mut procedure.body);
+        let templates = program.templates.iter_mut().map(|template| &mut template.body);
+        procedures.chain(templates).for_each(fence_stores);
+    }
     program.identities = None;
     Ok(program)
+}
+
+/// Puts a fence after every assignment. The parsers limit how deep blocks nest.
+fn fence_stores(block: &mut Block) {
+    let old = std::mem::take(block);
+    for mut stmt in old {
+        stmt.kind.blocks_mut().into_iter().for_each(fence_stores);
+        let stores = matches!(stmt.kind, StmtKind::Assign { .. });
+        block.push(stmt);
+        if stores {
+            block.push(generated(StmtKind::Fence));
+        }
+    }
 }
 
 fn rewrite(identities: &Identities, block: &mut Block, number: u32) -> Result<(), String> {

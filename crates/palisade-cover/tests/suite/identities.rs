@@ -45,30 +45,32 @@ fn with_loops() {
     check(5_000, |seed| program(seed, true));
 }
 
-/// The programs of the corpus with the verdicts under TSO.
-fn corpus() -> Vec<(String, String, bool)> {
+/// The programs of the corpus, with whether they are safe under SC and TSO.
+fn corpus() -> Vec<(String, String, [bool; 2])> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus");
     let table = std::fs::read_to_string(format!("{folder}/expected.tsv")).expect("the table can be read");
     let rows = table.lines().filter(|line| line.starts_with("identities/"));
     let program = |row: &str| {
         let columns: Vec<&str> = row.split('\t').collect();
         let text = std::fs::read_to_string(format!("{folder}/{}", columns[0])).expect("the file can be read");
-        (columns[0].to_owned(), text, columns[2] == "safe")
+        (columns[0].to_owned(), text, [columns[1] == "safe", columns[2] == "safe"])
     };
     rows.map(program).collect()
 }
 
-fn ask(program: &Program, limits: &Limits) -> Verdict {
-    Dual.check(&Task::new(program, Model::Tso).analysis(), limits).verdict
+fn ask(program: &Program, model: Model, limits: &Limits) -> Verdict {
+    Dual.check(&Task::new(program, model).analysis(), limits).verdict
 }
 
 #[test]
 fn the_corpus() {
     for (file, text, safe) in corpus() {
         let program = parse(Language::Pal, &Source::new(&*file, text)).expect("it is a program").program;
-        let found = ask(&program, &Limits::unlimited(1));
-        let word = Safety::word(&found);
-        assert_eq!(word, if safe { "safe" } else { "unsafe" }, "{file}");
+        for (model, safe) in [Model::Sc, Model::Tso].into_iter().zip(safe) {
+            let found = ask(&program, model, &Limits::unlimited(1));
+            let word = Safety::word(&found);
+            assert_eq!(word, if safe { "safe" } else { "unsafe" }, "{file}, {}", model.name());
+        }
     }
 }
 
@@ -87,13 +89,13 @@ fn the_corpus_with_lines_left_out() {
                 continue;
             }
             let limits = Limits::unlimited(1).with_work(20_000);
-            match ask(&program, &limits) {
+            match ask(&program, Model::Tso, &limits) {
                 Verdict::Violated(_) => broken += 1,
                 Verdict::Unknown(_) => unknown += 1,
                 Verdict::Holds => {
                     safe += 1;
                     for number in 1..=3 {
-                        let found = ask(&program.with_identities(number), &limits);
+                        let found = ask(&program.with_identities(number), Model::Tso, &limits);
                         let what = format!("{file} without line {}, {number} processes", left_out + 1);
                         assert!(!matches!(found, Verdict::Violated(_)), "{what}: not safe");
                     }
