@@ -97,7 +97,7 @@ mod tests {
         check(text, &[("x", 1, 3)], Some("initial value"));
         check(text, &[("y", 0, 1)], Some("blocks"));
         check(text, &[("z", 0, 1)], Some("narrow its initial values"));
-        let text = "shared n: int = -3; shared a[2] = {1, 7}; process P { a[1] = n; }";
+        let text = "shared n: int = -3; shared a[2] = [1, 7]; process P { a[1] = n; }";
         check(text, &[("n", -3, 4), ("a", 1, 7)], None);
         check(text, &[("n", -2, 4)], Some("initial value"));
         check(text, &[("a", 1, 6)], Some("initial value"));
