@@ -44,7 +44,8 @@
 //! - wide values in indices, arguments, results and variables with domains or without growth;
 //! - other locked instructions on wide variables;
 //! - pointers, which might lead to a wide variable;
-//! - initial values that are arbitrary or not numbers.
+//! - initial values that are arbitrary or not numbers;
+//! - processes with identities, because such a program stands for one program per number of processes.
 //!
 //! What must stay possible is not asked of the wrapped program. Its `live` and similar properties are left out.
 
@@ -79,6 +80,11 @@ pub fn runs_away(program: &Program) -> bool {
 pub fn wrapped(program: &Program, modulus: u32) -> Result<Program, Refusal> {
     if !(2..=MAX_MODULUS).contains(&modulus) {
         return Err(Refusal::Unfit(format!("integers modulo {modulus}")));
+    }
+    if program.identities.is_some() {
+        return Err(Refusal::Unfit(
+            "integers are taken modulo a number, but processes have identities".to_owned(),
+        ));
     }
     let growing = growing(program);
     if growing.is_empty() {
