@@ -4,7 +4,7 @@ use palisade::InputLanguage;
 use serde_json::{Value, json};
 
 /// The folders of the corpus and what is in them, in the order of the page.
-const TOPICS: [(&str, &str); 14] = [
+const TOPICS: [(&str, &str); 15] = [
     ("mutex", "Mutual exclusion"),
     ("locks", "Queue locks, ticket locks, parking"),
     ("c", "C programs"),
@@ -15,6 +15,7 @@ const TOPICS: [(&str, &str); 14] = [
     ("protocols", "Protocols"),
     ("progress", "Deadlocks and progress"),
     ("spawning", "Processes started at run time"),
+    ("identities", "Any number of processes, with identities"),
     ("recursive", "Recursion"),
     ("figures", "Figures from papers"),
     ("rmm", "Memorax programs"),

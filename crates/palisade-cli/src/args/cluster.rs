@@ -9,7 +9,7 @@ Examples:
 
 hosts.txt has one HOST:PORT per line. Every machine needs the same palisade, the same program and
 the same hosts file, at the same paths. Connections are neither encrypted nor authenticated.
-Exit codes with --start: those of the command; otherwise 0, or 2 for errors.";
+Exit codes: with --start, those of the command; otherwise 0, or 2 for errors.";
 
 /// `palisade cluster`
 #[derive(Debug, Args)]

@@ -90,7 +90,9 @@ pub struct Palisade {
 /// Options of every command.
 #[derive(Clone, Debug, Args)]
 pub struct Common {
-    /// Output format; json prints one object per file, each on its own line
+    /// Output format
+    ///
+    /// `json` prints one object per file, each on its own line.
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text", help_heading = "Everywhere")]
     pub format: Format,
     /// Give up on a file after this time (the answer is then unknown)

@@ -305,6 +305,7 @@ mod tests {
     use super::super::proof;
     use super::*;
     use crate::bad::bad_combinations;
+    use crate::start;
     use palisade_conformance::{Profile, generate, seeds};
     use palisade_engine::{Analysis, Limits, Options, Task, Threads};
     use palisade_memory::{Interlocked, Model};
@@ -332,8 +333,8 @@ mod tests {
                     let analysis = Analysis::new(task.clone());
                     let system = analysis.system(1);
                     let limits = Limits::unlimited(1);
-                    let Ok(automata) = analysis.automata(&limits) else { continue };
-                    let Ok(merged) = analysis.merged(&limits) else { continue };
+                    let Ok(prepared) = start::prepared(&analysis, &limits) else { continue };
+                    let start::Prepared { automata, merged, .. } = prepared;
                     let setup = Setup::new(&merged, model);
                     let Ok(combinations) = bad_combinations(&system, &merged.automata) else { continue };
                     let mut bad = Vec::new();

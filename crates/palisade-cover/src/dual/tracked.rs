@@ -261,6 +261,7 @@ mod tests {
     use super::*;
     use crate::bad::bad_combinations;
     use crate::dual::proof;
+    use crate::start;
     use palisade_conformance::{Profile, generate, seeds};
     use palisade_engine::{Analysis, Limits, Options, Task, Threads};
     use palisade_memory::{Interlocked, Model};
@@ -288,7 +289,8 @@ mod tests {
                     };
                     let analysis = Analysis::new(task.clone());
                     let system = analysis.system(1);
-                    let Ok(merged) = analysis.merged(&Limits::unlimited(1)) else { continue };
+                    let Ok(prepared) = start::prepared(&analysis, &Limits::unlimited(1)) else { continue };
+                    let merged = prepared.merged;
                     let setup = Setup::new(&merged, model);
                     let Ok(bad) = bad_combinations(&system, &merged.automata) else { continue };
                     let mut elements = Vec::new();
