@@ -123,7 +123,7 @@ use crate::values::{MAX_SETS, SetId, with_sets};
 use element::{Element, Process, View, processes_below};
 use palisade_automata::StateId;
 use palisade_engine::{
-    Analysis, Engine, Limits, Outcome, Proof, Proofs, Reason, Stats, Suitability, Verdict,
+    Analysis, Engine, Limits, Outcome, Proof, Proofs, Reason, Stats, Suitability, Threads, Verdict,
 };
 use palisade_memory::Model;
 use palisade_wqo::{Backward, Generalise, Keys, Signature};
@@ -181,7 +181,19 @@ fn check(
     most_sets: usize,
 ) -> Result<Verdict, Reason> {
     if analysis.task.has_open_identities() {
-        return identities::check(analysis, limits, stats);
+        let verdict = identities::check(analysis, limits, stats)?;
+        let outside = match analysis.task.threads {
+            Threads::Any if analysis.task.program.templates.len() > 1 => {
+                Some("the number of all processes is open")
+            }
+            _ => identities::outside(analysis.task.program),
+        };
+        return match outside {
+            Some(why) if verdict == Verdict::Holds => Err(Reason::Unsupported(format!(
+                "proofs for any number of processes with identities do not cover this program: {why}"
+            ))),
+            _ => Ok(verdict),
+        };
     }
     with_sets(|apart| {
         let question = Asked { analysis, limits, most_sets, apart };

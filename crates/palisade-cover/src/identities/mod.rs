@@ -64,6 +64,7 @@
 //! (`tests/suite/identities.rs`).
 
 pub(crate) mod element;
+mod fragment;
 mod normal;
 mod search;
 mod setup;
@@ -73,6 +74,7 @@ mod view;
 
 use crate::Dual;
 use element::{Element, Memory, Process, Word};
+pub(crate) use fragment::outside;
 use palisade_automata::{Automata, Merged, Population, Trouble};
 use palisade_engine::{Analysis, Engine, Limits, Pace, Reason, Stats, Task, Threads, Verdict, Witness};
 use palisade_memory::Model;

@@ -121,3 +121,39 @@ fn programs_are_printed_as_they_are_written() {
         same(&program.with_identities(3));
     }
 }
+
+/// Programs that break only with many processes, or that are about more than identities. None of them is safe for any
+/// number of processes, and `safe` is never claimed.
+#[test]
+fn programs_that_can_tell_how_many_processes_there_are() {
+    let turn = "shared turn: id or none;\nprocess P(me: id)[*] {";
+    for text in [
+        format!("{turn} turn = me; cs: skip; }} forbid count(P@cs) >= 7;"),
+        format!("{turn} a: turn = me; b: skip; }} forbid count(P@a) >= 4 && count(P@b) >= 3;"),
+        format!("{turn} turn = me; assert(turn != 9); }}"),
+        format!("{turn} turn = me; assert(me < 9); }}"),
+        format!("{turn} let r: 0..8 = me; turn = me; }}"),
+        "shared flag[id]: bool; shared z: bool;
+         process P(me: id)[*] { flag[me] = true; z = true; assert(&z != 5); }"
+            .to_owned(),
+        "shared turn: id or none; shared l: 0..3 wrap; shared n: 0..7 wrap;
+         process P(me: id)[*] { turn = me; let r: 0..7 = fetch_add(n, 1); if r == 2 { assert(l != 2); } }
+         process Q[*] { fetch_add(l, 1); }"
+            .to_owned(),
+        "shared flag[id]: bool;
+         process P(me: id)[*] {
+             flag[me] = true; fence;
+             { let o: id or none = 0; while o < 2 { o = o + 1; if o != me { await !flag[o]; } } }
+             cs: skip;
+         }
+         forbid count(P@cs) >= 2;"
+            .to_owned(),
+    ] {
+        let source = Source::new("p", text.clone());
+        let program = parse(Language::Pal, &source).expect("well formed").program;
+        let task = Task::new(&program, Model::Tso);
+        let limits = Limits::unlimited(1).with_work(100_000);
+        let outcome = Dual.check(&task.analysis(), &limits);
+        assert_ne!(outcome.word(), "safe", "{text}");
+    }
+}

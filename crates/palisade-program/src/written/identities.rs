@@ -114,9 +114,13 @@ impl Identities {
             return None;
         };
         let ExprKind::Binary(BinaryOp::Ne, _, me) = &condition.kind else { return None };
+        // A loop that the user wrote has places in the source.
+        if block.iter().chain(body).any(|stmt| stmt.origin.0 != Span::NONE) {
+            return None;
+        }
         let (variable, me) = (named(variable)?, named(me)?);
         let found = OthersLoop { variable, me, body: then };
-        // What the user wrote has places in the source, and equality does not look at these.
+        // The rest, where equality does not look at places in the source.
         let declare = matches!(block[0].kind, StmtKind::Let { .. });
         let (domain, number) = (self.domain(), self.number);
         let same = bound.kind == ExprKind::Int(number.into())
@@ -203,7 +207,9 @@ impl Identities {
                 && self.is_identity(of.domain)
             {
                 ty(of);
-                if let Some(Expr { kind: ExprKind::Any { hi, .. }, .. }) = init {
+                if let Some(Expr { kind: ExprKind::Any { lo: 0, hi }, .. }) = init
+                    && *hi == Value::from(self.number)
+                {
                     *hi = number.into();
                 }
             }
