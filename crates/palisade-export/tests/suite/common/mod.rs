@@ -100,7 +100,8 @@ pub const WRAPPING: [&str; 22] = [
     "shared x: 0..0 wrap; process P { x = 5; assert(x == 0); x = 0 - 3; fetch_add(x, 9); } final x == 0;",
 ];
 
-/// The corpus, with two processes where any number is declared.
+/// The corpus, with two processes where any number is declared, and without programs whose tickets grow forever: other
+/// tools do not come to the end of those.
 pub fn corpus() -> Vec<Subject> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let pal = palisade_corpus::expectations().into_iter().map(|expectation| expectation.file.to_owned());
@@ -108,6 +109,7 @@ pub fn corpus() -> Vec<Subject> {
         std::fs::read_to_string(folder.join("languages.tsv")).expect("the list of other files exists");
     let others = table.lines().skip(1).filter_map(|line| line.split('\t').next().map(str::to_owned));
     pal.chain(others)
+        .filter(|file| !file.contains("ticket_unbounded"))
         .map(|file| {
             let text =
                 std::fs::read_to_string(folder.join(&file)).unwrap_or_else(|error| panic!("{file}: {error}"));
