@@ -44,18 +44,11 @@ const SOURCES: &[&str] = &[
     "watch.c",
 ];
 
-/// The best compression.
-const LEVEL: u8 = 10;
-
 fn main() {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("runtime");
     println!("cargo::rerun-if-changed={}", folder.display());
-    let mut all = String::new();
-    for name in SOURCES {
-        let text = fs::read_to_string(folder.join(name)).expect("the source exists");
-        all.push_str(&format!("{name}\n{}\n{text}", text.len()));
-    }
-    let packed = miniz_oxide::deflate::compress_to_vec(all.as_bytes(), LEVEL);
+    let text = |name: &&str| fs::read_to_string(folder.join(name)).expect("the source exists");
+    let packed = palisade_packed::pack(SOURCES.iter().map(|name| (name, text(name))));
     let out = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("runtime.packed");
     fs::write(out, packed).expect("the output folder is writable");
 }

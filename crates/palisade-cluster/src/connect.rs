@@ -1,36 +1,51 @@
 //! Finding the other processes of the group.
 //!
 //! *Conventions* are timely's: there is a list with the address of each process. Process i listens at its own address,
-//! and connects to all processes before it in the list. There are two differences: strangers are told from members, and
+//! and connects to all processes before it in the list. There are two differences: strangers are kept out, and
 //! nothing is waited for forever.
 //!
-//! *Greetings.* Both sides of a connection first send one line: who they are, which version of Palisade they run, and how
-//! many processes they expect. A version is the version number and a hash of the executable file, because packed states
-//! mean the same only to the same program. The group starts to work only after all greetings agree.
+//! *Greetings.* Both sides of a connection first send one line: which process they are, which version of Palisade they
+//! run, and how many processes they expect ([`crate::greeting`]). A version is the version number and a hash of the
+//! executable file, because packed states mean the same only to the same program. The group starts to work only after all
+//! greetings agree, and all processes have said that they have met all others.
+//!
+//! *Refusals.* A process that gives up says why to all that it is connected to, so that they end with the same reason, and do
+//! not wait until their time is up.
+//!
+//! *Strangers.* All connections are handled at the same time, and none of them is waited for. A greeting has to arrive as a
+//! whole within [`GREETING`]. So a stranger that says nothing, or says it slowly, keeps nobody from meeting.
 //!
 //! *What is not protected.* Connections are neither encrypted nor authenticated. Local groups share a secret that other
 //! users of the machine do not know, so that nobody else can join. Groups on several machines need a network that only
 //! trusted machines can reach.
 
+use crate::greeting::{Greeting, Heard, Talk, Word, not_palisade};
 use rustix::net::sockopt;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long to wait between two attempts to connect.
 const RETRY: Duration = Duration::from_millis(50);
+/// How often to look for connections and lines.
+const LOOK: Duration = Duration::from_millis(5);
 /// How long a greeting may take once a connection exists.
 const GREETING: Duration = Duration::from_secs(2);
-/// The longest greeting.
-const MAX_GREETING: usize = 256;
+/// How many connections without a greeting there may be. If there are more, the oldest one is closed.
+const MAX_STRANGERS: usize = 64;
+/// How many processes are called at a time.
+const MAX_CALLS: usize = 8;
+/// How long a process that cannot take part tries to say so to the others.
+const REFUSAL: Duration = Duration::from_secs(1);
 /// A connection without traffic is tested after this time, this often, at these intervals.
 const KEEP_ALIVE: (Duration, u32, Duration) = (Duration::from_secs(3), 3, Duration::from_secs(2));
 /// How long sent bytes may stay unconfirmed.
 const UNCONFIRMED: Duration = Duration::from_secs(10);
 
-/// Whom to meet, and as whom.
+/// The processes to meet, and which of them this one is.
 #[derive(Clone, Debug)]
 pub struct Meeting {
     /// The addresses of all processes.
@@ -81,6 +96,17 @@ pub enum ConnectError {
     },
     /// Two processes have the same index.
     Twice(usize),
+    /// A process cannot take part.
+    Refused {
+        /// Its index.
+        process: usize,
+        /// What it says about that.
+        why: String,
+    },
+    /// The user asked this process to stop.
+    Stopped,
+    /// The user asked another process to stop.
+    StoppedElsewhere(usize),
     /// The host did not do what was asked of it.
     Failed(io::Error),
 }
@@ -101,6 +127,11 @@ impl fmt::Display for ConnectError {
                 write!(f, "process {process} expects {theirs} processes, and this one expects {ours}")
             }
             ConnectError::Twice(process) => write!(f, "there are two processes with index {process}"),
+            ConnectError::Refused { process, why } => write!(f, "process {process} cannot take part: {why}"),
+            ConnectError::Stopped => f.write_str("stopped before the processes were connected"),
+            ConnectError::StoppedElsewhere(process) => {
+                write!(f, "process {process} was stopped before the processes were connected")
+            }
             ConnectError::Failed(error) => write!(f, "the processes could not be connected: {error}"),
         }
     }
@@ -108,106 +139,76 @@ impl fmt::Display for ConnectError {
 
 impl std::error::Error for ConnectError {}
 
+/// Says why not to wait for others any longer, if there is a reason.
+pub type GivesUp<'a> = dyn Fn() -> Option<ConnectError> + Sync + 'a;
+
 impl Meeting {
-    /// Listens at this process's own address.
+    /// Listens at this process's own address. If that fails, the others are informed.
     pub fn listen(&self) -> Result<TcpListener, ConnectError> {
         let address = &self.addresses[self.index];
-        TcpListener::bind(address).map_err(|error| ConnectError::CannotListen(address.clone(), error))
+        TcpListener::bind(address).map_err(|error| {
+            let error = ConnectError::CannotListen(address.clone(), error);
+            self.call_off(&error);
+            error
+        })
     }
 
-    /// Meets all others. Returns the connections in order, with `None` for this process itself.
-    pub fn meet(&self, listener: &TcpListener) -> Result<Vec<Option<TcpStream>>, ConnectError> {
-        let deadline = Instant::now() + self.patience;
-        let (later, earlier) = thread::scope(|scope| {
-            let later = scope.spawn(|| self.accept(listener, deadline));
-            let earlier: Result<Vec<_>, _> =
-                (0..self.index).map(|process| self.connect(process, deadline)).collect();
-            (later.join().expect("accepting connections does not panic"), earlier)
-        });
-        // Another version is the cause, and not being reached a consequence.
-        let (earlier, later) = match (earlier, later) {
-            (Ok(earlier), Ok(later)) => (earlier, later),
-            (Err(error @ ConnectError::Unreachable { .. }), Err(other)) => {
-                return Err(if matches!(other, ConnectError::Unreachable { .. }) { error } else { other });
-            }
-            (Err(error), _) | (_, Err(error)) => return Err(error),
-        };
-        let streams = earlier.into_iter().map(Some).chain([None]).chain(later.into_iter().map(Some));
-        let streams: Vec<Option<TcpStream>> = streams.collect();
+    /// Meets all others. Returns the connections in order, with `None` for this process itself. While it waits for them,
+    /// `gives_up` is asked whether to go on.
+    pub fn meet(
+        &self,
+        listener: &TcpListener,
+        gives_up: &GivesUp<'_>,
+    ) -> Result<Vec<Option<TcpStream>>, ConnectError> {
+        listener.set_nonblocking(true).map_err(ConnectError::Failed)?;
+        let mut gathering = Gathering::new(self);
+        if let Err(error) = gathering.come_together(listener, gives_up) {
+            gathering.refuse(&error);
+            return Err(error);
+        }
+        let streams = gathering.into_streams().map_err(ConnectError::Failed)?;
         for stream in streams.iter().flatten() {
             notice_loss(stream).map_err(ConnectError::Failed)?;
         }
         Ok(streams)
     }
 
-    /// Connects to a process that comes earlier in the list.
-    fn connect(&self, process: usize, deadline: Instant) -> Result<TcpStream, ConnectError> {
-        let address = &self.addresses[process];
-        let mut last = None;
-        while Instant::now() < deadline {
-            match self.call(address, deadline) {
-                Ok((stream, greeting)) => {
-                    return self.check(process, &greeting).map(|_| stream);
-                }
-                Err(error) => last = Some(error),
-            }
-            thread::sleep(RETRY);
-        }
-        Err(self.unreachable(process, last))
-    }
-
-    fn call(&self, address: &str, deadline: Instant) -> io::Result<(TcpStream, Greeting)> {
-        let left = deadline.saturating_duration_since(Instant::now()).max(RETRY);
-        let nowhere = || io::Error::new(io::ErrorKind::NotFound, "there is no such address");
-        let address: SocketAddr = address.to_socket_addrs()?.next().ok_or_else(nowhere)?;
-        let mut stream = TcpStream::connect_timeout(&address, left.min(GREETING))?;
-        self.greet(&mut stream)?;
-        let greeting = Greeting::read(&mut stream, self.patience)?;
-        Ok((stream, greeting))
-    }
-
-    /// Accepts connections from all processes that come later in the list.
-    fn accept(&self, listener: &TcpListener, deadline: Instant) -> Result<Vec<TcpStream>, ConnectError> {
-        listener.set_nonblocking(true).map_err(ConnectError::Failed)?;
-        let first = self.index + 1;
-        let mut streams: Vec<Option<TcpStream>> = (first..self.addresses.len()).map(|_| None).collect();
-        while let Some(missing) = streams.iter().position(Option::is_none) {
-            if Instant::now() >= deadline {
-                return Err(self.unreachable(first + missing, None));
-            }
-            let Ok((mut stream, _)) = listener.accept() else {
-                thread::sleep(RETRY);
-                continue;
-            };
-            // A stranger says something else, or nothing.
-            let Ok(greeting) = Greeting::read(&mut stream, GREETING) else { continue };
-            if greeting.secret != self.secret || self.greet(&mut stream).is_err() {
-                continue;
-            }
-            let process = greeting.index;
-            self.check(process, &greeting)?;
-            match process.checked_sub(first).and_then(|place| streams.get_mut(place)) {
-                Some(place @ None) => *place = Some(stream),
-                _ => return Err(ConnectError::Twice(process)),
-            }
-        }
-        Ok(streams.into_iter().flatten().collect())
-    }
-
-    fn unreachable(&self, process: usize, error: Option<io::Error>) -> ConnectError {
-        let address = self.addresses[process].clone();
-        ConnectError::Unreachable { process, address, patience: self.patience, error }
-    }
-
-    fn greet(&self, stream: &mut TcpStream) -> io::Result<()> {
-        stream.set_nonblocking(false)?;
-        stream.set_nodelay(true)?;
+    fn greeting(&self) -> Greeting {
         let Meeting { addresses, index, version, secret, .. } = self;
-        let line = format!("palisade {index} {} {secret} {version}\n", addresses.len());
-        stream.write_all(line.as_bytes())
+        let (secret, version) = (secret.clone(), version.clone());
+        Greeting { index: *index, processes: addresses.len(), secret, version }
     }
 
-    fn check(&self, process: usize, greeting: &Greeting) -> Result<(), ConnectError> {
+    /// Says to all others that this process cannot take part. Those that do not listen yet do not hear it.
+    fn call_off(&self, error: &ConnectError) {
+        let (sender, done) = channel::<()>();
+        for (_, address) in self.addresses.iter().enumerate().filter(|(process, _)| *process != self.index) {
+            let (address, sender) = (address.clone(), sender.clone());
+            let lines = [self.greeting().line(), self.word(error).line()];
+            let call = move || {
+                let talk = call(&address, REFUSAL).and_then(Talk::new);
+                // One that cannot be reached cannot be informed.
+                let _ = talk.and_then(|mut talk| lines.iter().try_for_each(|line| talk.say(line)));
+                drop(sender);
+            };
+            let _ = thread::Builder::new().spawn(call);
+        }
+        drop(sender);
+        let _ = done.recv_timeout(REFUSAL);
+    }
+
+    /// What to say to the others about an error.
+    fn word(&self, error: &ConnectError) -> Word {
+        match error {
+            ConnectError::Stopped => Word::Stopped(self.index),
+            ConnectError::StoppedElsewhere(process) => Word::Stopped(*process),
+            ConnectError::Refused { process, why } => Word::Refused(*process, why.clone()),
+            error => Word::Refused(self.index, error.to_string()),
+        }
+    }
+
+    fn check(&self, greeting: &Greeting) -> Result<(), ConnectError> {
+        let process = greeting.index;
         if greeting.version != self.version {
             let (theirs, ours) = (greeting.version.clone(), self.version.clone());
             return Err(ConnectError::OtherVersion { process, theirs, ours });
@@ -216,55 +217,303 @@ impl Meeting {
             let (theirs, ours) = (greeting.processes, self.addresses.len());
             return Err(ConnectError::OtherNumber { process, theirs, ours });
         }
-        if greeting.index != process { Err(ConnectError::Twice(greeting.index)) } else { Ok(()) }
+        Ok(())
     }
 }
 
-/// A hash of a file, given in pieces. It tells builds apart, and is not meant to resist anyone.
-pub fn fingerprint(pieces: impl Iterator<Item = Vec<u8>>) -> u64 {
+/// How far this process is with another one.
+enum Contact {
+    /// There is no connection. The next attempt is not made before this time, if this process is the one that calls.
+    Absent(Instant),
+    /// A connection is being made.
+    Called,
+    /// There is a connection, and the other side has not answered the greeting.
+    Greeted(Talk),
+    /// Both have greeted.
+    Met(Talk),
+    /// The other one has met everyone. What comes next on this connection is not ours.
+    Ready(Talk),
+}
+
+impl Contact {
+    fn is_met(&self) -> bool {
+        matches!(self, Contact::Met(_) | Contact::Ready(_))
+    }
+
+    fn is_ready(&self) -> bool {
+        matches!(self, Contact::Ready(_))
+    }
+}
+
+type Call = (usize, io::Result<TcpStream>);
+
+/// A group that is coming together, as one process sees it.
+struct Gathering<'m> {
+    meeting: &'m Meeting,
+    /// One for each process. That of this process itself stays absent.
+    contacts: Vec<Contact>,
+    /// The last error of each process.
+    errors: Vec<Option<io::Error>>,
+    /// Connections whose other sides have not said who they are.
+    strangers: Vec<Talk>,
+    /// Processes that called although it was not their turn. They have something to say about that.
+    uninvited: Vec<Talk>,
+    calls: (Sender<Call>, Receiver<Call>),
+    has_said_ready: bool,
+}
+
+impl<'m> Gathering<'m> {
+    fn new(meeting: &'m Meeting) -> Gathering<'m> {
+        let now = Instant::now();
+        Gathering {
+            meeting,
+            contacts: meeting.addresses.iter().map(|_| Contact::Absent(now)).collect(),
+            errors: meeting.addresses.iter().map(|_| None).collect(),
+            strangers: Vec::new(),
+            uninvited: Vec::new(),
+            calls: channel(),
+            has_said_ready: false,
+        }
+    }
+
+    fn come_together(&mut self, listener: &TcpListener, gives_up: &GivesUp<'_>) -> Result<(), ConnectError> {
+        let deadline = Instant::now() + self.meeting.patience;
+        loop {
+            self.listen()?;
+            self.accept(listener)?;
+            self.call(deadline);
+            let own = self.meeting.index;
+            let others = || self.contacts.iter().enumerate().filter(|(process, _)| *process != own);
+            let all_met = others().all(|(_, contact)| contact.is_met());
+            if all_met && !self.has_said_ready {
+                self.has_said_ready = true;
+                self.say_to_all(&Word::Ready);
+                continue;
+            }
+            let missing = |is_met: fn(&Contact) -> bool| {
+                let others = others().filter(|(_, contact)| !is_met(contact));
+                others.map(|(process, _)| process).next()
+            };
+            let Some(missing) = missing(Contact::is_met).or_else(|| missing(Contact::is_ready)) else {
+                return Ok(());
+            };
+            gives_up().map_or(Ok(()), Err)?;
+            // One that was met and is not ready is about to say why.
+            let grace = if all_met { GREETING } else { Duration::ZERO };
+            if Instant::now() >= deadline + grace {
+                return Err(self.unreachable(missing));
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn unreachable(&mut self, process: usize) -> ConnectError {
+        let (address, patience) = (self.meeting.addresses[process].clone(), self.meeting.patience);
+        ConnectError::Unreachable { process, address, patience, error: self.errors[process].take() }
+    }
+
+    /// Reads what has arrived from processes that are known.
+    fn listen(&mut self) -> Result<(), ConnectError> {
+        let mut uninvited = std::mem::take(&mut self.uninvited);
+        for talk in &mut uninvited {
+            if let Heard::Line(line) = talk.listen() {
+                refusal(Word::parse(&line))?;
+            }
+        }
+        uninvited.retain(|talk| talk.since.elapsed() < GREETING);
+        self.uninvited = uninvited;
+        for process in 0..self.contacts.len() {
+            let retry = Contact::Absent(Instant::now() + RETRY);
+            let contact = std::mem::replace(&mut self.contacts[process], retry);
+            self.contacts[process] = match contact {
+                Contact::Greeted(mut talk) => match talk.listen() {
+                    Heard::Nothing => Contact::Greeted(talk),
+                    Heard::Line(line) => match self.of_group(&line) {
+                        Some(greeting) => {
+                            self.meeting.check(&greeting)?;
+                            if greeting.index != process {
+                                return Err(ConnectError::Twice(greeting.index));
+                            }
+                            Contact::Met(talk)
+                        }
+                        None => self.lose(process, not_palisade()),
+                    },
+                    Heard::Ended(error) => self.lose(process, error),
+                },
+                Contact::Met(mut talk) => match talk.listen() {
+                    Heard::Nothing => Contact::Met(talk),
+                    Heard::Line(line) => {
+                        let word = Word::parse(&line);
+                        let is_ready = word == Some(Word::Ready);
+                        refusal(word)?;
+                        if is_ready { Contact::Ready(talk) } else { self.lose(process, not_palisade()) }
+                    }
+                    Heard::Ended(_) if self.has_said_ready => {
+                        // The others count on it, so it cannot come back.
+                        let why = "it ended before the processes were connected".to_owned();
+                        return Err(ConnectError::Refused { process, why });
+                    }
+                    Heard::Ended(error) => self.lose(process, error),
+                },
+                other => other,
+            };
+        }
+        Ok(())
+    }
+
+    /// There is no connection to a process any more. It may come back.
+    fn lose(&mut self, process: usize, error: io::Error) -> Contact {
+        self.errors[process] = Some(error);
+        Contact::Absent(Instant::now() + RETRY)
+    }
+
+    /// A greeting, if it is one of this group.
+    fn of_group(&self, line: &str) -> Option<Greeting> {
+        Greeting::parse(line).filter(|greeting| greeting.secret == self.meeting.secret)
+    }
+
+    /// Accepts connections, and reads what strangers have said so far.
+    fn accept(&mut self, listener: &TcpListener) -> Result<(), ConnectError> {
+        while let Ok((stream, _)) = listener.accept() {
+            self.strangers.extend(Talk::new(stream));
+            let surplus = self.strangers.len().saturating_sub(MAX_STRANGERS);
+            self.strangers.drain(..surplus);
+            if self.strangers.len() == MAX_STRANGERS {
+                // Those that have something to say have said it by the next look.
+                break;
+            }
+        }
+        for mut talk in std::mem::take(&mut self.strangers) {
+            match talk.listen() {
+                Heard::Nothing if talk.since.elapsed() < GREETING => self.strangers.push(talk),
+                Heard::Nothing | Heard::Ended(_) => {}
+                Heard::Line(line) => {
+                    if let Some(greeting) = self.of_group(&line) {
+                        self.welcome(talk, &greeting)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A process has called and greeted.
+    fn welcome(&mut self, mut talk: Talk, greeting: &Greeting) -> Result<(), ConnectError> {
+        let process = greeting.index;
+        if talk.say(&self.meeting.greeting().line()).is_err() {
+            return Ok(());
+        }
+        let checked = self.meeting.check(greeting).and_then(|()| match self.contacts.get(process) {
+            Some(Contact::Absent(_)) if process > self.meeting.index => Ok(()),
+            Some(_) if process < self.meeting.index => Ok(()),
+            _ => Err(ConnectError::Twice(process)),
+        });
+        match checked {
+            Ok(()) if process < self.meeting.index => self.uninvited.push(talk),
+            Ok(()) => self.contacts[process] = Contact::Met(talk),
+            Err(_) => self.uninvited.push(talk),
+        }
+        checked
+    }
+
+    /// Calls processes that come earlier in the list.
+    fn call(&mut self, deadline: Instant) {
+        while let Ok((process, stream)) = self.calls.1.try_recv() {
+            let talk = stream.and_then(Talk::new);
+            let greeted = talk.and_then(|mut talk| {
+                talk.say(&self.meeting.greeting().line())?;
+                Ok(talk)
+            });
+            self.contacts[process] = match greeted {
+                Ok(talk) => Contact::Greeted(talk),
+                Err(error) => self.lose(process, error),
+            };
+        }
+        let now = Instant::now();
+        let patience = deadline.saturating_duration_since(now).clamp(RETRY, GREETING);
+        let mut calls = self.contacts.iter().filter(|contact| matches!(contact, Contact::Called)).count();
+        for process in 0..self.meeting.index {
+            let is_due = matches!(&self.contacts[process], Contact::Absent(next) if *next <= now);
+            if !is_due || calls == MAX_CALLS {
+                continue;
+            }
+            let (address, sender) = (self.meeting.addresses[process].clone(), self.calls.0.clone());
+            // Nobody waits for this thread: looking up a name may take long.
+            let calling = move || _ = sender.send((process, call(&address, patience)));
+            self.contacts[process] = match thread::Builder::new().spawn(calling) {
+                Ok(_) => Contact::Called,
+                Err(error) => self.lose(process, error),
+            };
+            calls += 1;
+        }
+    }
+
+    fn talks(&mut self) -> impl Iterator<Item = &mut Talk> {
+        let known = self.contacts.iter_mut().filter_map(|contact| match contact {
+            Contact::Greeted(talk) | Contact::Met(talk) | Contact::Ready(talk) => Some(talk),
+            Contact::Absent(_) | Contact::Called => None,
+        });
+        known.chain(&mut self.uninvited)
+    }
+
+    fn say_to_all(&mut self, word: &Word) {
+        // One that does not hear it has ended, which is noticed in another place.
+        self.talks().for_each(|talk| _ = talk.say(&word.line()));
+    }
+
+    /// Says why this process gives up. After it has said that it is ready, the others may have begun to work, and notice
+    /// that the connection ends.
+    fn refuse(&mut self, error: &ConnectError) {
+        if !self.has_said_ready {
+            self.say_to_all(&self.meeting.word(error));
+        }
+    }
+
+    fn into_streams(self) -> io::Result<Vec<Option<TcpStream>>> {
+        let stream = |contact| match contact {
+            Contact::Ready(talk) => talk.into_stream().map(Some),
+            _ => Ok(None),
+        };
+        self.contacts.into_iter().map(stream).collect()
+    }
+}
+
+/// Fails if a process says that the group does not come together.
+fn refusal(word: Option<Word>) -> Result<(), ConnectError> {
+    match word {
+        Some(Word::Refused(process, why)) => Err(ConnectError::Refused { process, why }),
+        Some(Word::Stopped(process)) => Err(ConnectError::StoppedElsewhere(process)),
+        Some(Word::Ready) | None => Ok(()),
+    }
+}
+
+/// Connects to an address.
+fn call(address: &str, patience: Duration) -> io::Result<TcpStream> {
+    let nowhere = || io::Error::new(io::ErrorKind::NotFound, "there is no such address");
+    let address: SocketAddr = address.to_socket_addrs()?.next().ok_or_else(nowhere)?;
+    let stream = TcpStream::connect_timeout(&address, patience)?;
+    // If nobody listens at a port of this machine, the host may connect a socket with itself.
+    if stream.local_addr()? == stream.peer_addr()? {
+        return Err(io::Error::new(io::ErrorKind::ConnectionRefused, "nobody listens there"));
+    }
+    Ok(stream)
+}
+
+/// A hash of a file, given in pieces. It distinguishes builds, and does not resist an attacker.
+pub fn fingerprint(pieces: &mut dyn Iterator<Item = Vec<u8>>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for piece in pieces {
+        let mut take = |word: [u8; 8]| {
+            hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            hash ^= hash >> 29;
+        };
         let (words, rest) = piece.as_chunks::<8>();
+        words.iter().for_each(|word| take(*word));
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
-        for word in words.iter().chain([&last]) {
-            hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            hash ^= hash >> 29;
-        }
+        take(last);
     }
     hash
-}
-
-/// What a process says first.
-struct Greeting {
-    index: usize,
-    processes: usize,
-    secret: String,
-    version: String,
-}
-
-impl Greeting {
-    fn read(stream: &mut TcpStream, patience: Duration) -> io::Result<Greeting> {
-        stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(patience))?;
-        let mut line = Vec::new();
-        let mut byte = [0];
-        // Byte by byte, because what comes after the line is not ours.
-        while line.len() < MAX_GREETING && stream.read(&mut byte)? == 1 && byte[0] != b'\n' {
-            line.push(byte[0]);
-        }
-        stream.set_read_timeout(None)?;
-        let line = String::from_utf8_lossy(&line);
-        Greeting::parse(&line).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is not Palisade"))
-    }
-
-    fn parse(line: &str) -> Option<Greeting> {
-        let mut words = line.strip_prefix("palisade ")?.splitn(4, ' ');
-        let index = words.next()?.parse().ok()?;
-        let processes = words.next()?.parse().ok()?;
-        let secret = words.next()?.to_owned();
-        Some(Greeting { index, processes, secret, version: words.next()?.to_owned() })
-    }
 }
 
 /// Asks the host to notice when the other side is gone: an ended process at once, a machine without network or power
@@ -287,6 +536,7 @@ fn notice_loss(stream: &TcpStream) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     fn meeting(addresses: &[String], index: usize, version: &str) -> Meeting {
         let (version, secret) = (version.to_owned(), "00ff".to_owned());
@@ -303,7 +553,7 @@ mod tests {
         thread::scope(|scope| {
             let run = |(index, listener)| {
                 let meeting = meeting(&addresses, index, versions[index]);
-                scope.spawn(move || meeting.meet(listener))
+                scope.spawn(move || meeting.meet(listener, &|| None))
             };
             let runs: Vec<_> = listeners.iter().enumerate().map(run).collect();
             let runs = runs.into_iter().map(|run| run.join().expect("meeting does not panic"));
@@ -314,7 +564,7 @@ mod tests {
     #[test]
     fn every_byte_counts_for_the_version() {
         let bytes = vec![7_u8; 1000];
-        let hash = |bytes: &[u8]| fingerprint(bytes.chunks(96).map(<[u8]>::to_vec));
+        let hash = |bytes: &[u8]| fingerprint(&mut bytes.chunks(96).map(<[u8]>::to_vec));
         for changed in [0, 95, 96, 999] {
             let mut other = bytes.clone();
             other[changed] ^= 1;
@@ -336,6 +586,132 @@ mod tests {
         assert_eq!(met[1], Err("process 0 runs Palisade 1.0 a, and this one runs 1.0 b".to_owned()));
     }
 
+    /// Addresses at which these listeners listen.
+    fn addresses(listeners: &[TcpListener]) -> Vec<String> {
+        listeners.iter().map(|listener| listener.local_addr().expect("it listens").to_string()).collect()
+    }
+
+    fn listener() -> TcpListener {
+        TcpListener::bind("127.0.0.1:0").expect("there is a port")
+    }
+
+    #[test]
+    fn everyone_hears_why_a_process_refuses() {
+        // Process 2 has another version, and process 3 never comes.
+        let listeners = [listener(), listener(), listener()];
+        let mut addresses = addresses(&listeners);
+        addresses.push("127.0.0.1:1".to_owned());
+        let met = thread::scope(|scope| {
+            let versions = ["1", "1", "2"];
+            let run = |(index, listener)| {
+                let meeting = meeting(&addresses, index, versions[index]);
+                scope.spawn(move || meeting.meet(listener, &|| None))
+            };
+            let runs: Vec<_> = listeners.iter().enumerate().map(run).collect();
+            let runs = runs.into_iter().map(|run| run.join().expect("meeting does not panic"));
+            runs.map(|met| met.expect_err("they do not agree").to_string()).collect::<Vec<_>>()
+        });
+        for error in met {
+            assert!(error.contains("runs Palisade"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_cannot_listen_says_so() {
+        let listeners = [listener(), listener()];
+        let addresses = addresses(&listeners);
+        let met = thread::scope(|scope| {
+            let second = meeting(&addresses, 1, "1");
+            let met = scope.spawn(|| meeting(&addresses, 0, "1").meet(&listeners[0], &|| None));
+            let refused = second.listen().expect_err("the port is taken");
+            assert!(matches!(refused, ConnectError::CannotListen(..)), "{refused}");
+            met.join().expect("meeting does not panic")
+        });
+        let error = met.expect_err("process 1 is missing").to_string();
+        assert!(error.starts_with("process 1 cannot take part: cannot listen at "), "{error}");
+    }
+
+    #[test]
+    fn whoever_is_stopped_stops_the_others() {
+        let listeners = [listener(), listener()];
+        let mut addresses = addresses(&listeners);
+        addresses.push("127.0.0.1:1".to_owned());
+        let (first, second) = (meeting(&addresses, 0, "1"), meeting(&addresses, 1, "1"));
+        let (first, second) = thread::scope(|scope| {
+            let first = scope.spawn(|| first.meet(&listeners[0], &|| None));
+            listeners[1].set_nonblocking(true).expect("it can be");
+            // It is stopped once it is connected. Before that, there is nobody to inform.
+            let mut gathering = Gathering::new(&second);
+            while !gathering.contacts[0].is_met() {
+                gathering.listen().expect("nobody refuses");
+                gathering.call(Instant::now() + GREETING);
+                thread::yield_now();
+            }
+            let met = gathering.come_together(&listeners[1], &|| Some(ConnectError::Stopped));
+            gathering.refuse(met.as_ref().expect_err("it is stopped"));
+            (first.join().expect("meeting does not panic"), met)
+        });
+        assert!(matches!(second, Err(ConnectError::Stopped)), "{second:?}");
+        assert!(matches!(first, Err(ConnectError::StoppedElsewhere(1))), "{first:?}");
+    }
+
+    #[test]
+    fn slow_strangers_keep_nobody_waiting() {
+        let listeners = [listener(), listener()];
+        let addresses = addresses(&listeners);
+        let connect = |address: &String| TcpStream::connect(address).expect("it listens");
+        let mut strangers: Vec<TcpStream> = (0..20).map(|_| connect(&addresses[0])).collect();
+        strangers.iter_mut().for_each(|stranger| stranger.write_all(b"pali").expect("it reads"));
+        let met = thread::scope(|scope| {
+            let run = |index: usize| {
+                let meeting = Meeting { patience: GREETING / 2, ..meeting(&addresses, index, "1") };
+                let listener = &listeners[index];
+                scope.spawn(move || meeting.meet(listener, &|| None))
+            };
+            [run(1), run(0)].map(|run| run.join().expect("meeting does not panic"))
+        });
+        assert!(met.iter().all(Result::is_ok), "{met:?}");
+    }
+
+    #[test]
+    fn a_slow_answer_does_not_keep_a_process_from_giving_up() {
+        let (impostor, own) = (listener(), listener());
+        let addresses =
+            addresses(&[impostor.try_clone().expect("it can be cloned"), own.try_clone().expect("it can")]);
+        let second = Meeting { patience: Duration::from_millis(300), ..meeting(&addresses, 1, "1") };
+        let met = thread::scope(|scope| {
+            let met = scope.spawn(|| second.meet(&own, &|| None));
+            let (mut stream, _) = impostor.accept().expect("it is called");
+            stream.write_all(b"pali").expect("it reads");
+            let met = met.join().expect("meeting does not panic");
+            drop(stream);
+            met
+        });
+        assert!(matches!(met, Err(ConnectError::Unreachable { process: 0, .. })), "{met:?}");
+    }
+
+    #[test]
+    fn a_process_may_come_again_before_all_are_there() {
+        let listeners = [listener(), listener()];
+        let addresses = addresses(&listeners);
+        let first = meeting(&addresses, 0, "1");
+        let mut gathering = Gathering::new(&first);
+        listeners[0].set_nonblocking(true).expect("it can be");
+        for _ in 0..2 {
+            let mut second = TcpStream::connect(&addresses[0]).expect("it listens");
+            second
+                .write_all(format!("{}\n", meeting(&addresses, 1, "1").greeting().line()).as_bytes())
+                .expect("it reads");
+            while !gathering.contacts[1].is_met() {
+                gathering.accept(&listeners[0]).expect("nobody refuses");
+            }
+            drop(second);
+            while gathering.contacts[1].is_met() {
+                gathering.listen().expect("nobody refuses");
+            }
+        }
+    }
+
     #[test]
     fn strangers_are_not_let_in() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
@@ -344,7 +720,7 @@ mod tests {
         let addresses = vec![address.clone(), nobody];
         let first = Meeting { patience: Duration::from_millis(300), ..meeting(&addresses, 0, "1") };
         let met = thread::scope(|scope| {
-            let met = scope.spawn(|| first.meet(&listener));
+            let met = scope.spawn(|| first.meet(&listener, &|| None));
             let mut stranger = TcpStream::connect(&address).expect("it listens");
             stranger.write_all(b"palisade 1 2 wrong 1\n").expect("it reads");
             let mut noise = TcpStream::connect(&address).expect("it listens");
@@ -352,5 +728,21 @@ mod tests {
             met.join().expect("meeting does not panic")
         });
         assert!(matches!(met, Err(ConnectError::Unreachable { process: 1, .. })), "{met:?}");
+    }
+
+    #[test]
+    fn nobody_is_waited_for_without_a_reason() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let address = listener.local_addr().expect("it listens").to_string();
+        let nobody = "127.0.0.1:1".to_owned();
+        for (index, addresses) in [(0, [address.clone(), nobody.clone()]), (1, [nobody, address])] {
+            let asked = std::sync::atomic::AtomicUsize::new(0);
+            let gives_up = || {
+                let times = asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                (times > 1).then_some(ConnectError::Stopped)
+            };
+            let met = meeting(&addresses, index, "1").meet(&listener, &gives_up);
+            assert!(matches!(met, Err(ConnectError::Stopped)), "{met:?}");
+        }
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! Each state has a mark of its parent: 32 bits of the parent's hash ([`crate::share`]). The parent is in the level
 //! before. So every process looks for states of that level with these bits, and keeps those that really lead to the
-//! state. Of all candidates, the smallest is taken. Which states are candidates does not depend on who keeps them, so the
+//! state. Of all candidates, the smallest is taken. Which states are candidates does not depend on which process keeps them, so the
 //! path is the same for any number of processes.
 //!
 //! *Cost.* Over the whole path, each state is hashed at most once. There is one message per level.
 
-use crate::search::{End, Search, Spread, another_question};
+use crate::agree::another_question;
+use crate::search::{End, Search, Spread};
 use crate::share::mark;
 use crate::summary::PATH;
 use palisade_search::hash;

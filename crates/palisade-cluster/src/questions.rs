@@ -1,39 +1,55 @@
 //! Many questions, answered by whichever process is free.
 //!
-//! Every process knows the list of questions. Process 0 says who answers which: each process gets the next question when
+//! Every process knows the list of questions. Process 0 gives them out: each process gets the next question when
 //! it has answered the last one. Process 0 delivers the answers in order, as soon as all earlier ones are there. It
 //! answers questions itself, too.
 //!
 //! Questions are answered on a thread of their own, so that a process that works on a long one still notices when another
 //! one is lost.
+//!
+//! *Ends.* If a process is lost, or one is asked to stop, the flag that stops the work is set in all of them, so that no
+//! process goes on with a question that nobody waits for. What was asked before is still delivered if it arrives soon.
 
-use crate::search::another_question;
+use crate::agree::{Agreed, Work, agree, another_question};
+use crate::connect::fingerprint;
 use crate::seat::{Lost, Seat};
-use crate::summary::QUESTIONS;
 use palisade_engine::Limits;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 /// Questions that a process has at a time, so that it does not wait for the next one.
 const AHEAD: usize = 2;
 /// Programs are recursed over as deeply as the main thread does.
-const STACK: usize = 16 << 20;
+pub(crate) const STACK: usize = 16 << 20;
 /// The message that there are no more questions.
-const OVER: u64 = u64::MAX;
+pub(crate) const OVER: u64 = u64::MAX;
+/// The message that a process was asked to stop.
+pub(crate) const STOP: u64 = u64::MAX - 1;
+/// How long answers are waited for that are on their way when the work is stopped.
+const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Answers `count` questions, together with the other processes. In process 0, `deliver` gets all answers in order. It
-/// returns false to stop early. In the others, it is not called.
+/// Answers `count` questions, together with the other processes. `what` is a number that differs if the processes would
+/// answer differently, although their commands are the same. In process 0, `deliver` gets all answers in order. It
+/// returns false to stop early. In the others, it is not called. `stop` stops the work, and is set when it ends early.
 ///
-/// If a process is lost, the answers before the first missing one have been delivered.
+/// If a process is lost, the answers before the first missing one have been delivered. If the work is stopped, some that
+/// come before others may be missing.
 pub fn share_out(
     seat: &mut Seat,
+    what: u64,
     count: usize,
+    stop: &AtomicBool,
     answer: &(dyn Fn(usize) -> Vec<u8> + Sync),
     deliver: &mut dyn FnMut(usize, Vec<u8>) -> bool,
 ) -> Result<(), Lost> {
-    let messages = seat.exchange(vec![QUESTIONS, count as u64], &Limits::unlimited(1))?;
-    if let Some(process) = messages.iter().position(|message| *message != [QUESTIONS, count as u64]) {
-        return Err(another_question(process));
+    let both = [what.to_le_bytes(), (count as u64).to_le_bytes()].concat();
+    if agree(seat, Work::Questions, fingerprint(&mut std::iter::once(both)), &Limits::unlimited(1))?
+        == Agreed::ToStop
+    {
+        stop.store(true, Ordering::Relaxed);
+        return Ok(());
     }
     thread::scope(|scope| {
         let (ask, asked) = channel::<usize>();
@@ -45,11 +61,22 @@ pub fn share_out(
             .stack_size(STACK)
             .spawn_scoped(scope, answering)
             .expect("the host lets a process have a second thread");
-        match seat.index() {
-            0 => lead(seat, count, &ask, &answers, deliver),
-            _ => follow(seat, &ask, &answers),
+        let result = match seat.index() {
+            0 => lead(seat, count, stop, &ask, &answers, deliver),
+            _ => follow(seat, stop, &ask, &answers),
+        };
+        if !matches!(result, Ok(Done::All)) {
+            // The thread ends as soon as it can.
+            stop.store(true, Ordering::Relaxed);
         }
+        result.map(|_| ())
     })
+}
+
+/// Whether all questions were answered.
+enum Done {
+    All,
+    Some,
 }
 
 /// Answers questions as they come.
@@ -70,17 +97,29 @@ fn answer_all(
 fn lead(
     seat: &mut Seat,
     count: usize,
+    stop: &AtomicBool,
     ask: &Sender<usize>,
     answers: &Receiver<(usize, Vec<u8>)>,
     deliver: &mut dyn FnMut(usize, Vec<u8>) -> bool,
-) -> Result<(), Lost> {
+) -> Result<Done, Lost> {
     let mut waiting: Vec<Option<Vec<u8>>> = vec![None; count];
     let (mut asked, mut delivered) = (0, 0);
     // How many questions each process has.
     let mut has = vec![0; seat.processes()];
     let mut goes_on = true;
+    let mut stopping: Option<Instant> = None;
     while delivered < count && goes_on {
-        while let Some(idle) = (0..has.len()).filter(|&process| has[process] < AHEAD).min_by_key(|&p| has[p])
+        if stop.load(Ordering::Relaxed) {
+            let since = stopping.get_or_insert_with(|| {
+                (1..has.len()).for_each(|process| seat.tell(process, vec![STOP]));
+                Instant::now()
+            });
+            if since.elapsed() > PATIENCE || has.iter().all(|&questions| questions == 0) {
+                break;
+            }
+        }
+        while stopping.is_none()
+            && let Some(idle) = (0..has.len()).filter(|&process| has[process] < AHEAD).min_by_key(|&p| has[p])
             && asked < count
         {
             match idle {
@@ -95,6 +134,10 @@ fn lead(
             waiting[question] = Some(answer);
         }
         for (process, words) in seat.listen()? {
+            if words == [STOP] {
+                stop.store(true, Ordering::Relaxed);
+                continue;
+            }
             let (question, answer) = decode(&words).ok_or_else(|| another_question(process))?;
             has[process] -= 1;
             *waiting.get_mut(question).ok_or_else(|| another_question(process))? = Some(answer);
@@ -107,26 +150,54 @@ fn lead(
         }
     }
     (1..seat.processes()).for_each(|process| seat.tell(process, vec![OVER]));
-    Ok(())
+    if delivered == count && goes_on {
+        return Ok(Done::All);
+    }
+    for (question, answer) in waiting.iter_mut().enumerate().skip(delivered) {
+        if let Some(answer) = answer.take()
+            && !deliver(question, answer)
+        {
+            break;
+        }
+    }
+    // The work may have been stopped because of a loss.
+    seat.check()?;
+    Ok(Done::Some)
 }
 
-fn follow(seat: &mut Seat, ask: &Sender<usize>, answers: &Receiver<(usize, Vec<u8>)>) -> Result<(), Lost> {
+fn follow(
+    seat: &mut Seat,
+    stop: &AtomicBool,
+    ask: &Sender<usize>,
+    answers: &Receiver<(usize, Vec<u8>)>,
+) -> Result<Done, Lost> {
+    let mut open = 0;
+    let mut has_said_so = false;
     loop {
         for (process, words) in seat.listen()? {
             match words.as_slice() {
-                [OVER] => return Ok(()),
-                [question] => ask.send(*question as usize).expect("the thread waits for questions"),
+                [OVER] if open == 0 => return Ok(Done::All),
+                [OVER] => return Ok(Done::Some),
+                [STOP] => stop.store(true, Ordering::Relaxed),
+                [question] => {
+                    open += 1;
+                    ask.send(*question as usize).expect("the thread waits for questions");
+                }
                 _ => return Err(another_question(process)),
             }
         }
         for (question, answer) in answers.try_iter() {
+            open -= 1;
             seat.tell(0, encode(question, &answer));
+        }
+        if stop.load(Ordering::Relaxed) && !std::mem::replace(&mut has_said_so, true) {
+            seat.tell(0, vec![STOP]);
         }
     }
 }
 
 /// An answer as a message: the question, the length, the bytes.
-fn encode(question: usize, answer: &[u8]) -> Vec<u64> {
+pub(crate) fn encode(question: usize, answer: &[u8]) -> Vec<u64> {
     let mut words = vec![question as u64, answer.len() as u64];
     words.extend(answer.chunks(8).map(|bytes| {
         let mut word = [0; 8];
@@ -136,7 +207,7 @@ fn encode(question: usize, answer: &[u8]) -> Vec<u64> {
     words
 }
 
-fn decode(words: &[u64]) -> Option<(usize, Vec<u8>)> {
+pub(crate) fn decode(words: &[u64]) -> Option<(usize, Vec<u8>)> {
     let (&question, words) = words.split_first()?;
     let (&length, words) = words.split_first()?;
     let mut answer: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -147,7 +218,9 @@ fn decode(words: &[u64]) -> Option<(usize, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agree::Leaving;
     use crate::seat::Place;
+    use std::sync::Arc;
 
     #[test]
     fn answers_come_in_order_from_any_number_of_processes() {
@@ -161,9 +234,10 @@ mod tests {
                     delivered.push((question, String::from_utf8(answer).expect("it is text")));
                     true
                 };
-                share_out(&mut seat, 40, &answer, deliver).expect("nobody is lost");
+                share_out(&mut seat, 0, 40, &AtomicBool::new(false), &answer, deliver)
+                    .expect("nobody is lost");
                 let index = seat.index();
-                seat.leave(std::time::Duration::from_secs(10));
+                seat.leave(Leaving::default(), &Arc::default(), Duration::from_secs(10));
                 (index, delivered)
             };
             let results: Vec<_> = thread::scope(|scope| {

@@ -16,7 +16,7 @@
 //! 4. States that had to wait for the tables, or whose partial successors were all old, are expanded again.
 //!
 //! *Guarantee.* The verdict, the number of states and the path that is found are the same for any number of processes,
-//! one included: everything that the search decides depends on *sets* that do not depend on who keeps which state.
+//! one included: everything that the search decides depends on *sets* that do not depend on where a state is kept.
 //! - The states of a round are a set: those of the batch, or those of it that must be expanded again.
 //! - The tables after a round depend on the set of all needs, which are sorted.
 //! - What is kept of a new state does not depend on the order in which it is reached ([`crate::share`]).
@@ -43,9 +43,10 @@
 //! closed partial successor. Successors that this process keeps itself are not sent. In flight at any time: at most the
 //! successors of one batch.
 
+use crate::agree::{Agreed, Work, agree, another_question};
 use crate::seat::{Lost, Seat};
 use crate::share::{Head, Share, batch_of, owner};
-use crate::summary::{BEGIN, Part, Summary};
+use crate::summary::{Part, Summary};
 use palisade_base::limits;
 use palisade_engine::{Exhausted, Limits, Pace, peak_memory_bytes};
 use palisade_search::{Counters, Expand, Expansion, PATIENCE, Successors, Wanted, hash};
@@ -56,9 +57,9 @@ const BATCH: u64 = 1 << 18;
 /// States to expand before looking for messages.
 const CHUNK: usize = 256;
 /// Words to collect for another process before they are sent.
-const BLOCK: usize = 1 << 13;
+const BLOCK: usize = 1 << 12;
 
-/// A search problem that can be shared out. What the processes tell each other is encoded in words.
+/// A search problem that can be shared out. What the processes exchange is encoded in words.
 pub trait Spread: Expand {
     /// Words per table entry.
     const NEED_WORDS: usize;
@@ -146,7 +147,14 @@ pub fn search<E: Spread>(
         outgoing: vec![Vec::new(); processes],
         seat,
     };
-    let end = search.run(expand, begin).unwrap_or_else(|end| end);
+    let end = match search.run(expand, begin).unwrap_or_else(|end| end) {
+        // A process that notices a loss while it searches stops for this reason.
+        End::Exhausted(Exhausted::Stopped) => match search.seat.check() {
+            Err(lost) => End::Lost(lost),
+            Ok(()) => End::Exhausted(Exhausted::Stopped),
+        },
+        end => end,
+    };
     let Search { counters, parts, seat, .. } = search;
     // The states are not needed any more.
     *seat.share.borrow_mut() = Share::new(words);
@@ -210,7 +218,10 @@ impl<'s> Search<'s> {
         expand: &mut E,
         begin: impl FnOnce(&mut E, &mut dyn FnMut(&[u64])) -> Result<(), Stop<E::Halt>>,
     ) -> Result<End<E::Halt>, End<E::Halt>> {
-        self.agree(expand.question())?;
+        if agree(self.seat, Work::Search, expand.question(), self.limits)? == Agreed::ToStop {
+            self.limits.stop();
+            return Err(End::Exhausted(Exhausted::Stopped));
+        }
         self.seat.share.borrow_mut().next_round();
         let (index, processes, share) = (self.seat.index(), self.seat.processes(), self.seat.share.clone());
         let own = &mut |state: &[u64]| {
@@ -231,15 +242,6 @@ impl<'s> Search<'s> {
             self.counters.depth += 1;
         }
         Ok(End::Clean)
-    }
-
-    /// Fails if another process was asked something else.
-    fn agree(&mut self, question: u64) -> Result<(), Lost> {
-        let messages = self.seat.exchange(vec![BEGIN, question], self.limits)?;
-        match messages.iter().position(|message| *message != [BEGIN, question]) {
-            Some(process) => Err(another_question(process)),
-            None => Ok(()),
-        }
     }
 
     /// Expands a level.
@@ -376,7 +378,7 @@ impl<'s> Search<'s> {
         Ok(out)
     }
 
-    /// Ends a round: tells the others about it, and does with what all of them say what has to be done. Returns this
+    /// Ends a round: exchanges summaries with the others, and acts on what all of them say. Returns this
     /// process's turns to take again, and how many there are over all processes.
     fn conclude<E: Spread>(
         &mut self,
@@ -447,7 +449,8 @@ impl<'s> Search<'s> {
     fn part(&self, states: u64, table_bytes: u64) -> Part {
         let (sent_bytes, received_bytes) = self.seat.bytes_on_the_wire();
         let peak_memory_bytes = peak_memory_bytes().unwrap_or(0);
-        Part { states, table_bytes, peak_memory_bytes, sent_bytes, received_bytes }
+        let waited_micros = self.seat.waited().as_micros() as u64;
+        Part { states, table_bytes, peak_memory_bytes, sent_bytes, received_bytes, waited_micros }
     }
 
     /// Adds the missing table entries of all processes, in the same order everywhere. If the limits of this process run
@@ -471,10 +474,4 @@ impl<'s> Search<'s> {
         }
         expand.check().map_err(End::Halted)
     }
-}
-
-/// A process says something that does not belong to this search.
-pub(crate) fn another_question(process: usize) -> Lost {
-    let why = "it was asked something else; run the same command, on the same files, in every process";
-    Lost { process, why: why.to_owned() }
 }

@@ -18,6 +18,7 @@
 //! *The thread.* timely's workers stay on one thread, and so do seats. A search finds the seat of its thread
 //! ([`with_seat`]). Without one, it runs in this process alone.
 
+use crate::agree::{Asked, Leaving};
 use crate::link::{Link, Wire};
 use crate::share::{Share, owner};
 use palisade_engine::Limits;
@@ -28,7 +29,7 @@ use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use timely::communication::Hooks;
 use timely::communication::Push;
@@ -50,6 +51,9 @@ use timely::worker::Worker;
 
 /// How long to wait for others before looking whether they are still there.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long to wait without going to sleep. Within a round, the others are rarely later than this, and waking up takes
+/// longer than a round of a small level.
+const AWAKE: Duration = Duration::from_micros(500);
 /// How long the others have to answer after this process was asked to stop.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -188,6 +192,11 @@ impl Place {
         streams.into_iter().enumerate().map(|(index, streams)| Place::connected(streams, index)).collect()
     }
 
+    /// Notices whether processes were lost, for threads other than the seat's.
+    pub fn watch(&self) -> Watch {
+        Watch(self.wire.clone())
+    }
+
     /// Takes the place, for this thread.
     pub fn sit_down(self) -> Seat {
         let (allocator, guard) = match self.network {
@@ -221,7 +230,22 @@ impl Place {
             index: self.index,
             processes: self.processes,
             wire: self.wire,
+            waited: Duration::ZERO,
+            over: None,
+            asked: Asked::default(),
+            left: Leaving::default(),
         }
+    }
+}
+
+/// Notices whether processes were lost, while the thread of the seat does something else.
+#[derive(Clone, Debug)]
+pub struct Watch(Arc<Wire>);
+
+impl Watch {
+    /// The process that was lost first, if any was.
+    pub fn lost(&self) -> Option<Lost> {
+        self.0.lost().map(|(process, why)| Lost { process, why })
     }
 }
 
@@ -303,6 +327,15 @@ struct Channel {
     probe: ProbeHandle<u64>,
 }
 
+/// Why the processes do nothing together any more. All of them know it.
+#[derive(Clone, Debug)]
+pub(crate) enum Over {
+    /// One was asked to stop.
+    Stopped,
+    /// One left, or does something else.
+    Lost(Lost),
+}
+
 /// A process's place in the group. It belongs to one thread.
 pub struct Seat {
     states: Channel,
@@ -321,6 +354,14 @@ pub struct Seat {
     index: usize,
     processes: usize,
     wire: Arc<Wire>,
+    /// How long this process has waited for others.
+    waited: Duration,
+    /// How the group has come to an end, if it has. Nothing is sent any more.
+    pub(crate) over: Option<Over>,
+    /// What this process was asked.
+    pub(crate) asked: Asked,
+    /// How the others have left.
+    pub(crate) left: Leaving,
 }
 
 impl Seat {
@@ -334,9 +375,19 @@ impl Seat {
         self.processes
     }
 
+    /// Sets what this process was asked. Nothing is shared with processes that were asked something else.
+    pub fn set_asked(&mut self, asked: Asked) {
+        self.asked = asked;
+    }
+
     /// How many bytes this process has sent to others, and received from them.
     pub fn bytes_on_the_wire(&self) -> (u64, u64) {
         (self.wire.sent.load(Ordering::Relaxed), self.wire.received.load(Ordering::Relaxed))
+    }
+
+    /// How long this process has waited for others in its searches.
+    pub(crate) fn waited(&self) -> Duration {
+        self.waited
     }
 
     /// Fails if a process was lost.
@@ -412,8 +463,15 @@ impl Seat {
 
     fn wait(&mut self, limits: &Limits, is_open: impl Fn() -> bool) -> Result<(), Lost> {
         let mut asked_to_stop = None;
-        let mut looked = Instant::now();
+        let began = Instant::now();
+        let mut looked = began;
         while is_open() {
+            if began.elapsed() < AWAKE {
+                self.worker.step();
+                // The threads that send and receive may need this core.
+                std::thread::yield_now();
+                continue;
+            }
             self.worker.step_or_park(Some(LOOK));
             if looked.elapsed() < LOOK {
                 continue;
@@ -429,6 +487,9 @@ impl Seat {
                 }
             }
         }
+        if self.processes > 1 {
+            self.waited += began.elapsed();
+        }
         Ok(())
     }
 
@@ -440,11 +501,37 @@ impl Seat {
         Lost { process: process.unwrap_or(0), why: "it does not answer".to_owned() }
     }
 
-    /// Leaves the group, once all others leave it too. They are not waited for longer than `patience`.
-    pub fn leave(mut self, patience: Duration) {
-        let limits = Limits::unlimited(1).with_timeout(patience.saturating_sub(PATIENCE));
-        let all_left = self.exchange(vec![crate::summary::LEAVING], &limits).is_ok();
-        let Some(guard) = self.guard.take_if(|_| all_left) else { return };
+    /// Why the group has come to an end early, if it has.
+    pub fn lost(&self) -> Option<Lost> {
+        match &self.over {
+            Some(Over::Lost(lost)) => Some(lost.clone()),
+            _ => self.check().err(),
+        }
+    }
+
+    /// Leaves the group, once all others leave it too. They end what they do if this process was asked to stop.
+    ///
+    /// Process 0 does not wait for the others longer than `patience`. The others wait until it has its answer, unless `stop`
+    /// is set: what they have done is part of it. Returns whether one of them was asked to stop, and whether process 0 has a
+    /// complete answer.
+    pub fn leave(mut self, how: Leaving, stop: &Arc<AtomicBool>, patience: Duration) -> Leaving {
+        let limits = match self.index {
+            0 => Limits::unlimited(1).with_timeout(patience.saturating_sub(PATIENCE)),
+            _ => Limits::unlimited(1).with_stop(stop.clone()),
+        };
+        let all_left = self.over.is_some()
+            || match self.exchange(how.encode(), &limits) {
+                Ok(messages) => {
+                    self.left = Leaving::of_group(&messages);
+                    true
+                }
+                Err(_) => {
+                    self.hear_first();
+                    false
+                }
+            };
+        let left = self.left;
+        let Some(guard) = self.guard.take_if(|_| all_left) else { return left };
         self.streams.clear();
         drop(self);
         // It waits for the last bytes, and for those of the others.
@@ -456,6 +543,16 @@ impl Seat {
         if std::thread::Builder::new().spawn(wait).is_ok() {
             let _ = waiting.recv_timeout(patience);
         }
+        left
+    }
+
+    /// Process 0 may have left with an answer before the group came to an end.
+    fn hear_first(&mut self) {
+        self.worker.step();
+        let inbox = self.inbox.borrow();
+        let first = inbox.iter().filter(|(_, block)| block.source == 0);
+        let left = first.filter_map(|(_, block)| Leaving::decode(&block.words)).next();
+        self.left = left.unwrap_or_default();
     }
 }
 

@@ -1,6 +1,6 @@
 //! The states that one process keeps.
 //!
-//! *Which process keeps a state* depends on the state's hash alone ([`owner`]), so there is no list of who has what.
+//! *Which process keeps a state* depends on the state's hash alone ([`owner`]), so there is no list of what is where.
 //!
 //! *Order does not matter.* States arrive from several processes in any order. What is kept of them must not depend on
 //! the order, or answers would depend on timing:
@@ -35,7 +35,7 @@ pub(crate) fn mark(hash: u64) -> u32 {
     ((hash >> 32) as u32).min(StateId::NONE.number() - 1)
 }
 
-/// What travels with a state, in one word: who it was reached from, and how.
+/// What travels with a state, in one word: its parent, and how it was reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Head(u64);
 

@@ -1,16 +1,14 @@
-//! What processes tell each other after each round of a search. All of them then know the same, and decide the same.
+//! What processes exchange after each round of a search. All of them then know the same, and decide the same.
 
 use crate::search::Spread;
 use palisade_engine::Exhausted;
 use palisade_search::Expand;
 use std::time::Duration;
 
-/// The kinds of messages. A process that sends another kind than expected does something else.
+/// The kinds of messages, beside those of [`crate::agree`]. A process that sends another kind than expected does something
+/// else.
 pub(crate) const ROUND: u64 = 1;
-pub(crate) const BEGIN: u64 = 2;
 pub(crate) const PATH: u64 = 3;
-pub(crate) const LEAVING: u64 = 4;
-pub(crate) const QUESTIONS: u64 = 5;
 
 /// What one process has done so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,6 +23,8 @@ pub struct Part {
     pub sent_bytes: u64,
     /// Bytes that it received from other processes.
     pub received_bytes: u64,
+    /// How long it has waited for other processes, in microseconds.
+    pub waited_micros: u64,
 }
 
 /// What a process says after a round.
@@ -56,6 +56,7 @@ impl<E: Spread> Summary<E> {
             part.peak_memory_bytes,
             part.sent_bytes,
             part.received_bytes,
+            part.waited_micros,
             self.again,
             self.waiting,
             self.transitions,
@@ -88,6 +89,7 @@ impl<E: Spread> Summary<E> {
             peak_memory_bytes: next()?,
             sent_bytes: next()?,
             received_bytes: next()?,
+            waited_micros: next()?,
         };
         let (again, waiting, transitions) = (next()?, next()?, next()?);
         let (weight, observed) = (next()?, next()?);

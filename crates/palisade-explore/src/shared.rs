@@ -64,6 +64,7 @@ pub(crate) fn stats_of(part: &Part, began: Instant) -> Stats {
     stats.set("peak_memory_bytes", part.peak_memory_bytes);
     stats.set("sent_bytes", part.sent_bytes);
     stats.set("received_bytes", part.received_bytes);
+    stats.set("waited_ms", part.waited_micros / 1000);
     stats
 }
 

@@ -11,10 +11,12 @@
 //! when it gets to it. Its result is used only if the search would have got the same one: what it has found out
 //! extends what the search knows, or is part of it. Otherwise the execution is run again.
 
+use crate::elsewhere::{self, Elsewhere};
 use crate::execution::{Execution, NOTE_BITS, NOTE_SHARED_STACK};
 use crate::log::{Record, RecordKind, WAITS};
 use crate::process::Killer;
 use crate::schedule::{Actor, Command, Known, Turns};
+use crate::stream::Module;
 use crate::worker::{Cut, Worker};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
@@ -228,6 +230,18 @@ impl Shared {
         state
     }
 
+    /// A worker has nothing more to do.
+    fn leave(&self) {
+        let mut state = self.state();
+        state.workers -= 1;
+        if state.workers == 0 {
+            // No one else will.
+            state.waiting.clear();
+            state.announced.clear();
+        }
+        self.notify(&state);
+    }
+
     /// Something has changed. Even waking up no one would take a system call.
     fn notify(&self, state: &State) {
         if state.sleepers > 0 {
@@ -237,30 +251,34 @@ impl Shared {
 }
 
 impl Ahead {
-    /// Starts this many workers, each with a process of its own.
+    /// Starts this many workers, each with a process of its own, and one for each request that other processes want to
+    /// have.
     pub(crate) fn start(
         count: usize,
         another: impl Fn() -> Option<Worker> + Clone + Send + 'static,
+        elsewhere: Option<(Arc<dyn Elsewhere>, Vec<Module>)>,
     ) -> Ahead {
         let shared = Arc::new(Shared::default());
-        shared.state().workers = count;
-        let workers = (0..count).map(|_| {
+        let requests = elsewhere.as_ref().map_or(0, |(elsewhere, _)| elsewhere.appetite());
+        shared.state().workers = count + requests;
+        let mut workers = Vec::new();
+        for _ in 0..count {
             let (shared, another) = (shared.clone(), another.clone());
-            std::thread::spawn(move || {
+            workers.push(std::thread::spawn(move || {
                 if let Some(mut worker) = another() {
                     work(&mut worker, &shared);
                 }
-                let mut state = shared.state();
-                state.workers -= 1;
-                if state.workers == 0 {
-                    // No one else will.
-                    state.waiting.clear();
-                    state.announced.clear();
-                }
-                shared.notify(&state);
-            })
-        });
-        Ahead { workers: workers.collect(), shared }
+                shared.leave();
+            }));
+        }
+        for (elsewhere, modules) in (0..requests).filter_map(|_| elsewhere.clone()) {
+            let shared = shared.clone();
+            workers.push(std::thread::spawn(move || {
+                work_elsewhere(&*elsewhere, &modules, &shared);
+                shared.leave();
+            }));
+        }
+        Ahead { workers, shared }
     }
 
     /// The search is going to request this execution.
@@ -366,6 +384,28 @@ fn work(worker: &mut Worker, shared: &Shared) {
         }
         shared.notify(&state);
         drop(state);
+        if is_lost {
+            return;
+        }
+    }
+}
+
+/// Has executions run by another process until there will be no more.
+fn work_elsewhere(elsewhere: &dyn Elsewhere, modules: &[Module], shared: &Shared) {
+    let mut state = shared.state();
+    while !state.is_closed {
+        let Some((key, command)) = state.waiting.pop_front() else {
+            state = shared.wait(state);
+            continue;
+        };
+        drop(state);
+        let result = elsewhere::explore(elsewhere, modules, &command);
+        let is_lost = result.is_err();
+        let records = result.as_ref().map_or(0, |ran| ran.log.len());
+        state = shared.state();
+        state.announced.remove(&key);
+        state.ended.insert(key, result, records);
+        shared.notify(&state);
         if is_lost {
             return;
         }

@@ -99,7 +99,7 @@ impl Cache {
             .map(|entry| entry.path())
             .collect();
         // Sorted, so that the choice is the same every time.
-        entries.sort();
+        entries.sort_unstable();
         entries.into_iter().find_map(|path| match read_own(&path) {
             Ok(content) if path.file_name()?.to_str()? == file_name(name, &content) => Some((path, content)),
             _ => {

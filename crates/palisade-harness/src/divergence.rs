@@ -3,6 +3,7 @@
 
 use crate::log::{ORDERED, RECORD, Record, RecordKind};
 use palisade_dpor::{Divergence, Footprint, Foreseen, Label, Mode};
+use serde::{Deserialize, Serialize};
 
 /// The first event that differed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -136,7 +137,7 @@ fn describe_footprint(footprint: &Footprint) -> String {
 }
 
 /// Where a schedule could not be followed: the thread of its next turn cannot continue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stray {
     /// The number of steps before it.
     pub step: u64,
@@ -149,7 +150,7 @@ pub struct Stray {
 }
 
 /// Why a thread cannot take its turn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum StrayReason {
     /// It does not exist.
     NotStarted,

@@ -18,12 +18,14 @@ use crate::schedule::{Command, Turns};
 use crate::stream::End;
 use crate::trace::Judgement;
 use palisade_monitor::Seen;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// An execution.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Execution {
     /// Violations, in the order in which they were first seen.
+    #[serde(with = "crate::elsewhere::violations")]
     pub violations: Vec<(PlacedViolation, Seen)>,
     /// Races, and how often each was seen.
     pub races: Vec<(Race, u64)>,
@@ -60,7 +62,7 @@ pub struct Execution {
 }
 
 /// Something that cannot be followed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Unfollowed {
     /// A new process (`fork`, `system`, `popen`, `posix_spawn`). Its actions are not seen.
     Fork,
@@ -92,7 +94,7 @@ pub enum Unfollowed {
 }
 
 /// A thread whose state at the end of an execution is worth reporting.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct LeftThread {
     /// The thread.
     pub thread: u16,
@@ -103,7 +105,7 @@ pub struct LeftThread {
 }
 
 /// The state of a thread at the end.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum LeftState {
     /// It waits, and no thread can continue.
     Waits,

@@ -401,9 +401,11 @@ impl Runner<'_> {
     ) {
         let is_new = self.ahead.is_none() && self.pipeline.is_none();
         if is_new && self.runs >= SHORT_SEARCH && recording.len() < LONG_EXECUTION {
-            match self.session.options().jobs.saturating_sub(1) {
-                0 => self.pipeline = Some(Pipeline::default()),
-                others => self.ahead = Some(Ahead::start(others, self.session.another())),
+            match (self.session.options().jobs.saturating_sub(1), self.session.elsewhere()) {
+                (0, None) => self.pipeline = Some(Pipeline::default()),
+                (others, elsewhere) => {
+                    self.ahead = Some(Ahead::start(others, self.session.another(), elsewhere));
+                }
             }
         }
         let is_killed = execution.end.status & 0x7f != 0 || execution.end.reason == Reason::Misuse;

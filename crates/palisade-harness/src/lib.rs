@@ -15,6 +15,7 @@
 //! - [`suppress`]: findings that are not to be reported;
 //! - [`explore`]: all partial orders, with executions as sequences of steps (`steps`), each read as far as it differs from
 //!   the one before (`incremental`), or run ahead of time (`pipeline`, `ahead`);
+//! - [`elsewhere`]: executions that other processes run;
 //! - [`shorten`]: schedules with fewer switches;
 //! - [`timeline`]: the steps of one execution, for people to look at;
 //! - [`symbols`]: source lines;
@@ -35,6 +36,7 @@ mod constants;
 pub mod divergence;
 pub mod doctor;
 pub mod driver;
+pub mod elsewhere;
 pub mod execution;
 pub mod explore;
 mod failures;

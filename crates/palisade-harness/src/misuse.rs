@@ -8,9 +8,10 @@
 //! of kind [`RecordKind::Misuse`](crate::log::RecordKind::Misuse).
 
 use crate::log::Record;
+use serde::{Deserialize, Serialize};
 
 /// What is wrong.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum MisuseKind {
     /// An access to a block that was freed.
     #[default]
@@ -36,7 +37,7 @@ pub enum MisuseKind {
 }
 
 /// What an access does. It is given together with its size.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum AccessKind {
     /// It only reads.
     Read,
@@ -47,7 +48,7 @@ pub enum AccessKind {
 }
 
 /// A place in the program, and the thread that was there.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Spot {
     /// The thread.
     pub thread: u16,
@@ -56,7 +57,7 @@ pub struct Spot {
 }
 
 /// A memory error.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Misuse {
     /// What is wrong.
     pub kind: MisuseKind,

@@ -14,6 +14,7 @@ use crate::words::decoded;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
@@ -34,6 +35,9 @@ pub const CARGO_NOTE: &str = "PALISADE_CARGO_NOTE";
 
 /// Another one: options that `palisade cargo` passes on to `palisade run`.
 pub const CARGO_OPTIONS: &str = "PALISADE_CARGO_OPTIONS";
+
+/// Another one: what a process of a group gets when it is started.
+pub const GROUP_INVITATION: &str = "PALISADE_GROUP";
 
 /// What makes Rust programs print backtraces. Precompiled code makes them, in millions of steps, and protects its data by
 /// locks that are not seen.
@@ -146,7 +150,7 @@ pub struct Server {
 }
 
 /// What the program printed in one execution.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Output {
     /// The beginning.
     pub head: Vec<u8>,
@@ -195,12 +199,15 @@ impl Server {
             return Err(StartError::NotInstrumented);
         }
         // Something that no program prints.
-        let mark = format!("\u{1}palisade-{:x}-{:p}\u{1}\n", std::process::id(), &program.command);
+        // Its length is always the same: the environment of a program decides where its arguments are in memory.
+        let here: *const Vec<String> = &program.command;
+        let mark = format!("\u{1}palisade-{:08x}-{:016x}\u{1}\n", std::process::id(), here.addr());
         let mut command = std::process::Command::new(file);
         command
             .args(arguments)
             .env_remove(CARGO_NOTE)
             .env_remove(CARGO_OPTIONS)
+            .env_remove(GROUP_INVITATION)
             .env_remove(TEMPORARY)
             .env("PALISADE_RUN", "1")
             .env("PALISADE_END_OF_OUTPUT", &mark)

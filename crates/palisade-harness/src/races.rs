@@ -24,9 +24,10 @@ use crate::log::{Order, Record, RecordKind};
 use palisade_monitor::{NONE, WORD, Words};
 use piece::{Access, Piece};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// Two accesses that race, by the places of their instructions.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Race {
     /// The place of the access that came first in the execution.
     pub first: u64,

@@ -6,10 +6,11 @@
 
 pub use crate::schedule_file::{Schedule, ScheduleError};
 use palisade_memory::Model;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// How threads are chosen.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Strategy {
     /// Uniformly at random among the threads that can continue.
     Random,
@@ -37,7 +38,7 @@ impl fmt::Display for Strategy {
 }
 
 /// What takes a step.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Actor {
     /// The thread.
     pub thread: u16,
@@ -90,7 +91,7 @@ impl fmt::Display for Actor {
 }
 
 /// Some steps of one actor in a row.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Turn {
     /// The actor.
     pub actor: Actor,
@@ -99,7 +100,7 @@ pub struct Turn {
 }
 
 /// The turns of an execution.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Turns {
     /// In order; neighbouring turns belong to different actors.
     pub turns: Vec<Turn>,
@@ -173,7 +174,7 @@ impl Turns {
 }
 
 /// What to do in one execution.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Command {
     /// How threads are chosen after the given turns.
     pub strategy: Strategy,
@@ -199,6 +200,7 @@ pub struct Command {
     /// reported and they are left out. Pending stores are named by their positions.
     pub repeats: bool,
     /// The memory model whose store buffers threads have.
+    #[serde(with = "crate::elsewhere::model")]
     pub model: Model,
     /// In a search under PSO: the addresses of stores. Actors name pending stores by positions in this list.
     pub addresses: Vec<u64>,
@@ -207,7 +209,7 @@ pub struct Command {
 }
 
 /// What the executions of a search have shown so far, and later ones have to know.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Known {
     /// The numbers of threads: for each, its parent and its index among the parent's children.
     pub threads: Vec<(u32, u32)>,

@@ -2,6 +2,7 @@
 
 use crate::allowance::{Allowance, LimitReached};
 use crate::divergence::Diverged;
+use crate::elsewhere::Elsewhere;
 use crate::execution::{Execution, Leaks};
 use crate::failures::name_failure;
 pub use crate::findings::{
@@ -11,10 +12,10 @@ use crate::log::Record;
 use crate::notes::Notes;
 use crate::process::{Lost, Program, StartError};
 use crate::schedule::{Command, Known, Schedule, Strategy, Turns};
-use crate::stream::{Hello, Reason};
+use crate::stream::{Hello, Module, Reason};
 use crate::suppress::{ReadSource, Silencer, Suppressions, UnknownKind, Unused};
 use crate::symbols::{Frames, Symbols};
-use crate::worker::{Cut, Worker, run_together};
+use crate::worker::{Cut, Worker, Workers, run_together};
 use palisade_dpor::Divergence;
 use palisade_memory::{Interlocked, Model};
 use rustc_hash::FxHashMap;
@@ -119,6 +120,7 @@ pub struct Session {
     pub(crate) symbols: Symbols,
     pub(crate) threads: Threads,
     silencer: Silencer,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
     /// Everything found so far.
     pub findings: Findings,
 }
@@ -147,8 +149,19 @@ impl Session {
             symbols,
             threads: Threads::default(),
             silencer: Silencer::new(options.suppressions.clone(), options.read_source),
+            elsewhere: None,
             findings: Findings::default(),
         })
+    }
+
+    /// The same session, for which other processes run executions, too. What it finds does not depend on them.
+    pub fn helped_by(self, elsewhere: Option<Arc<dyn Elsewhere>>) -> Session {
+        Session { elsewhere, ..self }
+    }
+
+    /// The other processes that run executions, and where the program is in memory.
+    pub(crate) fn elsewhere(&self) -> Option<(Arc<dyn Elsewhere>, Vec<Module>)> {
+        Some((self.elsewhere.clone()?, self.hello.modules.clone()))
     }
 
     pub(crate) fn worker(&self) -> &Worker {
@@ -201,6 +214,7 @@ impl Session {
                 }
             }
         }
+        let elsewhere = self.elsewhere();
         let Session {
             worker, program, options, allowance, hello, symbols, threads, silencer, findings, ..
         } = self;
@@ -210,7 +224,9 @@ impl Session {
             options.command(options.strategy, options.seed.wrapping_add(number), length, Turns::default())
         };
         let mut notes = Notes { hello, symbols, threads, silencer, leaks: options.leaks, findings };
-        run_together(worker, another, options.jobs, count, command, |command, result| {
+        let elsewhere = elsewhere.as_ref().map(|(elsewhere, modules)| (&**elsewhere, modules.as_slice()));
+        let workers = Workers { own: worker, another, count: options.jobs, elsewhere };
+        run_together(workers, count, command, |command, result| {
             match result {
                 Ok(execution) => notes.take_in(&command, &execution),
                 Err(Cut { lost, so_far }) => {

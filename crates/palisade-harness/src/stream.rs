@@ -1,6 +1,7 @@
 //! Reads the log as it arrives: records, the texts between them, and how the execution ended.
 
 use crate::log::{RECORD, Record, RecordKind};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
@@ -33,7 +34,7 @@ pub struct Hello {
 }
 
 /// A file that is part of the program, and where it was loaded.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Module {
     /// The offset added to the addresses in the file.
     pub base: u64,
@@ -44,7 +45,7 @@ pub struct Module {
 }
 
 /// How an execution ended, as the runtime saw it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct End {
     /// The status from `wait`: exit code or signal.
     pub status: u32,
@@ -63,7 +64,7 @@ pub struct End {
 }
 
 /// Why an execution was aborted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Reason {
     /// It was not aborted.
     #[default]

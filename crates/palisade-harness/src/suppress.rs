@@ -517,7 +517,7 @@ int e; // palisade: allow rase
         let mut unknown = Vec::new();
         let found = comments(text, |line, message| unknown.push((line, message)));
         let mut lines: Vec<(u32, Vec<(&str, u32)>)> = found.into_iter().collect();
-        lines.sort();
+        lines.sort_unstable();
         assert_eq!(
             lines,
             [

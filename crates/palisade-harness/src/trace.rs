@@ -25,6 +25,7 @@ use crate::log::{ORDERED, Order, Record, RecordKind};
 use crate::misuse::{self, MisuseKind};
 use palisade_memory::Model;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -32,7 +33,7 @@ use std::collections::BTreeSet;
 pub const MAX_EVENTS: usize = 1 << 20;
 
 /// Two instructions of one thread that took effect in the opposite order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Reordering {
     /// The place of the store, which comes first in the program and was still pending.
     pub store: u64,
@@ -43,9 +44,10 @@ pub struct Reordering {
 }
 
 /// What is known about an execution at its end.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Judgement {
     /// The strongest model under which the execution is possible.
+    #[serde(with = "crate::elsewhere::model")]
     pub possible: Model,
     /// The reorderings that sequential consistency does not allow. Empty if the execution is sequentially
     /// consistent.

@@ -5,21 +5,26 @@
 //! number of workers.
 
 use crate::allowance::{Allowance, LimitReached};
+use crate::elsewhere::{self, Elsewhere};
 use crate::execution::{Analyses, Execution, Places, Recorder};
 use crate::log::Record;
 use crate::process::{Killer, Lost, Output, Program, Server, StartError};
 use crate::schedule::Command;
-use crate::stream::{End, Reason};
+use crate::stream::{End, Module, Reason};
 use palisade_memory::{Interlocked, Model};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Schedules with more turns are not kept; only their seed is.
 const MAX_TURNS: usize = 1 << 18;
 /// This many executions are requested from a worker ahead of time.
 const AHEAD: usize = 4;
+/// This many are requested at once from another process, if that does not take long.
+const AT_ONCE: usize = 16;
+const SOON: Duration = Duration::from_millis(20);
 /// This many executions per worker may run ahead of one that is still missing.
 const WINDOW: u64 = 32;
 
@@ -144,6 +149,39 @@ impl Worker {
     }
 }
 
+/// Has executions run elsewhere as long as there are any left. Short ones are requested several at a time.
+fn work_elsewhere(
+    elsewhere: &dyn Elsewhere,
+    modules: &[Module],
+    line: &Line,
+    command: &impl Fn(u64) -> Command,
+    done: &Sender<Done>,
+) {
+    let mut at_once = 1;
+    while let Some(first) = line.next(true) {
+        let mut numbers = vec![first];
+        while numbers.len() < at_once
+            && let Some(number) = line.next(false)
+        {
+            numbers.push(number);
+        }
+        let commands: Vec<Command> = numbers.iter().map(|&number| command(number)).collect();
+        let start = Instant::now();
+        let results = elsewhere::run(elsewhere, modules, &commands);
+        at_once = if start.elapsed() < SOON { (at_once * 2).min(AT_ONCE) } else { at_once.div_ceil(2) };
+        let mut is_lost = results.len() < commands.len();
+        for ((number, command), result) in numbers.into_iter().zip(commands).zip(results) {
+            is_lost |= result.is_err();
+            if done.send(Done { number, command, result }).is_err() {
+                return;
+            }
+        }
+        if is_lost {
+            return;
+        }
+    }
+}
+
 /// An execution that was run or lost.
 struct Done {
     number: u64,
@@ -151,20 +189,32 @@ struct Done {
     result: Result<Execution, Cut>,
 }
 
+/// What runs executions.
+pub(crate) struct Workers<'a, A> {
+    /// A worker that is there.
+    pub own: &'a mut Worker,
+    /// Starts others.
+    pub another: A,
+    /// How many there are to be in all.
+    pub count: usize,
+    /// Other processes, and where the program is in memory.
+    pub elsewhere: Option<(&'a dyn Elsewhere, &'a [Module])>,
+}
+
 /// Runs this many executions on a worker and on others that are started in addition. Hands them to `take` in
 /// order until it returns `false`, which means that these were enough. If executions are left at that point,
 /// the worker cannot be used any longer. If one is lost and `take` wants to continue, no new ones are begun,
 /// and those already begun are handed on.
-pub(crate) fn run_together(
-    own: &mut Worker,
-    another: impl Fn() -> Option<Worker> + Sync,
-    workers: usize,
+pub(crate) fn run_together<A: Fn() -> Option<Worker> + Sync>(
+    workers: Workers<'_, A>,
     count: u64,
     command: impl Fn(u64) -> Command + Sync,
     mut take: impl FnMut(Command, Result<Execution, Cut>) -> bool,
 ) {
+    let Workers { own, another, count: workers, elsewhere } = workers;
     let workers = workers.min(usize::try_from(count).unwrap_or(usize::MAX)).max(1);
-    let line = Line::new(count, WINDOW * workers as u64);
+    let requests = elsewhere.map_or(0, |(elsewhere, _)| elsewhere.appetite());
+    let line = Line::new(count, WINDOW * (workers + requests) as u64);
     let (line, command, another) = (&line, &command, &another);
     let (done, finished) = channel::<Done>();
     std::thread::scope(|scope| {
@@ -175,6 +225,10 @@ pub(crate) fn run_together(
                     worker.work(line, command, &done);
                 }
             });
+        }
+        for (elsewhere, modules) in (0..requests).filter_map(|_| elsewhere) {
+            let done = done.clone();
+            scope.spawn(move || work_elsewhere(elsewhere, modules, line, command, &done));
         }
         scope.spawn(move || own.work(line, command, &done));
         // Executions that finished before their turn.

@@ -15,6 +15,7 @@ Examples:
   palisade fences lock.pal --loop-weight 10           a fence in a loop costs as much as ten
   palisade fences lock.pal --threads any              for any number of threads
   palisade fences mcs.pal --goal robustness           no behaviour beyond that of SC
+  palisade fences bakery.pal --all --processes 2      two sets are judged at a time
 
 A PLACE is a line, LINE-LINE, a label or a process; or PROCESS@LINE, PROCESS@LABEL.
 
@@ -88,6 +89,9 @@ pub struct FencesArgs {
     /// How programs are read.
     #[command(flatten)]
     pub reading: ReadingArgs,
+    /// Other processes that judge programs with fences.
+    #[command(flatten)]
+    pub group: GroupArgs,
 }
 
 /// What fences are for.

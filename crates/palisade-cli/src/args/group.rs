@@ -5,7 +5,7 @@ use super::*;
 /// Options about sharing the work with other processes.
 #[derive(Clone, Debug, Default, Args)]
 pub struct GroupArgs {
-    /// Share explicit search, or the files of a folder, among this many processes on this machine
+    /// Share the work among this many processes on this machine
     #[arg(
         long,
         value_name = "N",

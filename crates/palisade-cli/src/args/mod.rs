@@ -1,6 +1,7 @@
 //! The command line. The options of every command are here. The arguments of each command are in a file of
 //! its own.
 
+mod asked;
 mod bench;
 mod c;
 mod cargo;
@@ -23,6 +24,7 @@ mod shell;
 mod show;
 mod translate;
 
+pub use asked::Asked;
 pub use bench::{NOT_OF_BENCH, command};
 pub use c::CArgs;
 pub use cargo::CargoArgs;
@@ -44,11 +46,13 @@ pub use shell::{CompletionsArgs, ManArgs};
 pub use show::{Form, ShowArgs};
 pub use translate::{TargetArg, TranslateArgs};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, StyledStr, TypedValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use palisade::report::visible;
 use palisade::{Bound, Costs, InputLanguage, IntRange, Interlocked, Model, Reduction, Spot, Threads};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The maximum width of the help.
@@ -120,6 +124,9 @@ pub struct Common {
     /// Print all steps of a run and all counters
     #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub verbose: bool,
+    /// What was asked, for the other processes of a group.
+    #[arg(skip)]
+    pub asked: Asked,
 }
 
 /// Options about processes and their locked instructions.
@@ -168,8 +175,26 @@ pub fn parse() -> Result<Palisade, clap::Error> {
     }
     let mut command = command();
     let words = run_options::with_passed_on(std::env::args_os().collect());
-    let mut matches = command.try_get_matches_from_mut(words)?;
-    Palisade::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    let refused = refused_file(&words);
+    let mut matches = command.try_get_matches_from_mut(words).map_err(|mut error| {
+        if let Some(name) = refused.filter(|_| error.kind() == ErrorKind::MissingRequiredArgument) {
+            let tip = StyledStr::from(format!("write './{name}' instead of '-- {name}': it is a file"));
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+        }
+        error
+    })?;
+    let asked = Asked::new(&command, &matches);
+    let mut palisade =
+        Palisade::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))?;
+    palisade.common.asked = asked;
+    Ok(palisade)
+}
+
+/// A file whose name looks like an option, after `--`, where arguments for compilers are.
+fn refused_file(words: &[OsString]) -> Option<String> {
+    let end = words.iter().position(|word| word == "--")?;
+    let name = words.get(end + 1)?.to_str()?;
+    (name.starts_with('-') && Path::new(name).is_file()).then(|| visible(name).into_owned())
 }
 
 /// How results are printed.

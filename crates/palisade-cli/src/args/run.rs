@@ -87,8 +87,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// The program is a Rust test program: run each of its tests on its own
-    #[arg(long, conflicts_with_all = ["replay", "html", "sarif", "save"])]
+    #[arg(long, conflicts_with_all = ["replay", "html", "sarif", "save", "processes", "hosts"])]
     pub tests: bool,
+    /// Other processes that run executions.
+    #[command(flatten)]
+    pub group: GroupArgs,
     /// Name of the program in reports [default: its path]
     #[arg(skip)]
     pub label: Option<String>,

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 const FILES: [&str; 4] = ["suppress", "save", "sarif", "html"];
 
 /// Options that make no sense for a program that cargo has just built, or that cargo's command decides.
-const NOT_PASSED_ON: [&str; 2] = ["replay", "tests"];
+const NOT_PASSED_ON: [&str; 5] = ["replay", "tests", "processes", "hosts", "process"];
 
 /// Options of every command that may stand between those of `palisade run`. Cargo has no such options before its
 /// command.

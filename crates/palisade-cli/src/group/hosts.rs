@@ -1,8 +1,15 @@
 //! The hosts file: one address per line, as timely's own programs read it. Empty lines and comments are skipped.
 
 use crate::files;
-use palisade::Diagnostic;
+use palisade::{Diagnostic, report};
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+/// How long looking up names may take.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The addresses in a hosts file.
 pub fn read(path: &Path) -> Result<Vec<String>, Diagnostic> {
@@ -10,6 +17,7 @@ pub fn read(path: &Path) -> Result<Vec<String>, Diagnostic> {
 }
 
 fn parse(text: &str) -> Result<Vec<String>, Diagnostic> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let addresses: Vec<String> = lines.filter(|line| !line.is_empty()).map(str::to_owned).collect();
     let has_port = |address: &&String| {
@@ -18,6 +26,15 @@ fn parse(text: &str) -> Result<Vec<String>, Diagnostic> {
     let help = "write one HOST:PORT per line, such as 192.168.0.7:2101";
     if let Some(wrong) = addresses.iter().find(|address| !has_port(address)) {
         return Err(Diagnostic::error("hosts-file", format!("`{wrong}` is not an address")).help(help));
+    }
+    // It is an argument of ssh, too, which must not take it for an option.
+    let is_odd = |address: &&String| {
+        let odd = |letter: char| letter.is_whitespace() || letter.is_control();
+        address.starts_with('-') || address.contains(odd)
+    };
+    if let Some(wrong) = addresses.iter().find(is_odd) {
+        let message = format!("`{}` is not the name of a host", report::visible(wrong));
+        return Err(Diagnostic::error("hosts-file", message).help(help));
     }
     if addresses.is_empty() {
         return Err(Diagnostic::error("hosts-file", "there is no address in it").help(help));
@@ -29,6 +46,32 @@ fn parse(text: &str) -> Result<Vec<String>, Diagnostic> {
         return Err(Diagnostic::error("hosts-file", message).help("give every process a port of its own"));
     }
     Ok(addresses)
+}
+
+/// Refuses addresses with different names that are the same. Names that are not found in time are not compared.
+pub fn are_apart(addresses: &[String]) -> Result<(), Diagnostic> {
+    let (sender, found) = channel();
+    let all = addresses.to_vec();
+    // Nobody waits for this thread longer than that.
+    std::thread::spawn(move || {
+        for address in all {
+            let found = address.to_socket_addrs().ok().and_then(|mut all| all.next());
+            if sender.send((address, found)).is_err() {
+                return;
+            }
+        }
+    });
+    let mut known: BTreeMap<SocketAddr, String> = BTreeMap::new();
+    let deadline = Instant::now() + PATIENCE;
+    while let Ok((address, socket)) = found.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        let Some(socket) = socket else { continue };
+        if let Some(other) = known.get(&socket) {
+            let message = format!("`{other}` and `{address}` are the same address");
+            return Err(Diagnostic::error("hosts-file", message).help("give every process a port of its own"));
+        }
+        known.insert(socket, address);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -49,5 +92,18 @@ mod tests {
         check("a:1\nb", Err("`b` is not an address"));
         check("a:70000", Err("`a:70000` is not an address"));
         check("a:1\na:1", Err("`a:1` is there twice"));
+        check("\u{feff}a:1\n", Ok(&["a:1"]));
+        check("-oProxyCommand=x:1", Err("`-oProxyCommand=x:1` is not the name of a host"));
+        check("a b:1", Err("`a b:1` is not the name of a host"));
+    }
+
+    #[test]
+    fn addresses_that_are_the_same() {
+        let check = |addresses: [&str; 2], expected: Result<(), &str>| {
+            let found = are_apart(&addresses.map(str::to_owned));
+            assert_eq!(found.map_err(|error| error.message), expected.map_err(str::to_owned));
+        };
+        check(["127.0.0.1:7", "127.0.0.1:8"], Ok(()));
+        check(["127.0.0.1:7", "127.0.0.1:07"], Err("`127.0.0.1:7` and `127.0.0.1:07` are the same address"));
     }
 }

@@ -1,23 +1,28 @@
 //! A group on this machine: process 0 starts the others.
 //!
 //! Process 0 opens a port on the loopback interface for each of them, and passes it on as their standard input. So there
-//! is no port to guess, and no moment at which somebody else could take it. Who the others are, and a secret that other
-//! users of the machine do not know, is in the environment.
+//! is no port to guess, and no moment at which somebody else could take it. The addresses of the others, and a secret
+//! that other users of the machine do not know, are in the environment.
 //!
 //! *No orphans.* A process whose connection to another one breaks ends by itself. In addition, process 0 ends those that
-//! it has started when it ends.
+//! it has started when it ends. They know its process id, and end if it is not their parent any more.
 
 use super::{Joined, version};
-use palisade::cluster::{ConnectError, Meeting, Place};
+use crate::exit::Exit;
+use palisade::cluster::{Asked, ConnectError, Meeting, Place};
+use rustix::net::sockopt;
 use std::io::{self, Read};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{ExitStatusExt, parent_id};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Tells a process who it is.
-const INVITATION: &str = "PALISADE_GROUP";
+/// The variable that says which process of the group this is.
+const INVITATION: &str = palisade::harness::process::GROUP_INVITATION;
+/// What it says in processes that `palisade cluster --start` starts, before the process id of that command.
+const BY_CLUSTER: &str = "by ";
 /// How often to look whether a process has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -58,9 +63,14 @@ impl Drop for Children {
 }
 
 /// Starts this command in further processes, so that there are `processes` of them.
-pub fn start(processes: usize, patience: Duration) -> Result<Joined, ConnectError> {
+pub fn start(
+    processes: usize,
+    patience: Duration,
+    asked: impl FnOnce() -> Asked,
+) -> Result<Joined, ConnectError> {
     if processes == 1 {
-        return Ok(Joined { place: Place::alone(), index: 0, processes: 1, children: Children::default() });
+        let (place, asked) = (Place::alone(), asked());
+        return Ok(Joined { place, index: 0, processes: 1, children: Children::default(), asked });
     }
     let listen = |_| TcpListener::bind("127.0.0.1:0");
     let listeners: Vec<TcpListener> =
@@ -73,7 +83,7 @@ pub fn start(processes: usize, patience: Duration) -> Result<Joined, ConnectErro
     let mut listeners = listeners.into_iter();
     let own = listeners.next().expect("there is at least one process");
     for (listener, index) in listeners.zip(1..) {
-        let invitation = format!("{index} {secret} {}", addresses.join(" "));
+        let invitation = format!("{index} {secret} {} {}", std::process::id(), addresses.join(" "));
         let child = Command::new(executable())
             .args(std::env::args_os().skip(1))
             .env(INVITATION, invitation)
@@ -84,43 +94,97 @@ pub fn start(processes: usize, patience: Duration) -> Result<Joined, ConnectErro
             .map_err(ConnectError::Failed)?;
         children.children.push(child);
     }
+    let asked = asked();
     let meeting = Meeting { addresses, index: 0, version: version::version(), secret, patience };
-    let streams = meeting.meet(&own).map_err(|error| match children.ended_early() {
-        Some((process, status)) => {
-            ConnectError::Failed(io::Error::other(format!("process {process} {}", describe(status))))
-        }
-        None => error,
-    })?;
+    let started = Mutex::new(&mut children);
+    let gives_up = || {
+        let ended = started.lock().unwrap_or_else(PoisonError::into_inner).ended_early();
+        let ended = ended.map(|(process, status)| match status.code() {
+            // It was stopped before it could say so to anyone.
+            Some(code) if code == i32::from(Exit::Unknown.code()) => ConnectError::StoppedElsewhere(process),
+            _ => ConnectError::Failed(io::Error::other(format!("process {process} {}", describe(status)))),
+        });
+        ended.or_else(super::asked_to_stop)
+    };
+    let streams = meeting.meet(&own, &gives_up)?;
     let place = Place::connected(streams, 0).map_err(ConnectError::Failed)?;
-    Ok(Joined { place, index: 0, processes, children })
+    Ok(Joined { place, index: 0, processes, children, asked })
 }
 
 /// An invitation to a group.
 pub struct Invitation {
     index: usize,
     secret: String,
+    parent: u32,
     addresses: Vec<String>,
 }
 
-/// The invitation in the environment, if this process was started by process 0.
-pub fn invitation() -> Option<Invitation> {
-    let text = std::env::var(INVITATION).ok()?;
-    let mut words = text.split(' ').map(str::to_owned);
-    let (index, secret) = (words.next()?.parse().ok()?, words.next()?);
-    Some(Invitation { index, secret, addresses: words.collect() })
+/// Which command has started this process.
+pub enum Started {
+    /// One that the user has typed.
+    ByUser,
+    /// Process 0 of a group on this machine.
+    Invited(Invitation),
+    /// `palisade cluster --start`.
+    ByCluster(u32),
+}
+
+impl Started {
+    /// The process without which this one is not needed.
+    pub fn parent(&self) -> Option<u32> {
+        match self {
+            Started::ByUser => None,
+            Started::Invited(Invitation { parent, .. }) | Started::ByCluster(parent) => Some(*parent),
+        }
+    }
+}
+
+/// What the environment says about who has started this process. Variables may be left over, so an invitation counts only
+/// together with the port that comes with it.
+pub fn started() -> Started {
+    let text = std::env::var(INVITATION).unwrap_or_default();
+    if let Some(parent) = text.strip_prefix(BY_CLUSTER).and_then(|parent| parent.parse().ok()) {
+        return Started::ByCluster(parent);
+    }
+    let invitation = || {
+        let mut words = text.split(' ').map(str::to_owned);
+        let (index, secret) = (words.next()?.parse().ok()?, words.next()?);
+        let parent = words.next()?.parse().ok()?;
+        let addresses: Vec<String> = words.collect();
+        (index < addresses.len()).then_some(Invitation { index, secret, parent, addresses })
+    };
+    let has_port = || sockopt::socket_acceptconn(io::stdin()).unwrap_or(false);
+    invitation().filter(|_| has_port()).map_or(Started::ByUser, Started::Invited)
+}
+
+/// Lets a process that is started by `palisade cluster --start` end with it.
+pub fn start_by_cluster(command: &mut Command) -> &mut Command {
+    command.env(INVITATION, format!("{BY_CLUSTER}{}", std::process::id()))
+}
+
+/// Whether the process without which this one is not needed has ended.
+pub fn is_orphan(parent: Option<u32>) -> bool {
+    parent.is_some_and(|parent| parent_id() != parent)
+}
+
+/// Why not to wait for others any longer, if the process that started this one has ended.
+pub fn has_parent(parent: Option<u32>) -> Option<ConnectError> {
+    let ended = || ConnectError::Failed(io::Error::other("the process that started this one has ended"));
+    is_orphan(parent).then(ended)
 }
 
 impl Invitation {
-    pub fn accept(self) -> Result<Joined, ConnectError> {
+    pub fn accept(self, asked: impl FnOnce() -> Asked) -> Result<Joined, ConnectError> {
         let listener = io::stdin().as_fd().try_clone_to_owned().map_err(ConnectError::Failed)?;
         let listener = TcpListener::from(listener);
-        let Invitation { index, secret, addresses } = self;
-        let processes = addresses.len();
+        let Invitation { index, secret, parent, addresses } = self;
+        let (processes, asked) = (addresses.len(), asked());
         let patience = super::LOCAL_PATIENCE;
         let meeting = Meeting { addresses, index, version: version::version(), secret, patience };
-        let streams = meeting.meet(&listener)?;
+        let gives_up = || has_parent(Some(parent)).or_else(super::asked_to_stop);
+        let streams = meeting.meet(&listener, &gives_up)?;
         let place = Place::connected(streams, index).map_err(ConnectError::Failed)?;
-        Ok(Joined { place, index, processes, children: Children::default() })
+        Ok(Joined { place, index, processes, children: Children::default(), asked })
     }
 }
 
@@ -138,7 +202,7 @@ fn secret() -> io::Result<String> {
 }
 
 /// How a process ended, in words.
-fn describe(status: ExitStatus) -> String {
+pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with exit code {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),

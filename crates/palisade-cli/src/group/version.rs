@@ -11,10 +11,10 @@ const PIECE: usize = 1 << 20;
 pub fn version() -> String {
     let file = File::open("/proc/self/exe").or_else(|_| File::open(std::env::current_exe()?));
     let Ok(mut file) = file else { return env!("PALISADE_VERSION").to_owned() };
-    let pieces = std::iter::from_fn(|| {
+    let mut pieces = std::iter::from_fn(|| {
         let mut piece = Vec::new();
         let read = (&mut file).take(PIECE as u64).read_to_end(&mut piece);
         read.ok().filter(|&count| count > 0).map(|_| piece)
     });
-    format!("{} ({:016x})", env!("PALISADE_VERSION"), fingerprint(pieces))
+    format!("{} ({:016x})", env!("PALISADE_VERSION"), fingerprint(&mut pieces))
 }

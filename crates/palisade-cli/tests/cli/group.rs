@@ -5,10 +5,10 @@
 
 use crate::common;
 
-use common::{ENDLESS, FENCED, Ran, STORE_BUFFERING, Scratch, catches, interrupt, signal, start};
+use common::groups::{hosts, is_alive, send};
+use common::{ENDLESS, FENCED, Ran, STORE_BUFFERING, Scratch, interrupt, signal};
 use serde_json::Value;
 use snapbox::str;
-use std::net::TcpListener;
 use std::process::{Child, Command};
 
 fn answer(ran: &Ran) -> Value {
@@ -88,46 +88,10 @@ fn a_folder_is_shared_out() {
     }
 }
 
-/// The processes that another one has started.
-#[cfg(target_os = "linux")]
-fn children(parent: u32) -> Vec<u32> {
-    let processes = std::fs::read_dir("/proc").expect("there are processes").flatten();
-    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let is_child = |id: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
-        after.split_whitespace().nth(1) == Some(parent.to_string().as_str())
-    };
-    ids.filter(is_child).collect()
-}
-
 /// A search that does not end by itself, and the processes other than the first, once all of them take part.
 #[cfg(target_os = "linux")]
 fn endless(scratch: &Scratch, processes: usize, more: &[&str]) -> (Child, Vec<u32>) {
-    let count = processes.to_string();
-    let args = [&["check", "endless.pal", "--model", "sc", "--processes", &count], more].concat();
-    let child = start(&mut scratch.command(&args));
-    let others = loop {
-        let others = children(child.id());
-        if others.len() == processes - 1 && others.iter().all(|&other| catches(other)) {
-            break others;
-        }
-        std::thread::yield_now();
-    };
-    (child, others)
-}
-
-#[cfg(target_os = "linux")]
-fn is_alive(process: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(')').and_then(|(_, after)| after.split_whitespace().next());
-    state.is_some_and(|state| state != "Z")
-}
-
-#[cfg(target_os = "linux")]
-fn send(process: u32, signal: &str) {
-    let killed = Command::new("kill").args([signal, &process.to_string()]).status();
-    assert!(killed.expect("`kill` can be run").success());
+    common::groups::start_group(scratch, &["check", "endless.pal", "--model", "sc"], processes, more)
 }
 
 #[test]
@@ -205,13 +169,6 @@ unknown  endless.pal: out of memory (0.03 GiB)
 "#]]);
 }
 
-/// A hosts file with addresses of this machine that are free now.
-fn hosts(processes: usize) -> String {
-    let listen = |_| TcpListener::bind("127.0.0.1:0").expect("there is a port");
-    let listeners: Vec<TcpListener> = (0..processes).map(listen).collect();
-    listeners.iter().map(|listener| format!("{}\n", listener.local_addr().expect("it listens"))).collect()
-}
-
 #[test]
 fn one_command_per_machine() {
     let scratch = Scratch::new("group_hosts").file("fenced.pal", FENCED).file("hosts", hosts(3));
@@ -257,13 +214,23 @@ fn the_commands_of_a_cluster() {
     assert_eq!(lines[0], "palisade check fenced.pal --model pso --hosts hosts.txt --process 0");
     assert!(lines[1].starts_with("ssh node-b 'cd "), "{}", lines[1]);
     assert!(lines[1].ends_with(" && palisade check fenced.pal --model pso --hosts hosts.txt --process 1'"));
+    let scratch = scratch.file("v6.txt", "[::1]:2101\n[fe80::7]:2101\n");
+    let ran = scratch.run(&["cluster", "v6.txt", "run", "-n", "--", "./test", "--process", "1"]).exits(0);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines[0], "palisade run --hosts v6.txt --process 0 -n -- ./test --process 1");
+    assert!(lines[1].starts_with("ssh fe80::7 'cd "), "{}", lines[1]);
     let args = ["cluster", "here.txt", "--start", "check", "fenced.pal", "-q"];
     scratch.run(&args).exits(0).complains("").prints("safe  fenced.pal\n");
 }
 
 #[test]
 fn what_cannot_be_shared_is_refused() {
-    let scratch = Scratch::new("group_refused").file("a.pal", FENCED).file("hosts", "a:1\nb\n");
+    let scratch = Scratch::new("group_refused")
+        .file("a.pal", FENCED)
+        .file("hosts", "a:1\nb\n")
+        .file("good", "a:1\n")
+        .file("bad", "a:1\n-oProxyCommand=x:1\n")
+        .file("spaces", "a:1\nnode b:1\n");
     let check = |args: &[&str], part: &str| {
         let ran = scratch.run(args).exits(2);
         assert!(ran.stderr.contains(part), "{}", ran.stderr);
@@ -271,6 +238,11 @@ fn what_cannot_be_shared_is_refused() {
     check(&["check", "a.pal", "--processes", "2", "--engine", "dual"], "only explicit search is shared");
     check(&["check", "-", "--processes", "2"], "standard input cannot be read by several processes");
     check(&["check", "a.pal", "--hosts", "hosts", "--process", "0"], "`b` is not an address");
+    for option in ["--processes=3", "--process", "--hosts"] {
+        check(&["cluster", "good", "check", "a.pal", option, "1"], "`palisade cluster` adds --");
+    }
+    check(&["cluster", "bad", "check", "a.pal"], "`-oProxyCommand=x:1` is not the name of a host");
+    check(&["cluster", "spaces", "check", "a.pal"], "`node b:1` is not the name of a host");
     check(&["check", "a.pal", "--processes", "0"], "0");
     let scratch = scratch.file("one", "127.0.0.1:1\n");
     let ran = scratch.run(&["check", "a.pal", "--hosts", "one", "--process", "1"]).exits(2);

@@ -98,7 +98,7 @@ impl Mentions {
     }
 }
 
-/// The shape of a thread state, and whom it mentions. Number 0 is no shape.
+/// The shape of a thread state, and the threads that it mentions. Number 0 is no shape.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Shape {
     pub number: u32,

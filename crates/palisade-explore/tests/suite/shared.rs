@@ -3,7 +3,7 @@
 //!
 //! `PALISADE_SEEDS=3000` tries more programs.
 
-use palisade_cluster::{Place, take_part};
+use palisade_cluster::{Leaving, Place, take_part};
 use palisade_conformance::{Profile, generate, seeds};
 use palisade_engine::{
     Analysis, DeadlockFreedom, Engine, Limits, Options, Outcome, Question, Reduction, Task, Verdict,
@@ -11,6 +11,7 @@ use palisade_engine::{
 use palisade_explore::{Explicit, Progress};
 use palisade_memory::Model;
 use palisade_program::written::Program;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The outcomes of all processes.
@@ -24,7 +25,7 @@ fn shared<Q: Question>(
     let run = |place: Place| {
         let check = |analysis: &Analysis<'_>| engine.check(analysis, limits);
         let (outcome, seat) = take_part(place.sit_down(), || ask(&check));
-        seat.leave(Duration::from_secs(10));
+        seat.leave(Leaving::default(), &Arc::default(), Duration::from_secs(10));
         outcome
     };
     std::thread::scope(|scope| {

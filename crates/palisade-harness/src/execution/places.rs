@@ -3,6 +3,7 @@
 use palisade_memory::Model;
 use palisade_monitor::{Instruction, Violation};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 /// Instructions, identified by the place from which they call the runtime.
 #[derive(Clone, Debug)]
@@ -67,9 +68,10 @@ impl Places {
 }
 
 /// A violation, identified by the places of its instructions.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct PlacedViolation {
     /// The memory model.
+    #[serde(with = "crate::elsewhere::model")]
     pub model: Model,
     /// The store that could still have been pending.
     pub store: u64,

@@ -1,5 +1,6 @@
 //! An oracle that accepts a set of changes only once the text with these changes has been confirmed.
 
+use super::ahead::Ahead;
 use super::oracle::Engines;
 use super::write::WriteError;
 use crate::AskError;
@@ -12,22 +13,27 @@ use palisade_program::written::Program;
 use std::cell::RefCell;
 
 /// Reads the program with these changes, and checks it again.
-pub type Confirm<'a> = &'a dyn Fn(&[FilePatch], &Limits) -> Result<(), WriteError>;
+pub type Confirm<'a> = &'a (dyn Fn(&[FilePatch], &Limits) -> Result<(), WriteError> + Sync);
 
 /// Has the text for some fences confirmed.
 pub(super) type ConfirmFencing<'a> = &'a dyn Fn(&Places, &Fencing, &Limits) -> Result<(), WriteError>;
 
-/// The engines, and what confirms.
+/// The engines, other processes that ask theirs ahead of time, and what confirms.
 pub(super) struct Confirming<'a> {
     engines: Engines<'a>,
+    ahead: Option<Ahead<'a>>,
     confirm: Option<ConfirmFencing<'a>>,
     /// Why the first set was not confirmed.
     first_error: RefCell<Option<WriteError>>,
 }
 
 impl<'a> Confirming<'a> {
-    pub(super) fn new(engines: Engines<'a>, confirm: Option<ConfirmFencing<'a>>) -> Confirming<'a> {
-        Confirming { engines, confirm, first_error: RefCell::default() }
+    pub(super) fn new(
+        engines: Engines<'a>,
+        ahead: Option<Ahead<'a>>,
+        confirm: Option<ConfirmFencing<'a>>,
+    ) -> Confirming<'a> {
+        Confirming { engines, ahead, confirm, first_error: RefCell::default() }
     }
 
     /// What became of the set that was found.
@@ -45,6 +51,18 @@ impl Oracle for Confirming<'_> {
 
     fn judge(&self, program: &Program, limits: &Limits) -> Result<Judgement, AskError> {
         self.engines.judge(program, limits)
+    }
+
+    fn appetite(&self) -> usize {
+        self.ahead.as_ref().map_or(0, Ahead::appetite)
+    }
+
+    fn expect(&self, _places: &Places, fencing: &Fencing) {
+        self.ahead.iter().for_each(|ahead| ahead.expect(fencing));
+    }
+
+    fn judged_before(&self, _places: &Places, fencing: &Fencing, limits: &Limits) -> Option<Judgement> {
+        self.ahead.as_ref()?.take(fencing, limits)
     }
 
     fn machine<'s>(&self, system: &'s System) -> Machine<'s> {

@@ -317,7 +317,7 @@ impl Search<'_> {
         let costs: Vec<u64> = all.iter().map(|weakening| this.borrow().cost(weakening)).collect();
         let weight = |place: PlaceId, _: FenceKind| costs[owner(place)];
         let engines = Engines { goal: options.goal, options: &options.check, undecided: None };
-        let oracle = Confirming::new(engines, Some(&confirm));
+        let oracle = Confirming::new(engines, None, Some(&confirm));
         let answer = search_at(&base, &options, places.clone(), &weight, &oracle, start, limits);
         let answer = answer?;
         // Without anything strong, nothing was confirmed yet.

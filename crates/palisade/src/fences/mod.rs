@@ -3,14 +3,17 @@
 //! In C, an access can be made stronger instead. Every result for C is compiled and checked again before it is
 //! reported; if that fails, the next possibility is tried.
 
+mod ahead;
 mod confirming;
 mod costs;
 mod minimise;
 mod oracle;
 mod room;
 mod spot;
+mod wire;
 mod write;
 
+pub use ahead::FencesHelp;
 pub use confirming::Confirm;
 pub use costs::Costs;
 pub use minimise::{Compile, Known, Minimised, minimise};
@@ -20,9 +23,11 @@ pub use write::WriteError;
 
 use crate::language::InputLanguage;
 use crate::{Answer, AskError, CheckOptions, Deadlocks, Input, check};
+use ahead::Ahead;
 use confirming::{ConfirmFencing, Confirming};
 use oracle::Engines;
 use palisade_base::Source;
+use palisade_cluster::Helpers;
 use palisade_engine::{Exhausted, Limits, Reason, Verdict, Witness, peak_memory_bytes};
 use palisade_fences::{
     AccessAt, End, FenceKind, FencePlace, FenceSet, Fencing, Findings, Per, PlaceId, Placement, Places,
@@ -132,18 +137,20 @@ pub enum FencesError {
 
 /// Finds fences that make a program safe or robust.
 pub fn fences(input: &Input, options: &FencesOptions, limits: &Limits) -> Result<FencesAnswer, FencesError> {
-    fences_confirmed(input, options, None, limits)
+    fences_confirmed(input, options, None, None, limits)
 }
 
 /// Finds changes that make a program safe or robust, and has the text with them confirmed. If it is not, the next
-/// cheapest changes are tried.
+/// cheapest changes are tried. Other processes can help: each of them answers with a [`FencesHelp`] for the same program
+/// and options.
 pub fn fences_confirmed(
     input: &Input,
     options: &FencesOptions,
     confirm: Option<Confirm<'_>>,
+    helpers: Option<&Helpers>,
     limits: &Limits,
 ) -> Result<FencesAnswer, FencesError> {
-    let answer = fences_at(input, options, confirm, limits)?;
+    let answer = fences_at(input, options, confirm, helpers, limits)?;
     let wider = FencesOptions { placement: Placement::Anywhere, ..options.clone() };
     let may_widen = options.widen && input.c.is_some() && options.placement == Placement::AfterWrites;
     let is_right_under_sc = match &answer.under_sc {
@@ -154,7 +161,7 @@ pub fn fences_confirmed(
     if !may_widen || !is_right_under_sc || !is_hopeless {
         return Ok(answer);
     }
-    match fences_at(input, &wider, confirm, limits)? {
+    match fences_at(input, &wider, confirm, helpers, limits)? {
         found if matches!(found.findings.end, End::Complete) && found.findings.accepted => Ok(found),
         _ => Ok(answer),
     }
@@ -164,14 +171,13 @@ fn fences_at(
     input: &Input,
     options: &FencesOptions,
     confirm: Option<Confirm<'_>>,
+    helpers: Option<&Helpers>,
     limits: &Limits,
 ) -> Result<FencesAnswer, FencesError> {
     let start = Instant::now();
-    // Fences do not prevent data races.
-    let input = &Input { program: input.program.without_plain(), ..input.clone() };
+    let input = &without_plain(input);
     let places = limits.within(|| places(input, options)).map_err(FencesError::Exhausted)??;
-    let engines =
-        Engines { goal: options.goal, options: &options.check, undecided: undecided(input, options) };
+    let engines = engines(input, options);
     let confirm_fencing = |places: &Places, fencing: &Fencing, limits: &Limits| {
         let patches = changed_text(input, places, fencing)?;
         confirm.map_or(Ok(()), |confirm| confirm(&patches, limits))
@@ -180,7 +186,8 @@ fn fences_at(
         Some(_) => Some(&confirm_fencing),
         None => None,
     };
-    let oracle = Confirming::new(engines, confirm);
+    let ahead = helpers.map(|helpers| Ahead::new(helpers, options.placement));
+    let oracle = Confirming::new(engines, ahead, confirm);
     let weight = |place: PlaceId, kind: FenceKind| {
         let place = &places.places()[place];
         let given = options.weights.iter().rev().find(|(spot, _)| spot.contains(place, &input.source));
@@ -189,6 +196,16 @@ fn fences_at(
         times.saturating_mul(options.costs.of(place.change(kind), options.check.model, input.c.is_some()))
     };
     search_at(input, options, places.clone(), &weight, &oracle, start, limits)
+}
+
+/// The program that is judged: fences do not prevent data races.
+fn without_plain(input: &Input) -> Input {
+    Input { program: input.program.without_plain(), ..input.clone() }
+}
+
+/// What judges candidates.
+fn engines<'a>(input: &Input, options: &'a FencesOptions) -> Engines<'a> {
+    Engines { goal: options.goal, options: &options.check, undecided: undecided(input, options) }
 }
 
 /// Searches for fences at some places.
@@ -361,6 +378,13 @@ fn places(input: &Input, options: &FencesOptions) -> Result<Places, FencesError>
 }
 
 impl FencesAnswer {
+    /// Notes why the search ended early, if it did. The sets that it had found are minimal all the same.
+    pub fn note_end(&mut self, why: Reason) {
+        if let End::Unknown(reason) = &mut self.findings.end {
+            *reason = why;
+        }
+    }
+
     /// `safe` or `robust` if no fences are needed, `repairable` if those that were found are enough, `unsafe` or
     /// `not-robust` if no fences help, or `unknown`.
     pub fn word(&self) -> &'static str {

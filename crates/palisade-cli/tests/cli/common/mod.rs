@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
+pub mod groups;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
