@@ -63,6 +63,28 @@ impl Automata {
         system: &System,
         liveness: Arc<Liveness>,
         population: impl Fn(RoleId) -> Population,
+        may_continue: impl FnMut() -> bool,
+    ) -> Result<Automata, Trouble> {
+        let rounds = most_stores(system, |role| population(role) == Population::Any);
+        Automata::in_rounds(system, liveness, population, rounds, may_continue)
+    }
+
+    /// The automata of a program that stands for those with any number of further processes of the same kinds. Runs of
+    /// these have more stores than any number, so nothing bounds the rounds.
+    pub fn build_for_all_sizes(
+        system: &System,
+        liveness: Arc<Liveness>,
+        population: impl Fn(RoleId) -> Population,
+        may_continue: impl FnMut() -> bool,
+    ) -> Result<Automata, Trouble> {
+        Automata::in_rounds(system, liveness, population, None, may_continue)
+    }
+
+    fn in_rounds(
+        system: &System,
+        liveness: Arc<Liveness>,
+        population: impl Fn(RoleId) -> Population,
+        mut rounds: Option<usize>,
         mut may_continue: impl FnMut() -> bool,
     ) -> Result<Automata, Trouble> {
         let machine = Machine::new(system, Model::Sc);
@@ -86,7 +108,6 @@ impl Automata {
         for role in started {
             builder.start(role, population(role))?;
         }
-        let mut rounds = most_stores(system, |role| population(role) == Population::Any);
         loop {
             while let Some((role, state)) = builder.work.pop_front() {
                 builder.roles[role].waiting.remove(&state);

@@ -26,8 +26,11 @@ use palisade_memory::{Interlocked, Model};
 use palisade_program::running::CellId;
 use rustc_hash::FxHashMap;
 
-/// More delayed stores than this count as unbounded.
-const MAX_DELAYED: usize = 3;
+/// More delayed stores and barriers than this count as unbounded.
+const MAX_DELAYED: usize = 8;
+
+/// An automaton gets at most this many states for combinations of delayed stores.
+const MAX_STATES: usize = 1 << 10;
 
 /// A delayed instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -103,7 +106,7 @@ fn delaying(automaton: &Automaton, model: Model) -> Option<Automaton> {
     }
     while let Some((at, state, delayed)) = building.work.pop() {
         limits::checkpoint();
-        if delayed.len() > MAX_DELAYED {
+        if delayed.len() > MAX_DELAYED || building.numbers.len() > MAX_STATES {
             return None;
         }
         for place in 0..delayed.len() {

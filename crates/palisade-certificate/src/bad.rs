@@ -7,6 +7,10 @@
 //! Counts are interpreted from below: a number n means "at least n". If larger numbers are not bad, this
 //! requires more than necessary. Where the number of threads is fixed and that fails, the threads are
 //! considered one by one.
+//!
+//! Because of that, configurations that agree with some numbers also agree with all smaller ones. So once the choices with
+//! the smaller numbers are found to be covered, nothing is left to check for the larger ones, and they are skipped. This
+//! matters for proofs that can only name a few processes.
 
 use crate::flow::Limit;
 use crate::watch::Watch;
@@ -137,7 +141,12 @@ struct Question<'a> {
     chosen_threads: BTreeMap<ThreadId, usize>,
     chosen_counts: Vec<Option<Value>>,
     chosen_cells: BTreeMap<CellId, u32>,
+    /// The numbers for which all configurations are covered, by the looks and cells that were chosen with them.
+    covered: BTreeMap<Chosen, Vec<Vec<Option<Value>>>>,
 }
+
+/// The looks of named threads, and the values of cells.
+type Chosen = (BTreeMap<ThreadId, usize>, BTreeMap<CellId, u32>);
 
 impl<'a> Question<'a> {
     fn new(look: &'a Look<'a>, property: &'a Property, from_below: bool) -> Result<Question<'a>, Refusal> {
@@ -151,6 +160,7 @@ impl<'a> Question<'a> {
             chosen_threads: BTreeMap::new(),
             chosen_counts: Vec::new(),
             chosen_cells: BTreeMap::new(),
+            covered: BTreeMap::new(),
         };
         question.collect(&property.bad, from_below, &mut named)?;
         let any = look.populations.iter().any(Option::is_none);
@@ -264,7 +274,7 @@ impl<'a> Question<'a> {
         match self.value(&self.property.bad) {
             // A condition that faults is false.
             Some(Ok(0) | Err(_)) => return Ok(()),
-            Some(Ok(_)) if all_named => return self.covered(),
+            Some(Ok(_)) if all_named => return self.check_covered(),
             _ => {}
         }
         let thread = self.threads.keys().find(|thread| !self.chosen_threads.contains_key(thread)).copied();
@@ -295,8 +305,24 @@ impl<'a> Question<'a> {
         Ok(())
     }
 
+    /// Checks that all configurations that agree with the choices are in a set, unless that follows from an earlier
+    /// check with smaller numbers.
+    fn check_covered(&mut self) -> Result<(), Refusal> {
+        let chosen = (self.chosen_threads.clone(), self.chosen_cells.clone());
+        let smaller = |known: &Vec<Option<Value>>| {
+            let mut numbers = known.iter().zip(&self.chosen_counts);
+            numbers.all(|(known, number)| known.unwrap_or(0) <= number.unwrap_or(0))
+        };
+        if self.covered.get(&chosen).is_some_and(|known| known.iter().any(smaller)) {
+            return Ok(());
+        }
+        self.all_covered()?;
+        self.covered.entry(chosen).or_default().push(self.chosen_counts.clone());
+        Ok(())
+    }
+
     /// Checks that all configurations that agree with the choices are in a set.
-    fn covered(&self) -> Result<(), Refusal> {
+    fn all_covered(&self) -> Result<(), Refusal> {
         let mut bad = self.look.open();
         for (cell, value) in &self.chosen_cells {
             bad.memory[cell.index()] = Some(*value);

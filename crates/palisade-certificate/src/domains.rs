@@ -15,8 +15,11 @@
 //! 3. The cell has one fixed initial value: narrowing the domain must not reduce the initial values.
 //! 4. Values outside its own domain do not block a process: an error instead would be harmless, but it is not the
 //!    same program.
+//! 5. If the cell wraps around, what `cas` expects in it is in its own domain. Otherwise `cas` compares with what the number
+//!    becomes in the cell, and could succeed where it fails in the narrowed program ([`wraps`](crate::wraps)).
 
 use crate::Refusal;
+use crate::wraps::expects_within;
 use palisade_program::Value;
 use palisade_program::written::{Init, InitValue, Outside, Program, Type};
 
@@ -51,6 +54,9 @@ pub fn narrowed(program: &Program, domains: &[CellDomain]) -> Result<Program, Re
         }
         if shared.ty.outside == Outside::Block {
             return refuse("replaces one that blocks");
+        }
+        if shared.ty.outside == Outside::Wrap && !expects_within(program, name, own) {
+            return refuse("would change what `cas` compares with");
         }
         let is_any = |value: &InitValue| *value == InitValue::Any;
         let arbitrary = match &shared.init {
@@ -97,6 +103,27 @@ mod tests {
         check(text, &[("x", 1, 3)], Some("initial value"));
         check(text, &[("y", 0, 1)], Some("blocks"));
         check(text, &[("z", 0, 1)], Some("narrow its initial values"));
+        for (operand, expected) in [
+            ("7", None),
+            ("any(0..9)", None),
+            ("r", None),
+            ("!r", None),
+            ("y", None),
+            ("10", Some("what `cas` compares with")),
+            ("-1", Some("what `cas` compares with")),
+            ("r + 1", Some("what `cas` compares with")),
+            ("wide", Some("what `cas` compares with")),
+            ("z", Some("what `cas` compares with")),
+        ] {
+            let text = format!(
+                "shared x: 0..9 wrap; shared y: 0..9; shared z: -1..9; shared other: 0..9 wrap;
+                 process P {{ let r: 0..9; let wide: int; if cas(other, 11, 1) || cas(x, {operand}, 1) {{ skip; }} }}"
+            );
+            check(&text, &[("x", 0, 4)], expected);
+        }
+        let text =
+            "shared x: 0..9 wrap; shared y: 0..9; process P { let p = &y; if cas(*p, 11, 1) { skip; } }";
+        check(text, &[("x", 0, 4)], Some("what `cas` compares with"));
         let text = "shared n: int = -3; shared a[2] = [1, 7]; process P { a[1] = n; }";
         check(text, &[("n", -3, 4), ("a", 1, 7)], None);
         check(text, &[("n", -2, 4)], Some("initial value"));

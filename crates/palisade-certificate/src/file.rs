@@ -15,6 +15,7 @@
 //! unused keys.
 
 use crate::domains::CellDomain;
+use crate::identities_file::IdentitiesBody;
 use crate::sc_file::{CrowdsBody, StacksBody};
 use crate::single_file::SingleBody;
 use palisade_automata::MAX_DECLARED;
@@ -194,6 +195,7 @@ enum AnyBody {
     Stacks(StacksBody),
     Load(Body),
     Single(SingleBody),
+    Identities(IdentitiesBody),
     All(AllStates),
 }
 
@@ -265,6 +267,7 @@ impl Certificate {
             Proof::AllStates => AnyBody::All(AllStates {}),
             Proof::Crowds(proof) => AnyBody::Crowds(CrowdsBody::of(proof)),
             Proof::Stacks(proof) => AnyBody::Stacks(StacksBody::of(proof)),
+            Proof::Identities(proof) => AnyBody::Identities(IdentitiesBody::of(proof)),
         };
         let mut file = File {
             schema_version: SCHEMA_VERSION,
@@ -328,6 +331,7 @@ impl Certificate {
             AnyBody::All(AllStates {}) => Proof::AllStates,
             AnyBody::Crowds(body) => Proof::Crowds(body.proof()),
             AnyBody::Stacks(body) => Proof::Stacks(body.proof()),
+            AnyBody::Identities(body) => Proof::Identities(body.proof()),
         };
         if proof.kind().name() != file.kind {
             return Err(CertificateError::WrongKind { claimed: file.kind, found: proof.kind().name() });

@@ -32,6 +32,7 @@ enum Known {
 
 impl Invariant {
     pub fn new(flow: &Flow, proof: &LoadBuffers) -> Result<Invariant, Refusal> {
+        check_names(flow, proof)?;
         let pending: FxHashSet<Pending> = proof.pending.iter().copied().collect();
         check_pending(flow, &pending)?;
         let mut held: Vec<Known> = (0..flow.values.len() as u32)
@@ -51,6 +52,11 @@ impl Invariant {
         }
         let pending = by_cell.into_iter().map(|(place, values)| (place, Values::of(values))).collect();
         Ok(Invariant { pending, held })
+    }
+
+    /// The values that the newest pending store to a cell can have in a class.
+    pub fn pending(&self, kind: u32, class: u32, cell: u32) -> Option<&Values> {
+        self.pending.get(&(kind, class, cell))
     }
 
     /// Whether a process of this automaton may have a pending store in this class.
@@ -128,6 +134,34 @@ fn writers(flow: &Flow, cell: u32) -> Vec<u32> {
     (0..flow.kinds.len() as u32).filter(|&kind| writes(&flow.kinds[kind as usize])).collect()
 }
 
+/// Checks that all claims are about automata, classes, cells and values that exist. Everything after this may use them
+/// as indices.
+fn check_names(flow: &Flow, proof: &LoadBuffers) -> Result<(), Refusal> {
+    let unfit = |what: String| Err(Refusal::Unfit(what));
+    let classes = |kind: u32| flow.kinds.get(kind as usize).map_or(0, |kind| kind.into.len());
+    let values = |cell: u32| flow.values.get(cell as usize).copied().unwrap_or(0);
+    for &Pending { kind, state, cell, value } in &proof.pending {
+        if state as usize >= classes(kind) || value >= values(cell) {
+            return unfit(format!(
+                "there is no value {value}, no cell {cell}, no class {state} or no automaton {kind} for a pending store"
+            ));
+        }
+    }
+    for Held { cell, kind, values: held } in &proof.held {
+        let unfit = |what: String| unfit(format!("the content of cell {cell}: {what}"));
+        if *cell as usize >= flow.values.len() {
+            return unfit("there is no such cell".into());
+        }
+        if *kind as usize >= flow.kinds.len() {
+            return unfit(format!("there is no automaton {kind}"));
+        }
+        if let Some(value) = held.iter().flatten().find(|value| **value >= values(*cell)) {
+            return unfit(format!("it has no value {value}"));
+        }
+    }
+    Ok(())
+}
+
 fn check_pending(flow: &Flow, pending: &FxHashSet<Pending>) -> Result<(), Refusal> {
     let missing = |claim: &Pending| {
         let Pending { kind, state, cell, value } = claim;
@@ -166,10 +200,6 @@ fn check_pending(flow: &Flow, pending: &FxHashSet<Pending>) -> Result<(), Refusa
 
 fn check_held(flow: &Flow, claim: &Held) -> Result<(), Refusal> {
     let unfit = |what: &str| Err(Refusal::Unfit(format!("the content of cell {}: {what}", claim.cell)));
-    // Such a cell has no writer. The next condition would reject it too, but with a less specific message.
-    if claim.cell as usize >= flow.values.len() {
-        return unfit("there is no such cell");
-    }
     if writers(flow, claim.cell) != [claim.kind] || flow.kinds[claim.kind as usize].population != Some(1) {
         return unfit("it has other writers");
     }

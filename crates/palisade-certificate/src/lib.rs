@@ -12,6 +12,7 @@
 //! - For recursion, and for programs that start threads without bound, under SC, proofs are sets that are
 //!   closed under steps; see [`sc`].
 //! - For PSO, proofs are about a single buffer; see [`single`].
+//! - For any number of processes with identities, proofs name some of them; see [`identities`].
 //! - What must stay possible (deadlocks and goals) is proved by a ranking of all states; see [`progress`].
 //! - For TSO and SC, proofs are about the load-buffer semantics (Abdulla, Atig, Bouajjani, Ngo, "A
 //!   load-buffer semantics for total store ordering", LMCS 2018). The rest of this header is about these.
@@ -90,6 +91,8 @@ mod element;
 mod fair;
 mod file;
 mod flow;
+mod identities;
+mod identities_file;
 mod invariant;
 mod matching;
 mod missing;
@@ -106,6 +109,7 @@ mod states;
 mod undo;
 mod values;
 mod watch;
+mod wraps;
 
 pub use domains::{CellDomain, narrowed};
 pub use fair::verify_fair;
@@ -202,12 +206,17 @@ pub enum Refusal {
 
 /// Checks that a proof shows the task to be safe.
 pub fn verify(task: &Task<'_>, proof: &Proof, limits: &Limits) -> Result<Summary, Refusal> {
-    if task.has_open_identities() {
-        let why = "the processes have identities and their number is open, for which there are no proofs yet";
-        return Err(Refusal::Unfit(why.into()));
-    }
     let watch = &Watch::new(limits);
     match (proof, task.model) {
+        (Proof::Identities(_), Model::Pso) => {
+            Err(Refusal::Unsuited("a load-buffer proof proves nothing under PSO".into()))
+        }
+        (Proof::Identities(proof), _) => identities::verify(task, proof, watch),
+        _ if task.has_open_identities() => {
+            let why =
+                "the processes have identities and their number is open: this proof is about a fixed number";
+            Err(Refusal::Unfit(why.into()))
+        }
         (Proof::AllStates, _) => states::verify(task, watch),
         (Proof::Crowds(proof), _) => sc::verify_crowds(task, proof, watch),
         (Proof::Stacks(proof), _) => sc::verify_stacks(task, proof, watch),

@@ -1,7 +1,8 @@
 //! What a set lacks, in the form of a proof. When looking for gaps in the checker, it can be fed back as a
 //! new element.
 
-use palisade_engine::proof::{Crowds, Element, Process, SetLetter, Snapshot};
+use palisade_engine::proof::{Crowds, Element, Named, Process, SetLetter, Snapshot};
+use palisade_program::Value;
 use std::fmt;
 
 /// Configurations that should be in a set but are not.
@@ -16,6 +17,10 @@ pub enum Missing {
     Crowd(Crowds),
     /// From a proof by sets of stacks, in words.
     Stacks(String),
+    /// From a proof for any number of processes with identities, with the sets that the element names.
+    Identities(Named, Vec<Vec<Value>>),
+    /// From such a proof, in words: it has to name more identities than there are.
+    TooMany(String),
 }
 
 impl fmt::Display for Missing {
@@ -24,7 +29,8 @@ impl fmt::Display for Missing {
             Missing::LoadBuffers(element, sets) => show(f, element, sets),
             Missing::SingleBuffer(element, sets) => write!(f, "{element:?} with the sets {sets:?}"),
             Missing::Crowd(crowd) => write!(f, "{:?} with {:?}", crowd.elements, crowd.threads),
-            Missing::Stacks(words) => f.write_str(words),
+            Missing::Identities(element, sets) => write!(f, "{element:?} with the sets {sets:?}"),
+            Missing::Stacks(words) | Missing::TooMany(words) => f.write_str(words),
         }
     }
 }

@@ -15,6 +15,96 @@ pub fn identities(seed: u64, cyclic: bool) -> String {
     text.out
 }
 
+/// A program with this seed that may use identities as more than names: numbers as identities, comparisons of order,
+/// loops by hand, atomic blocks with several identities, several processes of another kind, variables that start with
+/// any identity, and properties about many processes. What is safe for a few processes may be broken with more.
+pub fn wild(seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let mut text = String::from("shared flag[id]: 0..1;\n");
+    let start = *random.pick(&["", "", " = *"]);
+    text.push_str(&format!(
+        "shared turn: id or none{start};\nshared last: id or none{start};\nshared n: 0..3 wrap;\n"
+    ));
+    if random.percent(15) {
+        text.push_str("process Q[*] { fetch_add(n, 1); }\n");
+    } else if random.percent(40) {
+        let body = *random.pick(&[
+            "let c: id or none = *; turn = c; let d: id or none = last; if d == c { n = 1; }",
+            "let c: id or none = *; assume(c != none); if flag[c] == 1 { last = c; }",
+            "atomic { let c: id or none = turn; let d: id or none = last; if c != d { flag[c] = 0; n = 1; } }",
+        ]);
+        text.push_str(&format!("process Q {{ {body} }}\n"));
+    }
+    text.push_str("process P(me: id)[*] {\n");
+    let declared = [
+        "let a: id or none = turn;",
+        "let a: id or none = last;",
+        "let a: id or none = *;",
+        "let a: id or none = any(0..2);",
+    ];
+    let first = *random.pick(&declared);
+    text.push_str(first);
+    text.push('\n');
+    let statements = [
+        "flag[me] = 1;",
+        "turn = me;",
+        "last = me;",
+        "last = turn;",
+        "a = last;",
+        "fence;",
+        "fetch_add(n, 1);",
+        "xchg(turn, me);",
+        "a = xchg(last, a);",
+        "if a != none && a != me && flag[a] == 1 { n = 1; }",
+        "if turn != me { last = turn; }",
+        "if turn != last && turn != me && last != me && turn != none && last != none { goto cs; }",
+        "if cas(turn, none, me) { last = me; }",
+        "if cas(turn, a, me) { n = 2; }",
+        "for other in others { await flag[other] == 1; }",
+        "for other in others { if flag[other] == 1 { last = other; goto cs; } }",
+        "for other in others { if other == a { break; } }",
+        "atomic { turn = last; last = me; }",
+        "atomic { if turn != none && last != none && turn != last && turn != me && last != me { n = 3; } }",
+        "atomic { a = turn; if a != none && a != me && flag[a] == 1 { turn = me; } }",
+        "atomic { a = turn; turn = last; last = a; }",
+        "assert(me < 4);",
+        "assert(turn != 3);",
+        "if me == 3 { n = 1; }",
+        "if flag[2] == 1 { n = 1; }",
+        "{ let o: id or none = 0; while o < 2 { o = o + 1; if o != me { await flag[o] == 0; } } }",
+        "assert(n != 3);",
+        "assert(a != turn || a == none || a == me);",
+    ];
+    // The last ones are often broken at once, or outside of what is proved.
+    let number = random.between(2, 5);
+    let (mut used, mut loops) = (Vec::new(), 0);
+    for _ in 0..number {
+        let all = if random.percent(70) { 21 } else { statements.len() };
+        let statement = statements[random.below(all)];
+        let by_hand = statement.contains("let o");
+        loops += usize::from(by_hand);
+        if by_hand && loops > 1 {
+            continue;
+        }
+        used.push(statement);
+    }
+    used.iter().for_each(|statement| text.push_str(&format!("{statement}\n")));
+    text.push_str("cs: skip;\n}\n");
+    let property = *random.pick(&[
+        "forbid count(P@cs) >= 2;",
+        "forbid count(P@cs) >= 3;",
+        "forbid count(P@cs) >= 2 && n == 2;",
+        "forbid count(P@cs) >= 1 && turn == none && n == 3;",
+        "forbid count(P@cs) >= 1 && turn == last && turn != none;",
+        "forbid count(P@cs) >= 4;",
+        "forbid n == 3;",
+        "forbid turn == 3;",
+    ]);
+    text.push_str(property);
+    text.push('\n');
+    text
+}
+
 struct Text<'r> {
     random: &'r mut Random,
     out: String,

@@ -8,13 +8,18 @@
 //! 3. if the engine answers safe for any number, no fixed number is unsafe;
 //! 4. for each fixed number, the engine agrees with brute force.
 //!
+//! For any number of threads, an engine stops after [`WORK`] configurations. A search that long is counted, not compared,
+//! and few searches may be. So the result does not depend on how fast the machine is.
+//!
 //! A failure is shrunk and printed as `.pal` with its seed; `PALISADE_SEEDS` and `PALISADE_SEED` work as in
 //! the [suite](crate::suite).
 
 use crate::brute::{self, Answer};
 use crate::generate::{Profile, generate_parameterized};
 use crate::suite::{Law, Problem, Subject, SuiteConfig, Unknown, compact, seeds};
-use palisade_engine::{Engine, Question, Safety, Suitability, Task, Threads, Verdict, Witness};
+use palisade_engine::{
+    Engine, Exhausted, Limits, Question, Safety, Suitability, Task, Threads, Verdict, Witness,
+};
 use palisade_memory::{Interlocked, Machine, Model};
 use palisade_program::lower;
 use palisade_program::written::Program;
@@ -22,6 +27,12 @@ use palisade_trace::replay;
 
 /// The largest number of threads of each kind that brute force tries.
 pub const MAX_THREADS: u32 = 4;
+
+/// The work of an engine on one program for any number of threads.
+const WORK: u64 = 20_000;
+
+/// At most one search in this many is longer than that.
+const RARELY: usize = 100;
 
 /// Tests an engine with random programs for any number of threads. The profiles of the configuration are not
 /// used.
@@ -51,6 +62,9 @@ pub fn check_parameterized_with(engine: &dyn Engine, config: SuiteConfig, genera
         }
     }
     eprintln!("{} on programs for any number of threads, seeds {seeds:?}: {tally}", engine.name());
+    let Tally { safe, broken, too_long, .. } = tally;
+    let most = config.models.len() + (safe + broken) / RARELY;
+    assert!(too_long <= most, "{too_long} searches are too long");
 }
 
 /// How many verdicts of each kind there were.
@@ -59,6 +73,8 @@ struct Tally {
     safe: usize,
     broken: usize,
     unknown: usize,
+    /// Searches that were stopped.
+    too_long: usize,
     /// Witnesses with more than two threads of a kind.
     large: usize,
     /// Fixed numbers for which brute force had an answer.
@@ -67,9 +83,12 @@ struct Tally {
 
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Tally { safe, broken, unknown, large, compared } = self;
+        let Tally { safe, broken, unknown, too_long, large, compared } = self;
         write!(f, "{safe} safe, {broken} unsafe ({large} with more than two threads of a kind), ")?;
-        write!(f, "{unknown} unknown; {compared} fixed numbers of threads compared with brute force")
+        write!(
+            f,
+            "{unknown} unknown, {too_long} stopped after {WORK} configurations; {compared} fixed numbers of threads compared with brute force"
+        )
     }
 }
 
@@ -80,13 +99,17 @@ fn examine(subject: &Subject<'_>, program: &Program, model: Model, tally: &mut T
     if subject.engine.suits(&any.analysis()) == Suitability::No {
         return Ok(());
     }
-    let verdict = subject.answer(&any, 1)?;
+    let limits = Limits::unlimited(1).with_timeout(subject.config.timeout).with_work(WORK);
+    let verdict = subject.answer_within(&any, &limits)?;
     match &verdict {
         Verdict::Holds => tally.safe += 1,
         Verdict::Violated(witness) => {
             tally.broken += 1;
             tally.large += usize::from(witness.instantiation.any > 2);
             replays(&any, witness)?;
+        }
+        Verdict::Unknown(reason) if matches!(reason.what_ran_out(), Some(Exhausted::Work(_))) => {
+            tally.too_long += 1
         }
         Verdict::Unknown(reason) => {
             tally.unknown += 1;
@@ -112,7 +135,7 @@ fn examine(subject: &Subject<'_>, program: &Program, model: Model, tally: &mut T
             }
             _ => {}
         }
-        let of_fixed = subject.answer(&fixed, 1)?;
+        let of_fixed = subject.answer_within(&fixed, &limits)?;
         if let Verdict::Violated(witness) = &of_fixed {
             replays(&fixed, witness)?;
         }

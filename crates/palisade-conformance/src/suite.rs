@@ -353,13 +353,7 @@ impl Subject<'_> {
         self.answer_within(&self.task(program, model, interlocked), &limits)
     }
 
-    /// The engine's answer, with its panics caught.
-    pub(crate) fn answer(&self, task: &Task<'_>, jobs: usize) -> Result<Verdict, Problem> {
-        let limits = Limits::unlimited(jobs).with_timeout(self.config.timeout);
-        self.answer_within(task, &limits)
-    }
-
-    /// The same, within limits.
+    /// The engine's answer within limits, with its panics caught.
     pub(crate) fn answer_within(&self, task: &Task<'_>, limits: &Limits) -> Result<Verdict, Problem> {
         let answer = catch_unwind(AssertUnwindSafe(|| self.engine.check(&task.analysis(), limits).verdict));
         match answer {

@@ -40,5 +40,6 @@ mod symbol;
 mod timeline;
 mod values;
 
-pub use dual::Dual;
+pub use dual::{Dual, SharedSearch, shared_search};
+pub use palisade_wqo::{Owners, Shares, Sharing};
 pub use sb::Sb;

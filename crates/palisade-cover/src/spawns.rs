@@ -18,6 +18,11 @@
 //! Where stores of the parent may be pending, the automata [delay](palisade_automata::Starts) them. Then nothing else is
 //! pending when a thread is started, and all starts are exact.
 //!
+//! Properties that look at memory hold only when nothing is pending in any thread. A bad element says so of the threads that
+//! it mentions, and not of others. So it may stand for states in which stores of another thread are delayed. `safe` is right
+//! all the same. If there is no run to such an element, a search without delayed stores looks for another one, in
+//! which threads are started only when nothing is pending.
+//!
 //! # Other starts
 //! If too many stores would be delayed, there are two approximations ([`Spawning`]):
 //! - [`Spawning::Anytime`]: the new thread may be there from the beginning. That adds runs, so it proves only safety.
@@ -68,10 +73,28 @@ impl Spawning {
     }
 }
 
+/// Why an initial element may not stand for a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Doubt {
+    /// Threads may be there from the beginning.
+    Early,
+    /// The property looks at memory, and stores may be pending.
+    Pending,
+}
+
 /// Why a program that starts threads has no answer.
-pub(crate) fn no_run() -> Reason {
-    Reason::Unsupported(
-        "threads are started while many stores may be pending; if they were there from the start, the program would not be safe, and no run was found in which nothing is pending when threads are started"
-            .into(),
-    )
+pub(crate) fn no_run(doubt: Doubt) -> Reason {
+    let found = match doubt {
+        Doubt::Early => {
+            "threads are started while many stores may be pending; if they were there from the start, the program would not \
+             be safe"
+        }
+        Doubt::Pending => {
+            "threads are started while stores may be pending; the program would not be safe if the property also counted \
+             while they are"
+        }
+    };
+    Reason::Unsupported(format!(
+        "{found}, and no bad run was found in which nothing is pending when threads are started"
+    ))
 }

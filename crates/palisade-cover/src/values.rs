@@ -12,7 +12,7 @@
 //! set of all values, which makes the results of that search worthless: it has to be repeated with single
 //! values for that cell.
 
-use crate::spawns::no_run;
+use crate::spawns::{Doubt, no_run};
 use palisade_automata::ValueId;
 use palisade_base::Id;
 use palisade_engine::{Exhausted, Reason, Verdict};
@@ -23,6 +23,9 @@ use std::cell::{Cell, RefCell};
 
 /// Letters have fifteen bits for a set.
 pub(crate) const MAX_SETS: usize = 1 << 15;
+
+/// Results for two of the first sets of a cell are remembered. These are the sets that occur most.
+const FEW: usize = 32;
 
 /// A set of values of one cell, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -51,6 +54,32 @@ struct OfCell {
     /// For each set, bits for the values that are not in it.
     filters: Vec<u64>,
     numbers: FxHashMap<Bits, SetId>,
+    meets: Results,
+    widened: Results,
+}
+
+/// Results of an operation on two of the first sets.
+#[derive(Clone, Debug, Default)]
+struct Results(Vec<Option<Option<SetId>>>);
+
+impl Results {
+    fn place(a: SetId, b: SetId) -> Option<usize> {
+        let (a, b) = (usize::from(a.0), usize::from(b.0));
+        (a < FEW && b < FEW).then_some(a * FEW + b)
+    }
+
+    fn get(&self, a: SetId, b: SetId) -> Option<Option<SetId>> {
+        *self.0.get(Results::place(a, b)?)?
+    }
+
+    fn set(&mut self, a: SetId, b: SetId, result: Option<SetId>) {
+        if let Some(place) = Results::place(a, b) {
+            if self.0.is_empty() {
+                self.0 = vec![None; FEW * FEW];
+            }
+            self.0[place] = Some(result);
+        }
+    }
 }
 
 impl OfCell {
@@ -60,7 +89,8 @@ impl OfCell {
             *all.last_mut().expect("there is a last word") = (1 << (values % 64)) - 1;
         }
         let numbers = FxHashMap::from_iter([(all.clone(), SetId::ALL)]);
-        OfCell { cell: cell as u32, values, sets: vec![all], filters: vec![0], numbers }
+        let (meets, widened) = Default::default();
+        OfCell { cell: cell as u32, values, sets: vec![all], filters: vec![0], numbers, meets, widened }
     }
 
     fn bits(&self, set: SetId) -> &Bits {
@@ -146,9 +176,14 @@ impl ValueSets {
         }
         let bits = {
             let of_cell = &self.cells.borrow()[cell.index()];
+            if let Some(known) = of_cell.meets.get(a, b) {
+                return known;
+            }
             of_cell.bits(a).iter().zip(of_cell.bits(b)).map(|(a, b)| a & b).collect()
         };
-        self.number(cell, bits)
+        let both = self.number(cell, bits);
+        self.cells.borrow_mut()[cell.index()].meets.set(a, b, both);
+        both
     }
 
     /// The values that are in one set, and those that are not in the other.
@@ -158,10 +193,15 @@ impl ValueSets {
         }
         let bits = {
             let of_cell = &self.cells.borrow()[cell.index()];
+            if let Some(Some(known)) = of_cell.widened.get(set, possible) {
+                return known;
+            }
             let (set, possible, all) = (of_cell.bits(set), of_cell.bits(possible), of_cell.bits(SetId::ALL));
             set.iter().zip(possible).zip(all).map(|((set, possible), all)| set | all & !possible).collect()
         };
-        self.number(cell, bits).expect("a set with more values is not empty")
+        let wide = self.number(cell, bits).expect("a set with more values is not empty");
+        self.cells.borrow_mut()[cell.index()].widened.set(set, possible, Some(wide));
+        wide
     }
 
     /// Whether all values of `a` are in `b`.
@@ -211,7 +251,7 @@ pub(crate) enum Unanswered {
     /// The sets of values of this cell are too many. They have to stay apart.
     Overflow(CellId),
     /// An initial element was found, but it may not be real. See [`crate::spawns`].
-    Unreal,
+    Unreal(Doubt),
 }
 
 impl From<Exhausted> for Unanswered {
@@ -235,7 +275,7 @@ pub(crate) fn with_sets(
         match search(&apart) {
             Ok(verdict) => return Ok(verdict),
             Err(Unanswered::Because(reason)) => return Err(reason),
-            Err(Unanswered::Unreal) => return Err(no_run()),
+            Err(Unanswered::Unreal(doubt)) => return Err(no_run(doubt)),
             Err(Unanswered::Overflow(cell)) if apart.insert(cell) => {}
             Err(Unanswered::Overflow(_)) => {
                 return Err(Reason::Unsupported("a shared variable has too many values".into()));

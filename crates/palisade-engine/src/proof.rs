@@ -19,6 +19,8 @@ pub enum Proof {
     Crowds(Crowds),
     /// Sets of stacks, closed under the steps of one thread while the others wait.
     Stacks(Stacks),
+    /// Sets of load-buffer configurations of any number of processes with identities.
+    Identities(Identities),
 }
 
 impl Proof {
@@ -30,6 +32,7 @@ impl Proof {
             Proof::AllStates => ProofKind::AllStates,
             Proof::Crowds(_) => ProofKind::Crowds,
             Proof::Stacks(_) => ProofKind::Stacks,
+            Proof::Identities(_) => ProofKind::Identities,
         }
     }
 }
@@ -47,16 +50,19 @@ pub enum ProofKind {
     Crowds,
     /// [`Proof::Stacks`].
     Stacks,
+    /// [`Proof::Identities`].
+    Identities,
 }
 
 impl ProofKind {
     /// All kinds.
-    pub const ALL: [ProofKind; 5] = [
+    pub const ALL: [ProofKind; 6] = [
         ProofKind::LoadBuffers,
         ProofKind::SingleBuffer,
         ProofKind::AllStates,
         ProofKind::Crowds,
         ProofKind::Stacks,
+        ProofKind::Identities,
     ];
 
     /// Its name in certificates and in JSON.
@@ -67,6 +73,7 @@ impl ProofKind {
             ProofKind::AllStates => "all-states",
             ProofKind::Crowds => "numbers-of-threads",
             ProofKind::Stacks => "sets-of-stacks",
+            ProofKind::Identities => "identities",
         }
     }
 }
@@ -237,6 +244,47 @@ pub struct Process {
     pub word: Vec<SetLetter>,
 }
 
+/// A proof for any number of processes with identities. It is about the automata of the program with
+/// [`Identities::number`] of them, in which loops over all others are single reads. The last of these identities,
+/// *star*, stands for all processes that an element does not name.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Identities {
+    /// The number of identities.
+    pub number: u32,
+    /// For each automaton, the class of each of its states. States of one class are not distinguished.
+    pub classes: Vec<Vec<u32>>,
+    /// Which own stores can be the newest pending ones of their cell, and where.
+    pub pending: Vec<Pending>,
+    /// What cells hold in memory, by the state of their only writer.
+    pub held: Vec<Held>,
+    /// Sets of values, as numbers. Elements name them by their positions here.
+    pub sets: Vec<Vec<Value>>,
+    /// The minimal elements of the set.
+    pub elements: Vec<Named>,
+}
+
+/// All configurations that contain at least this, up to renaming identities.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Named {
+    /// How many identities it names: 1 to this number.
+    pub identities: u32,
+    /// Cells, each with the set of values of which it holds one.
+    pub memory: Vec<(u32, u32)>,
+    /// Processes.
+    pub processes: Vec<NamedProcess>,
+}
+
+/// A process: its automaton, its class of states, and what its load buffer holds.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NamedProcess {
+    /// The automaton.
+    pub kind: u32,
+    /// The class of states.
+    pub state: u32,
+    /// Groups of required letters, newest group first. The letters of a group are there in any order.
+    pub word: Vec<Vec<SetLetter>>,
+}
+
 /// A message in a load buffer, or a position in a single buffer, with one value of a set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SetLetter {
@@ -364,6 +412,7 @@ impl Proof {
             Proof::AllStates => 0,
             Proof::Crowds(proof) => proof.elements.len(),
             Proof::Stacks(proof) => proof.pieces.len(),
+            Proof::Identities(proof) => proof.elements.len(),
         }
     }
 

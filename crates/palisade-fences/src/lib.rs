@@ -51,6 +51,19 @@ pub trait Oracle {
     /// judged more strictly.
     fn judge(&self, program: &Program, limits: &Limits) -> Result<Judgement, Self::Error>;
 
+    /// How many candidates can be judged ahead of time now. Other oracles can do that for this one.
+    fn appetite(&self) -> usize {
+        0
+    }
+
+    /// This candidate may be asked about soon.
+    fn expect(&self, _places: &Places, _fencing: &Fencing) {}
+
+    /// What [`Oracle::judge`] would answer about a candidate, if that was found out ahead of time.
+    fn judged_before(&self, _places: &Places, _fencing: &Fencing, _limits: &Limits) -> Option<Judgement> {
+        None
+    }
+
     /// The machine on which runs are executed.
     fn machine<'s>(&self, system: &'s System) -> Machine<'s>;
 

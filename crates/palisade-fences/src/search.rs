@@ -218,11 +218,19 @@ impl<O: Oracle> Search<'_, O> {
                 SearchProgress { to: limits.progress().clone(), doing: self.doing(&candidate) };
             search_progress.report_search();
             let watched = limits.clone().with_progress(Arc::new(search_progress));
-            let program = match limits.within(|| self.places.marked(&candidate)) {
+            let prepared = limits.within(|| {
+                self.announce(which, &candidate);
+                self.places.marked(&candidate)
+            });
+            let program = match prepared {
                 Ok(program) => program,
                 Err(what) => return Ok(End::Unknown(Reason::Exhausted(what))),
             };
-            let Judgement { verdict, engine, stats, shown } = self.oracle.judge(&program, &watched)?;
+            let judgement = match self.oracle.judged_before(self.places, &candidate, limits) {
+                Some(judgement) => judgement,
+                None => self.oracle.judge(&program, &watched)?,
+            };
+            let Judgement { verdict, engine, stats, shown } = judgement;
             self.calls += 1;
             self.engine = engine;
             stats.iter().for_each(|(name, value)| self.counted.add(name, value));
@@ -282,10 +290,28 @@ impl<O: Oracle> Search<'_, O> {
 
     /// A way to meet all demands that has not been judged yet.
     fn candidate(&self, which: Which) -> Option<Fencing> {
+        self.candidate_besides(which, &[])
+    }
+
+    /// Announces the candidates that come next if this one is judged and no new demand rules them out. Most often they
+    /// do come next: a demand is met by many candidates.
+    fn announce(&self, which: Which, candidate: &Fencing) {
+        let mut besides = vec![candidate.clone()];
+        while self.oracle.appetite() > 0
+            && let Some(next) = self.candidate_besides(which, &besides)
+        {
+            self.oracle.expect(self.places, &next);
+            besides.push(next);
+        }
+    }
+
+    /// The same, other than these candidates.
+    fn candidate_besides(&self, which: Which, besides: &[Fencing]) -> Option<Fencing> {
         let is_new = |fencing: &Fencing| {
             !self.right.contains(fencing)
                 && !self.refused.contains(fencing)
                 && !self.undecided.iter().any(|(undecided, _)| undecided == fencing)
+                && !besides.contains(fencing)
         };
         match which {
             Which::Cheapest => cheapest(&self.none, &self.demands, self.weight, &is_new),

@@ -36,9 +36,10 @@ const MAX_INSTANCES_OF_CYCLE: u32 = 8;
 const SHARE: u32 = 4;
 /// Room for started threads at first. It is doubled when it is not enough.
 const STARTED: usize = 4;
-/// If this room for started threads is not enough, threads are counted: there may be no bound on their number.
-const COUNTED_FROM: usize = 8;
-/// How much work counting them may take.
+/// Threads that are counted have no run.
+const CYCLE_WITHOUT_RUN: &str =
+    "store buffers add behaviour with some number of threads, but no run was found";
+/// How much work counting started threads may take.
 const WORK: u64 = 1 << 16;
 
 impl Engine<Robustness> for Attacks {
@@ -96,8 +97,7 @@ fn any_number(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Ve
                 Ok(false) => return Verdict::Holds,
                 Ok(true) => {
                     most = MAX_INSTANCES_OF_CYCLE;
-                    let why = "store buffers add behaviour with some number of threads, but no run was found";
-                    counted = Some(Reason::Unshown(why.to_owned()));
+                    counted = Some(Reason::Unshown(CYCLE_WITHOUT_RUN.to_owned()));
                 }
                 Err(why) => counted = Some(why),
             }
@@ -185,43 +185,58 @@ pub(crate) fn find<'s, T>(
     let starts = system.codes.iter().flat_map(|code| code.edges().iter());
     let may_start = starts.into_iter().any(|edge| matches!(edge.instr, Instr::Spawn(..)));
     let mut room = if may_start { STARTED } else { 0 };
+    // There may be no bound on the number of started threads. Then they are counted, once.
+    let mut count = may_start && question == Question::Cycle;
+    let mut has_cycle = false;
     loop {
         let threads = Threads::new(system, model, interlocked);
         let layout = Layout { cells: system.cells.len(), threads: (instances + room).min(MAX_THREADS) };
         let mut search = Search::new(question, threads, layout, model, candidates.clone());
-        let found = search.run(machine, effort, stats, &mut wanted);
+        let limits = if count { effort.limits.clone().leaving_one_in(SHARE) } else { effort.limits.clone() };
+        let found = search.run(machine, &Effort { limits: &limits, ..*effort }, stats, &mut wanted);
         if cfg!(debug_assertions) {
             search.threads.automaton.check_invariants();
         }
-        match found {
-            AttackEnd::ThreadCount if layout.threads < MAX_THREADS => {
-                if room == COUNTED_FROM
-                    && question == Question::Cycle
-                    && has_no_cycle(machine, &candidates, effort.limits, stats)
-                {
-                    return Ok(None);
-                }
-                room *= 2;
-                continue;
+        let is_too_large = match found {
+            AttackEnd::ThreadCount => true,
+            AttackEnd::Exhausted(what) => what != Exhausted::Stopped,
+            _ => false,
+        };
+        if is_too_large && count {
+            count = false;
+            match count_threads(machine, &candidates, effort.limits, stats) {
+                Ok(false) => return Ok(None),
+                Ok(true) => has_cycle = true,
+                Err(_) => {}
             }
-            _ => search.count(stats),
         }
+        if matches!(found, AttackEnd::ThreadCount) && layout.threads < MAX_THREADS {
+            room *= 2;
+            continue;
+        }
+        search.count(stats);
         return match found {
             AttackEnd::Cycles(cycles) => Ok(Some(make(&mut search, cycles))),
             AttackEnd::Nothing => Ok(None),
+            _ if is_too_large && has_cycle => Err(Reason::Unshown(CYCLE_WITHOUT_RUN.to_owned())),
             found => Err(reason(&search, machine, found)),
         };
     }
 }
 
-/// Whether it is known, by counting threads, that there is no cycle.
-fn has_no_cycle(machine: Machine<'_>, candidates: &Candidates, limits: &Limits, stats: &mut Stats) -> bool {
+/// Whether there is a cycle with any number of started threads.
+fn count_threads(
+    machine: Machine<'_>,
+    candidates: &Candidates,
+    limits: &Limits,
+    stats: &mut Stats,
+) -> Result<bool, Reason> {
     let population = |role| {
         let instances = machine.system.instances.iter().filter(|instance| instance.role == role);
         Population::Fixed(instances.count() as u32)
     };
     let limits = limits.clone().at_most_work(WORK).leaving_one_in(SHARE);
-    has_cycle(machine, &population, candidates, &limits, stats) == Ok(false)
+    has_cycle(machine, &population, candidates, &limits, stats)
 }
 
 /// Why a search has no answer.

@@ -11,16 +11,21 @@
 //!
 //! - Items are numbered in the order of their insertion. A query for what was inserted since some item skips the parts
 //!   of the trie into which nothing was inserted since.
+//! - Parts of the trie are skipped, too, if all elements there require a bit that the query does not provide.
+//! - Each node has a bit for the key of each child (several keys share a bit). Most lookups of a child that is not there
+//!   end at these bits.
 //!
 //! *Invariants*
 //! 1. Every stored element is at the trie node of its sorted keys.
-//! 2. No item below a node of the trie is later than the node says.
+//! 2. No item at a node of the trie or below is later than its parent says.
+//! 3. All elements there require the bits that the parent says they have in common.
 //!
 //! Elements above a new one are found cheaply only if their keys are the same ([`Antichain::remove_if`]). The
 //! others are detected later, when they are examined: some other element is then below them.
 
-use crate::masks::Masks;
-use rustc_hash::FxHashMap;
+use crate::masks::{Mask, Masks, is_subset};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::Hasher;
 
 /// A quick filter. If an element is below another, all bits that it requires are provided by the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,18 +45,36 @@ pub struct Antichain<K> {
 
 #[derive(Clone, Debug)]
 struct Node<K> {
-    children: FxHashMap<K, u32>,
+    children: FxHashMap<K, Child>,
+    /// Bits of the children's keys.
+    keys: u64,
     /// The elements, with the bits they require.
     here: Masks,
-    /// The latest item that was inserted here, and the latest one here or below. `None` before the first.
+    /// The latest item that was inserted here. `None` before the first.
     latest: Option<u32>,
-    latest_below: Option<u32>,
+}
+
+/// What a node knows of a child, so that most queries do not visit it.
+#[derive(Clone, Copy, Debug)]
+struct Child {
+    node: u32,
+    /// The latest item that was inserted there or below.
+    latest: u32,
+    /// The bits that all elements there and below require.
+    common: Mask,
 }
 
 impl<K> Node<K> {
     fn new() -> Self {
-        Node { children: FxHashMap::default(), here: Masks::default(), latest: None, latest_below: None }
+        Node { children: FxHashMap::default(), keys: 0, here: Masks::default(), latest: None }
     }
+}
+
+/// The bit of a key.
+fn bit<K: std::hash::Hash>(key: &K) -> u64 {
+    let mut hasher = FxHasher::default();
+    key.hash(&mut hasher);
+    1 << (hasher.finish().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58)
 }
 
 /// A query or a new element: its sorted keys and its signature.
@@ -89,21 +112,22 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
     pub fn insert(&mut self, entry: Entry<'_, K>, item: u32) {
         debug_assert!(entry.keys.is_sorted(), "invariant 1: keys are sorted");
         let mut node = 0;
+        let required = entry.signature.required;
         for key in entry.keys {
-            self.nodes[node].latest_below = self.nodes[node].latest_below.max(Some(item));
-            node = match self.nodes[node].children.get(key) {
-                Some(&child) => child as usize,
-                None => {
-                    self.nodes.push(Node::new());
-                    let child = self.nodes.len() - 1;
-                    self.nodes[node].children.insert(*key, child as u32);
-                    child
-                }
-            };
+            let new = Child { node: self.nodes.len() as u32, latest: item, common: required };
+            let parent = &mut self.nodes[node];
+            parent.keys |= bit(key);
+            let child = parent.children.entry(*key).or_insert(new);
+            child.latest = child.latest.max(item);
+            child.common = std::array::from_fn(|half| child.common[half] & required[half]);
+            node = child.node as usize;
+            if child.node == new.node {
+                self.nodes.push(Node::new());
+            }
         }
         let node = &mut self.nodes[node];
-        (node.latest, node.latest_below) = (node.latest.max(Some(item)), node.latest_below.max(Some(item)));
-        node.here.insert(entry.signature.required, item);
+        node.latest = node.latest.max(Some(item));
+        node.here.insert(required, item);
         self.len += 1;
     }
 
@@ -114,44 +138,47 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
 
     /// The first element found that can be below the query and passes the test.
     pub fn find_below(&self, query: Entry<'_, K>, mut test: impl FnMut(u32) -> bool) -> Option<u32> {
-        self.find_below_since(0, query, &mut test)
+        debug_assert!(query.keys.is_sorted(), "invariant 1: keys are sorted");
+        self.walk_below(0, (0, query.keys.len() + 1), query, &mut test)
     }
 
-    /// The same for elements inserted since that of an item. Earlier ones may be found as well.
-    pub fn find_below_since(
+    /// The same for elements inserted since that of an item, with fewer keys than the query.
+    pub fn find_fewer_below_since(
         &self,
         since: u32,
         query: Entry<'_, K>,
         mut test: impl FnMut(u32) -> bool,
     ) -> Option<u32> {
         debug_assert!(query.keys.is_sorted(), "invariant 1: keys are sorted");
-        self.walk_below(0, since, query, &mut test)
+        self.walk_below(0, (since, query.keys.len()), query, &mut test)
     }
 
+    /// Looks at elements inserted since that of an item, with fewer keys than `fewer` below this node.
     fn walk_below(
         &self,
         node: usize,
-        since: u32,
+        (since, fewer): (u32, usize),
         query: Entry<'_, K>,
         test: &mut impl FnMut(u32) -> bool,
     ) -> Option<u32> {
-        let node = &self.nodes[node];
-        if node.latest_below < Some(since) {
+        if fewer == 0 {
             return None;
         }
+        let node = &self.nodes[node];
         if node.latest >= Some(since) {
-            let found = node.here.find_subset(query.signature.provided, test);
+            let found = node.here.find_subset(since, query.signature.provided, test);
             if found.is_some() {
                 return found;
             }
         }
-        if node.children.is_empty() {
-            return None;
-        }
         (0..query.keys.len()).find_map(|i| {
-            let repeated = i > 0 && query.keys[i] == query.keys[i - 1];
-            let child = if repeated { None } else { node.children.get(&query.keys[i]) };
-            self.walk_below(*child? as usize, since, Entry { keys: &query.keys[i + 1..], ..query }, test)
+            let key = &query.keys[i];
+            let repeated = i > 0 && *key == query.keys[i - 1];
+            let child = if repeated || node.keys & bit(key) == 0 { None } else { node.children.get(key) };
+            let child = child
+                .filter(|child| child.latest >= since && is_subset(child.common, query.signature.provided))?;
+            let query = Entry { keys: &query.keys[i + 1..], ..query };
+            self.walk_below(child.node as usize, (since, fewer - 1), query, test)
         })
     }
 
@@ -161,7 +188,7 @@ impl<K: Copy + Ord + std::hash::Hash> Antichain<K> {
         let mut node = 0;
         for key in entry.keys {
             match self.nodes[node].children.get(key) {
-                Some(&child) => node = child as usize,
+                Some(child) => node = child.node as usize,
                 None => return,
             }
         }
@@ -218,10 +245,10 @@ mod tests {
             met.sort_unstable();
             let since = stored.len() as u32 / 2;
             let mut late = Vec::new();
-            chain.find_below_since(since, entry, |item| { late.push(item as usize); false });
-            late.retain(|&item| item >= since as usize);
+            chain.find_fewer_below_since(since, entry, |item| { late.push(item as usize); false });
             late.sort_unstable();
-            prop_assert_eq!(&late, &Vec::from_iter(met.iter().copied().filter(|&item| item >= since as usize)));
+            let is_late = |&item: &usize| item >= since as usize && stored[item].0.len() < query.0.len();
+            prop_assert_eq!(&late, &Vec::from_iter(met.iter().copied().filter(is_late)));
             let is_below = |item: &Item| {
                 is_submultiset(&item.0, &query.0) && requires_no_more(item.1, signature(&query).provided)
             };

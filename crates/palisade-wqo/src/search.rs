@@ -40,11 +40,6 @@ pub trait Backward {
     fn keep(&self, store: &mut Self::Store, element: Self::Element) -> usize;
     /// An element of the store.
     fn kept(&self, store: &Self::Store, number: u32) -> Self::Element;
-    /// Whether the store is known to have this element. A quick answer saves looking for elements below it.
-    fn is_kept(&self, store: &Self::Store, element: &Self::Element) -> bool {
-        let _ = (store, element);
-        false
-    }
     /// Whether an element of the store is below the given one.
     fn kept_is_below(&self, store: &Self::Store, number: u32, element: &Self::Element) -> bool;
     /// Whether the given element is below an element of the store.
@@ -75,7 +70,7 @@ impl NodeId {
     /// Stands for no element.
     const NONE: NodeId = NodeId(u32::MAX);
 
-    fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -110,9 +105,8 @@ pub struct Search<'s, B: Backward> {
     initial: Option<NodeId>,
     /// The nodes of guesses that are not retracted, in increasing order.
     guesses: Vec<NodeId>,
-    /// Whether guesses were retracted since all elements were last expanded, and whether any ever were.
+    /// Whether guesses were retracted since all elements were last expanded.
     retracted: bool,
-    retracts: bool,
     /// The predecessors of the element that is being expanded.
     found: Vec<B::Element>,
     generated: u64,
@@ -132,7 +126,6 @@ impl<'s, B: Backward> Search<'s, B> {
             initial: None,
             guesses: Vec::new(),
             retracted: false,
-            retracts: false,
             found: Vec::new(),
             generated: 0,
             tests: 0,
@@ -186,7 +179,6 @@ impl<'s, B: Backward> Search<'s, B> {
         }
         self.initial = None;
         self.retracted = true;
-        self.retracts = true;
     }
 
     /// The number of guesses that are not retracted.
@@ -244,15 +236,55 @@ impl<'s, B: Backward> Search<'s, B> {
         None
     }
 
+    /// All elements of the smallest weight.
+    pub(crate) fn next_round(&mut self) -> Vec<(NodeId, B::Element)> {
+        let mut round = Vec::new();
+        for weight in 0..self.queue.len() {
+            for node in std::mem::take(&mut self.queue[weight]) {
+                if !self.nodes[node.index()].removed {
+                    let element = self.system.kept(&self.store, node.0);
+                    if !self.became_subsumed(node, &element) {
+                        round.push((node, element));
+                    }
+                }
+            }
+            if !round.is_empty() {
+                break;
+            }
+        }
+        round
+    }
+
+    pub(crate) fn system(&self) -> &'s B {
+        self.system
+    }
+
+    pub(crate) fn store(&self) -> &B::Store {
+        &self.store
+    }
+
+    pub(crate) fn antichain(&self) -> &Antichain<B::Key> {
+        &self.antichain
+    }
+
+    pub(crate) fn first_initial(&self) -> Option<NodeId> {
+        self.initial
+    }
+
+    /// The number of elements that were ever kept.
+    pub(crate) fn kept_count(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// Whether an element below this one was added after it was first seen. If so, this one is removed.
     fn became_subsumed(&mut self, node: NodeId, element: &B::Element) -> bool {
         let (system, store, tests) = (self.system, &self.store, &mut self.tests);
         let (keys, signature) = (system.keys(element), system.signature(element));
         let entry = Entry { keys: &keys, signature };
-        // When it was added, no element was below it.
-        let subsumed = self.antichain.find_below_since(node.0 + 1, entry, |other| {
+        // When it was added, no element was below it. Those with the same keys have removed it when they were added.
+        let subsumed = self.antichain.find_fewer_below_since(node.0 + 1, entry, |other| {
             *tests += 1;
-            other != node.0 && system.kept_is_below(store, other, element)
+            system.kept_is_below(store, other, element)
         });
         let subsumed = subsumed.is_some();
         if subsumed {
@@ -262,16 +294,12 @@ impl<'s, B: Backward> Search<'s, B> {
         subsumed
     }
 
-    fn meet(&mut self, element: B::Element, successor: NodeId) {
+    pub(crate) fn meet(&mut self, element: B::Element, successor: NodeId) {
         self.generated += 1;
         if self.initial.is_some() {
             return;
         }
         let (system, store) = (self.system, &self.store);
-        // An element that was seen before is in the set, or above one that is, unless it was retracted.
-        if !self.retracts && system.is_kept(store, &element) {
-            return;
-        }
         let (nodes, tests) = (&mut self.nodes, &mut self.tests);
         let (keys, signature) = (system.keys(&element), system.signature(&element));
         let entry = Entry { keys: &keys, signature };
@@ -332,6 +360,11 @@ impl<'s, B: Backward> Search<'s, B> {
         B::Element: Clone,
     {
         Closed::new(self.system, self.minimal_elements())
+    }
+
+    /// All elements that were ever kept.
+    pub fn all_elements(&self) -> impl Iterator<Item = B::Element> {
+        (0..self.nodes.len() as u32).map(|number| self.system.kept(&self.store, number))
     }
 
     /// The number of elements kept: the minimal ones, and those not yet known to be above others.

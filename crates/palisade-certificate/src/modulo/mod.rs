@@ -33,7 +33,8 @@
 //!   one, which is a violation, is possible too.
 //!
 //! Properties have no choices. The condition of a `forbid` becomes one that is true if the original may be true, and
-//! that of a `final` one that is true only if the original must be true.
+//! that of a `final` one that is true only if the original must be true. Where the original does not overflow, the new
+//! condition does not either: what is subtracted are remainders, or few of them and small numbers.
 //!
 //! *Overflow.* The program faults if a result does not fit into 64 bits. The wrapped program does not. So what is
 //! stored in a wide variable may be at most one wide value, plus or minus something of at most [`MAX_STEP`], and

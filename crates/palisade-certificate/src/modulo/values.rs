@@ -334,7 +334,7 @@ impl<'p> Names<'p> {
                 ExprKind::Binary(*op, Box::new(a), Box::new(b))
             }
             (ExprKind::Binary(op, a, b), _) if is_truth(*op) && self.is_side(a) && self.is_side(b) => {
-                let (a, b) = ((**a).clone(), (**b).clone());
+                let (a, b) = (self.side(a), self.side(b));
                 return match (op, truth) {
                     (BinaryOp::Eq, Truth::May) | (BinaryOp::Ne, Truth::Must) => {
                         Ok(self.remainder(*op, a, b, e))
@@ -354,6 +354,15 @@ impl<'p> Names<'p> {
             _ => return refuse("a property needs a value exactly"),
         };
         Ok(Expr { kind, origin: e.origin })
+    }
+
+    /// One side of a comparison in a property. A value that is known exactly may be large, and the difference of both
+    /// sides must not overflow: a condition with an overflow is not true. So its remainder is taken first.
+    fn side(&self, e: &Expr) -> Expr {
+        match self.observes_wide(e) || self.terms(e).is_some() {
+            true => e.clone(),
+            false => binary(BinaryOp::Rem, e.clone(), Expr::int(self.modulus.into()), e),
+        }
     }
 
     /// Whether this is one side of a comparison in a property: a value, or a sum of few wide values and small numbers.

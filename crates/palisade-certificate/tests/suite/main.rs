@@ -4,6 +4,8 @@ mod certificates;
 mod crowds;
 mod fair;
 mod forge;
+mod hostile;
+mod identities;
 mod rules;
 mod sc;
 mod single;

@@ -1,4 +1,4 @@
-//! Random C programs, named by their seed, and who judges them.
+//! Random C programs, named by their seed, and their judge.
 //!
 //! | module | programs | judge |
 //! |---|---|---|

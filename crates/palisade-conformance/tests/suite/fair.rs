@@ -146,7 +146,7 @@ fn statements_are_left_as_a_whole() {
 fn choices() {
     // A choice is not fair.
     check("process P { loop { choose { skip; } or { break; } } } terminates;", ["-"; 3]);
-    // But who waits for one of several things looks at all of them.
+    // But a thread that waits for one of several things looks at all of them.
     let text = "shared x, y: 0..1; process P { choose { await x == 1; } or { await y == 1; } }
                 process Q { y = 1; } terminates;";
     check(text, ["+"; 3]);

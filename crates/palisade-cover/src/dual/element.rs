@@ -1,40 +1,19 @@
 //! Elements of the search: upward-closed sets of load-buffer configurations. The header of [`super`] defines
 //! their meaning.
 
+use super::process::Process;
 use crate::symbol::Symbol;
 use crate::values::{SetId, ValueSets};
-use palisade_automata::StateId;
 use palisade_base::Id;
 use palisade_program::running::CellId;
 use palisade_wqo::{Keys, embeds, injects};
 use smallvec::SmallVec;
 
-/// A word over messages, newest first.
-pub(crate) type Word = SmallVec<[Symbol; 6]>;
-
-/// The requirements on one process.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Process {
-    /// Which automaton.
-    pub kind: u32,
-    /// Its state.
-    pub state: StateId,
-    /// The required content of its buffer.
-    pub word: Word,
-}
-
-impl Clone for Process {
-    fn clone(&self) -> Process {
-        // Letters are copied as a block, which the derived code does not do.
-        Process { word: Word::from_slice(&self.word), ..*self }
-    }
-}
-
 /// What memory must hold: for each cell, one of these values.
 pub(crate) type Memory = SmallVec<[SetId; 16]>;
 
 /// The processes of an element.
-pub(crate) type Processes = SmallVec<[Process; 4]>;
+pub(crate) type Processes = SmallVec<[Process; 6]>;
 
 /// An element.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -53,19 +32,8 @@ impl Element {
 
     /// Bits for the letters of processes (several letters share a bit). An element below this one has no
     /// other bits.
-    pub fn letters(&self, sets: &ValueSets) -> u64 {
-        let mut letters = 0;
-        for process in &self.processes {
-            for symbol in &process.word {
-                let place = [process.kind, process.state.0, u32::from(symbol.is_own())];
-                let hash = place.iter().fold(symbol.cell().0, |hash, part| {
-                    (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9)
-                });
-                let lacking = sets.filter(symbol.cell(), symbol.set());
-                letters |= 1 << (hash >> 26) | lacking.rotate_left(hash >> 20);
-            }
-        }
-        letters
+    pub fn letters(&self) -> u64 {
+        self.processes.iter().fold(0, |letters, process| letters | process.letters())
     }
 
     /// The sum of the word lengths, three and a half times the number of processes, and the number of known cells,
@@ -79,23 +47,16 @@ impl Element {
 
     /// The kinds and states of the processes, sorted.
     pub fn keys(&self) -> Keys<u64> {
-        self.processes.iter().map(key).collect()
+        self.processes.iter().map(|process| process.key()).collect()
     }
-}
-
-/// Kind and state of a process in one number. They have the same order.
-pub(crate) fn key(process: &Process) -> u64 {
-    u64::from(process.kind) << 32 | u64::from(process.state.0)
 }
 
 /// What comparisons look at: an element, or one that a search has packed.
 pub(crate) trait View {
     /// The number of processes.
     fn count(&self) -> usize;
-    /// The [`key`] of a process. Keys do not decrease.
-    fn key(&self, place: usize) -> u64;
-    /// The word of a process.
-    fn word(&self, place: usize) -> &[Symbol];
+    /// A process. Their keys do not decrease.
+    fn process(&self, place: usize) -> &Process;
     /// The requirement on a cell.
     fn content(&self, cell: CellId) -> SetId;
     /// The cells of which something is required.
@@ -107,12 +68,8 @@ impl View for Element {
         self.processes.len()
     }
 
-    fn key(&self, place: usize) -> u64 {
-        key(&self.processes[place])
-    }
-
-    fn word(&self, place: usize) -> &[Symbol] {
-        &self.processes[place].word
+    fn process(&self, place: usize) -> &Process {
+        &self.processes[place]
     }
 
     fn content(&self, cell: CellId) -> SetId {
@@ -129,16 +86,17 @@ impl View for Element {
 /// above its own. Processes are sorted, so those with the same state are adjacent, and usually there is only one.
 pub(crate) fn processes_below(a: &impl View, b: &impl View, sets: &ValueSets) -> bool {
     let below = |few: usize, many: usize| {
-        embeds(a.word(few), b.word(many), |letter: Symbol, above| letter.is_below(above, sets))
+        let (few, many) = (a.process(few), b.process(many));
+        few == many || embeds(&few.word, &many.word, |letter: Symbol, above| letter.is_below(above, sets))
     };
     let (mut few, mut many) = (0, 0);
     while few < a.count() {
-        let wanted = a.key(few);
-        let same = (few..a.count()).take_while(|&place| a.key(place) == wanted).count();
-        while many < b.count() && b.key(many) < wanted {
+        let wanted = a.process(few).key();
+        let same = (few..a.count()).take_while(|&place| a.process(place).key() == wanted).count();
+        while many < b.count() && b.process(many).key() < wanted {
             many += 1;
         }
-        let there = (many..b.count()).take_while(|&place| b.key(place) == wanted).count();
+        let there = (many..b.count()).take_while(|&place| b.process(place).key() == wanted).count();
         let fits = match (same, there) {
             (1, 1) => below(few, many),
             _ => injects(same, there, |item, place| below(few + item, many + place)),

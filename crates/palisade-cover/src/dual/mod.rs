@@ -96,8 +96,9 @@
 //! ([`crate::edges`]). Only the resulting run goes through the original states.
 //!
 //! # Few processes
-//! If this search takes a long time, it takes turns with two kinds of attempts at shorter proofs ([`turns`]): proofs
-//! that follow only some processes ([`tracked`]), and proofs for some processes that are extended to all ([`lifted`]).
+//! If this search takes a long time, it takes turns with three kinds of attempts at shorter proofs ([`turns`]): proofs
+//! that follow only some processes ([`tracked`]), proofs for some processes that are extended to all ([`lifted`]), and proofs
+//! with guesses about memory ([`apart`]).
 //!
 //! # Small proofs
 //! A closed set that becomes a certificate is first made smaller: requirements of its elements are left out as long as
@@ -106,28 +107,35 @@
 //! # Sequential consistency
 //! With every access locked, the same search decides reachability under SC.
 
+mod apart;
 mod element;
+mod guessing;
 mod lifted;
 mod predecessors;
+mod process;
 mod proof;
 pub(crate) mod setup;
+mod sharing;
 mod store;
 mod tracked;
 mod turns;
 mod witness;
 
+pub use sharing::{SharedSearch, shared_search};
+
 use crate::bad::Bad;
 use crate::chain::NamedSteps;
 use crate::identities;
 use crate::values::{MAX_SETS, SetId, with_sets};
-use element::{Element, Process, View, processes_below};
+use element::{Element, View, processes_below};
 use palisade_automata::StateId;
 use palisade_engine::{
-    Analysis, Engine, Limits, Outcome, Proof, Proofs, Reason, Stats, Suitability, Threads, Verdict,
+    Analysis, Engine, Limits, Outcome, Proof, Proofs, Reason, Stats, Suitability, Verdict,
 };
 use palisade_memory::Model;
 use palisade_wqo::{Backward, Generalise, Keys, Signature};
 use predecessors::Step;
+use process::Requirement;
 use setup::Setup;
 use store::Store;
 use turns::Asked;
@@ -181,19 +189,7 @@ fn check(
     most_sets: usize,
 ) -> Result<Verdict, Reason> {
     if analysis.task.has_open_identities() {
-        let verdict = identities::check(analysis, limits, stats)?;
-        let outside = match analysis.task.threads {
-            Threads::Any if analysis.task.program.templates.len() > 1 => {
-                Some("the number of all processes is open")
-            }
-            _ => identities::outside(analysis.task.program),
-        };
-        return match outside {
-            Some(why) if verdict == Verdict::Holds => Err(Reason::Unsupported(format!(
-                "proofs for any number of processes with identities do not cover this program: {why}"
-            ))),
-            _ => Ok(verdict),
-        };
+        return identities::check(analysis, limits, stats, proof);
     }
     with_sets(|apart| {
         let question = Asked { analysis, limits, most_sets, apart };
@@ -240,23 +236,19 @@ impl Backward for Setup {
     type Store = Store;
 
     fn keep(&self, store: &mut Store, element: Element) -> usize {
-        store.push(&element)
+        store.push(&element) + self.processes.new_bytes()
     }
 
     fn kept(&self, store: &Store, number: u32) -> Element {
-        store.get(number, self.cells)
-    }
-
-    fn is_kept(&self, store: &Store, element: &Element) -> bool {
-        store.contains(element)
+        store.get(number, &self.processes, self.cells)
     }
 
     fn kept_is_below(&self, store: &Store, number: u32, element: &Element) -> bool {
-        self.below(&store.packed(number), element)
+        self.below(&store.packed(number, &self.processes.entries()), element)
     }
 
     fn is_below_kept(&self, element: &Element, store: &Store, number: u32) -> bool {
-        self.below(element, &store.packed(number))
+        self.below(element, &store.packed(number, &self.processes.entries()))
     }
 
     fn is_below(&self, a: &Element, b: &Element) -> bool {
@@ -268,10 +260,10 @@ impl Backward for Setup {
     }
 
     fn signature(&self, element: &Element) -> Signature {
-        let letters = element.letters(&self.sets);
+        let letters = element.letters();
         let required =
             element.known().fold(0, |bits, (cell, content)| bits | self.sets.filter(cell, content));
-        let follows = |process: &Process| self.kinds[process.kind as usize].filters[process.state];
+        let follows = |process: &Requirement| self.kinds[process.kind as usize].filters[process.state];
         let provided = element.processes.iter().fold(required | self.always, |bits, p| bits | follows(p));
         Signature { required: [required, letters], provided: [provided, letters] }
     }

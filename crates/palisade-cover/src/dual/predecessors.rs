@@ -1,6 +1,7 @@
 //! Undoing steps. The rules and the argument for them are in the header of [`super`].
 
-use super::element::{Element, Memory, Process, Processes, View, Word};
+use super::element::{Element, Memory, Processes, View};
+use super::process::{Part, Process, Requirement, Word};
 use super::setup::{ProcessKind, Setup};
 use crate::bad::Bad;
 use crate::edges::{Act, SetEdge};
@@ -11,6 +12,7 @@ use palisade_automata::{StateId, ValueId};
 use palisade_base::{Id, limits};
 use palisade_program::running::CellId;
 use smallvec::SmallVec;
+use std::ops::Deref;
 
 /// How a predecessor was derived: what happens between it and its successor.
 #[derive(Clone, Debug)]
@@ -34,28 +36,47 @@ pub(crate) struct Step {
     pub child: Option<usize>,
 }
 
+/// The processes of an element that is being changed.
+type Parts = SmallVec<[Part; 6]>;
+
 /// An element that is being changed.
 #[derive(Clone)]
 struct Draft {
     memory: Memory,
-    processes: Processes,
-    /// The number of letters each process has lost at its new end.
-    dropped: SmallVec<[usize; 6]>,
+    processes: Parts,
+    /// The letters that processes have lost at their new ends, each after the newer ones of its process.
+    dropped: SmallVec<[(u32, Symbol); 4]>,
     /// A process that the step starts.
     child: Option<usize>,
 }
 
 impl Draft {
     fn of(element: &Element) -> Draft {
-        let mut processes = SmallVec::with_capacity(element.processes.len() + 1);
-        element.processes.iter().for_each(|process| processes.push(process.clone()));
-        let dropped = SmallVec::from_elem(0, element.processes.len());
-        Draft { memory: Memory::from_slice(&element.memory), processes, dropped, child: None }
+        let processes = element.processes.iter().map(|process| Part::Same(process.clone())).collect();
+        Draft {
+            memory: Memory::from_slice(&element.memory),
+            processes,
+            dropped: SmallVec::new(),
+            child: None,
+        }
     }
 
-    fn any_dropped(&self) -> bool {
-        self.dropped.iter().any(|&dropped| dropped > 0)
+    /// Adds a process at this state.
+    fn mention(&mut self, kind: u32, state: StateId) {
+        self.processes.push(Part::Changed(Box::new(Requirement { kind, state, word: Word::new() })));
     }
+
+    /// Removes the newest letter of a process.
+    fn drop_letter(&mut self, process: usize) {
+        let letter = self.processes[process].change().word.remove(0);
+        self.dropped.push((process as u32, letter));
+    }
+}
+
+/// The letters that a process has lost, newest first.
+fn lost_by(process: usize, dropped: &[(u32, Symbol)]) -> impl Iterator<Item = Symbol> {
+    let of_process = dropped.iter().filter(move |(place, _)| *place as usize == process);
+    of_process.map(|&(_, letter)| letter)
 }
 
 /// What predecessors are passed to, each with its step. Only witnesses ask for that.
@@ -174,9 +195,7 @@ impl Setup {
             for &number in &kind.spawns {
                 let edge = &kind.edges[number];
                 let mut draft = Draft::of(element);
-                let parent = Process { kind: kind_number as u32, state: edge.target, word: Word::new() };
-                draft.processes.push(parent);
-                draft.dropped.push(0);
+                draft.mention(kind_number as u32, edge.target);
                 self.undo_spawn(element, &draft, element.processes.len(), number, edge, give);
             }
         }
@@ -196,7 +215,7 @@ impl Setup {
         let word = &element.processes[actor].word;
         let with_set = |place: usize, set: SetId| {
             let mut draft = Draft::of(element);
-            let letter = &mut draft.processes[actor].word[place];
+            let letter = &mut draft.processes[actor].change().word[place];
             *letter = letter.with_set(set);
             draft
         };
@@ -216,7 +235,7 @@ impl Setup {
         // Without one of these conditions, the element above is below the longer one.
         if both.is_none_or(|both| both != set && Some(both) != oldest.map(|symbol| symbol.set())) {
             let mut draft = Draft::of(element);
-            draft.processes[actor].word.push(Symbol::plain_in(cell, set));
+            draft.processes[actor].change().word.push(Symbol::plain_in(cell, set));
             finish(draft);
         }
         // From an own message, older than all required plain ones of the cell.
@@ -225,7 +244,7 @@ impl Setup {
             let first = word.iter().rposition(|symbol| symbol.cell() == cell).map_or(0, |last| last + 1);
             for place in first..=word.len() {
                 let mut draft = Draft::of(element);
-                draft.processes[actor].word.insert(place, Symbol::own_in(cell, pending));
+                draft.processes[actor].change().word.insert(place, Symbol::own_in(cell, pending));
                 finish(draft);
             }
         }
@@ -240,7 +259,7 @@ impl Setup {
                     return None;
                 }
                 self.drop_letters(draft, actor, last)?;
-                draft.processes[actor].word.remove(0);
+                draft.processes[actor].change().word.remove(0);
             }
             Some(last) => self.drop_letters(draft, actor, last + 1)?,
         }
@@ -272,7 +291,7 @@ impl Setup {
     /// Processes that the element does not mention enter by writing a value that the element requires.
     fn undo_writes_of_others(&self, element: &Element, give: &mut Give<'_>) {
         let known = element.memory.iter().enumerate().filter(|(_, content)| **content != SetId::ALL);
-        let mut wanted: Vec<(CellId, SetId)> =
+        let mut wanted: SmallVec<[(CellId, SetId); 16]> =
             known.map(|(index, &content)| (CellId::from_index(index), content)).collect();
         for process in &element.processes {
             let plain = process.word.iter().take_while(|symbol| !symbol.is_own());
@@ -280,7 +299,7 @@ impl Setup {
         }
         wanted.sort_unstable();
         wanted.dedup();
-        let mut entering: Vec<(u32, usize)> = Vec::new();
+        let mut entering: SmallVec<[(u32, usize); 16]> = SmallVec::new();
         for (cell, set) in wanted {
             let writers = self.writers[cell].iter();
             let fits = writers.filter(|(value, ..)| self.sets.contains(cell, set, *value));
@@ -307,12 +326,10 @@ impl Setup {
             };
             let is_required = effect.iter().any(|&(cell, _)| element.content(cell) != SetId::ALL);
             self.with_values(Draft::of(element), effect, None, &mut |mut draft| {
-                if (is_required || draft.any_dropped())
+                if (is_required || !draft.dropped.is_empty())
                     && self.undo_locked(&mut draft, guard, effect).is_some()
                 {
-                    let state = edge.target;
-                    draft.processes.push(Process { kind: kind_number, state, word: Word::new() });
-                    draft.dropped.push(0);
+                    draft.mention(kind_number, edge.target);
                     let actor = element.processes.len();
                     self.finish(element, draft, actor, number, edge, give);
                 }
@@ -330,10 +347,9 @@ impl Setup {
             let mut draft = Draft::of(element);
             let dropped = self.drop_letters(&mut draft, index, place);
             if dropped.is_some() && self.memory(&draft, process.word[place].cell()) == Some(SetId::ALL) {
-                draft.processes[index].word.remove(0);
+                draft.processes[index].change().word.remove(0);
                 if self.normalise(&mut draft).is_some() {
-                    draft.processes.sort();
-                    give(Element::new(draft.memory, draft.processes));
+                    give(self.element(draft));
                 }
             }
         }
@@ -342,15 +358,9 @@ impl Setup {
     /// Elements with one requirement less: a process, a letter, or a known cell. Values that follow from the state
     /// of a process are first left out with it, then kept.
     pub fn with_one_less(&self, element: &Element, give: &mut dyn FnMut(Element) -> bool) {
-        let mut try_it = |mut draft: Draft| {
-            self.normalise(&mut draft).is_some() && {
-                draft.processes.sort();
-                give(Element::new(draft.memory, draft.processes))
-            }
-        };
+        let mut try_it = |mut draft: Draft| self.normalise(&mut draft).is_some() && give(self.element(draft));
         for index in 0..element.processes.len() {
             let mut draft = Draft::of(element);
-            draft.dropped.remove(index);
             let process = draft.processes.remove(index);
             if try_it(draft.clone()) {
                 return;
@@ -374,7 +384,7 @@ impl Setup {
         for (index, process) in element.processes.iter().enumerate() {
             for letter in 0..process.word.len() {
                 let mut draft = Draft::of(element);
-                draft.processes[index].word.remove(letter);
+                draft.processes[index].change().word.remove(letter);
                 if try_it(draft) {
                     return;
                 }
@@ -391,14 +401,26 @@ impl Setup {
         }
     }
 
+    /// The entry for a process.
+    fn kept(&self, part: &Part) -> Process {
+        match part {
+            Part::Same(process) => process.clone(),
+            Part::Changed(requirement) => self.processes.keep(requirement, &self.sets),
+        }
+    }
+
+    /// The element that a draft has become.
+    fn element(&self, draft: Draft) -> Element {
+        let mut processes: Processes = draft.processes.iter().map(|part| self.kept(part)).collect();
+        processes.sort();
+        Element::new(draft.memory, processes)
+    }
+
     /// The element in normal form.
     pub fn simplified(&self, element: &Element) -> Element {
         let mut draft = Draft::of(element);
         match self.normalise(&mut draft) {
-            Some(()) => {
-                draft.processes.sort();
-                Element::new(draft.memory, draft.processes)
-            }
+            Some(()) => self.element(draft),
             None => element.clone(),
         }
     }
@@ -417,7 +439,7 @@ impl Setup {
 
     /// The values that memory can hold, by the state of the cell's only writer. `None` if the writer is never
     /// in that state.
-    fn possible(&self, processes: &[Process], cell: CellId) -> Option<SetId> {
+    fn possible(&self, processes: &[Part], cell: CellId) -> Option<SetId> {
         let writer = |kind| processes.iter().find(|process| process.kind == kind).map(|writer| writer.state);
         self.held[cell].possible(writer)
     }
@@ -425,13 +447,13 @@ impl Setup {
     /// The same for the processes of an element.
     pub fn possible_in(&self, element: &impl View, cell: CellId) -> Option<SetId> {
         self.held[cell].possible(|kind| {
-            let keys = (0..element.count()).map(|place| element.key(place));
-            keys.into_iter().find(|key| (key >> 32) as u32 == kind).map(|key| StateId(key as u32))
+            let mut processes = (0..element.count()).map(|place| element.process(place));
+            processes.find(|process| process.kind == kind).map(|writer| writer.state)
         })
     }
 
     /// Whether the processes that are present can give the required values to cells and letters.
-    fn is_present(&self, memory: &[SetId], processes: &[Process]) -> bool {
+    fn is_present(&self, memory: &[SetId], processes: &[impl Deref<Target = Requirement>]) -> bool {
         let Some(present) = &self.present else { return true };
         let meets = |cell: CellId, set| self.sets.meet(cell, set, present[cell]).is_some();
         let mut letters = processes.iter().flat_map(|process| &process.word);
@@ -475,8 +497,7 @@ impl Setup {
                 return None;
             }
             self.require(draft, symbol.cell(), symbol.set())?;
-            draft.processes[process].word.remove(0);
-            draft.dropped[process] += 1;
+            draft.drop_letter(process);
         }
         Some(())
     }
@@ -493,8 +514,7 @@ impl Setup {
                 if symbol.is_own() || !is_held {
                     break;
                 }
-                draft.processes[process].word.remove(0);
-                draft.dropped[process] += 1;
+                draft.drop_letter(process);
             }
         }
         Some(())
@@ -573,25 +593,27 @@ impl Setup {
         give: &mut Give<'_>,
     ) {
         let kind_number = draft.processes[actor].kind;
-        let after = std::mem::replace(&mut draft.dropped, SmallVec::from_elem(0, draft.processes.len()));
+        let (after, child) = (std::mem::take(&mut draft.dropped), draft.child.take());
         // The processes of the draft by their places in the successor.
         let mut places: SmallVec<[usize; 6]> = (0..draft.processes.len()).collect();
-        let child = draft.child;
         if let Some(child) = child {
             draft.processes.remove(child);
-            draft.dropped.remove(child);
             places.remove(child);
         }
         let actor = places.iter().position(|&place| place == actor).expect("the actor is there");
-        for &root in &self.kinds[kind_number as usize].roots[edge.source] {
-            let mut result = draft.clone();
-            result.processes[actor].state = root;
-            if self.normalise(&mut result).is_none() {
-                continue;
+        let Some((&last, others)) = self.kinds[kind_number as usize].roots[edge.source].split_last() else {
+            return;
+        };
+        let mut finish = |mut draft: Draft, root: StateId| {
+            if draft.processes[actor].state != root {
+                draft.processes[actor].change().state = root;
             }
-            let Draft { memory, processes: unordered, dropped, .. } = &mut result;
-            let mut order: SmallVec<[usize; 8]> = (0..unordered.len()).collect();
-            order.sort_by(|&a, &b| unordered[a].cmp(&unordered[b]));
+            if self.normalise(&mut draft).is_none() {
+                return;
+            }
+            let parts = &draft.processes;
+            let mut order: SmallVec<[usize; 8]> = (0..parts.len()).collect();
+            order.sort_by(|&a, &b| Requirement::cmp(&parts[a], &parts[b]));
             let step = || Step {
                 kind: kind_number,
                 edge: edge_number,
@@ -601,20 +623,15 @@ impl Setup {
                     .iter()
                     .map(|&index| Some(places[index]).filter(|&place| place < successor.processes.len()))
                     .collect(),
-                before: order
-                    .iter()
-                    .map(|&index| draft.processes[index].word[..dropped[index]].into())
-                    .collect(),
-                after: after[..successor.processes.len()].to_vec(),
+                before: order.iter().map(|&index| lost_by(index, &draft.dropped).collect()).collect(),
+                after: (0..successor.processes.len()).map(|place| lost_by(place, &after).count()).collect(),
                 child,
             };
-            let take = |&index: &usize| {
-                let process = &mut unordered[index];
-                Process { word: std::mem::take(&mut process.word), ..*process }
-            };
-            let processes = order.iter().map(take).collect();
-            give(Element::new(std::mem::take(memory), processes), &step);
-        }
+            let processes = order.iter().map(|&index| self.kept(&parts[index])).collect();
+            give(Element::new(Memory::from_slice(&draft.memory), processes), &step);
+        };
+        others.iter().for_each(|&root| finish(draft.clone(), root));
+        finish(draft, last);
     }
 
     /// Brings a draft into normal form:
@@ -632,13 +649,17 @@ impl Setup {
             if !kind.allows(mentioned) || kind.impossible[process.state] {
                 return None;
             }
-            let state = process.state;
-            for symbol in &mut draft.processes[index].word {
+            for place in 0..draft.processes[index].word.len() {
+                let Requirement { state, ref word, .. } = *draft.processes[index];
+                let symbol = word[place];
                 if symbol.is_own() {
                     let cell = symbol.cell();
                     let pending = kind.pending(state, cell)?;
                     self.sets.meet(cell, symbol.set(), pending)?;
-                    *symbol = symbol.with_set(self.widen(cell, symbol.set(), pending));
+                    let widened = symbol.with_set(self.widen(cell, symbol.set(), pending));
+                    if widened != symbol {
+                        draft.processes[index].change().word[place] = widened;
+                    }
                 }
             }
         }
@@ -679,7 +700,7 @@ impl Setup {
     fn choose_roots(
         &self,
         memory: &Memory,
-        chosen: &mut Vec<(Process, StateId)>,
+        chosen: &mut Vec<((u32, StateId), StateId)>,
         rest: &[(u32, StateId)],
         give: &mut dyn FnMut(Element, Vec<StateId>),
     ) {
@@ -688,18 +709,19 @@ impl Setup {
             sorted.sort();
             let mut draft = Draft {
                 memory: memory.clone(),
-                processes: sorted.iter().map(|(process, _)| process.clone()).collect(),
-                dropped: sorted.iter().map(|_| 0).collect(),
+                processes: Parts::new(),
+                dropped: SmallVec::new(),
                 child: None,
             };
+            sorted.iter().for_each(|((kind, root), _)| draft.mention(*kind, *root));
             if self.normalise(&mut draft).is_some() {
                 let states = sorted.into_iter().map(|(_, state)| state).collect();
-                give(Element::new(draft.memory, draft.processes), states);
+                give(self.element(draft), states);
             }
             return;
         };
         for &root in &self.kinds[kind as usize].roots[state] {
-            chosen.push((Process { kind, state: root, word: Word::new() }, state));
+            chosen.push(((kind, root), state));
             self.choose_roots(memory, chosen, rest, give);
             chosen.pop();
         }

@@ -1,7 +1,8 @@
 //! The search's result as an independently checkable proof: the invariants of [`super::setup`] and the
 //! minimal elements.
 
-use super::element::{Element, Process};
+use super::element::Element;
+use super::process::Process;
 use super::setup::Setup;
 use crate::facts::held;
 use crate::symbol::Symbol;

@@ -6,6 +6,7 @@
 //! 2. [`Held`]: if only one process ever writes a cell, which values memory can hold there at each of its
 //!    states.
 
+use super::process::ProcessTable;
 use crate::edges::{Act, Merging, Places, SetEdge};
 use crate::facts::{Held, Sole, adapt, is_at_most, writes};
 use crate::spawns::Spawning;
@@ -91,6 +92,8 @@ pub(crate) struct Setup {
     pub cells: usize,
     /// The sets of values that occur.
     pub sets: Rc<ValueSets>,
+    /// The processes that occur in elements.
+    pub processes: Rc<ProcessTable>,
     /// Cells whose values are not merged into sets.
     pub apart: FxHashSet<CellId>,
     /// Values that processes which are not followed may write, at any time. See [`super::tracked`].
@@ -188,6 +191,7 @@ impl Setup {
             sole,
             cells: automata.values.len(),
             sets: Rc::new(sets),
+            processes: Rc::default(),
             apart,
             free,
             free_sets: vec![None; automata.values.len()].into(),

@@ -20,8 +20,9 @@
 //! the first element allows, and from there on the steps decide what memory and messages hold. They stay within
 //! the sets, since every configuration of an element has a successor in the next one.
 
-use super::element::{Element, Process, Processes, Word};
+use super::element::{Element, Processes};
 use super::predecessors::Step;
+use super::process::{Requirement, Word};
 use super::setup::Setup;
 use crate::chain;
 use crate::edges::{Act, SetEdge};
@@ -128,13 +129,16 @@ impl Unfolded {
             true => Symbol::own_in(message.cell, single(message.cell, message.value)),
             false => Symbol::plain_in(message.cell, single(message.cell, message.value)),
         };
+        let keep = |requirement| setup.processes.keep(&requirement, &setup.sets);
         let mut processes: Processes = self
             .actors
             .iter()
-            .map(|actor| Process {
-                kind: actor.kind,
-                state: program.merged.classes[actor.kind as usize][actor.state],
-                word: actor.messages.iter().map(letter).collect(),
+            .map(|actor| {
+                keep(Requirement {
+                    kind: actor.kind,
+                    state: program.merged.classes[actor.kind as usize][actor.state],
+                    word: actor.messages.iter().map(letter).collect(),
+                })
             })
             .collect();
         for (number, kind) in setup.kinds.iter().enumerate() {
@@ -145,7 +149,7 @@ impl Unfolded {
             };
             let start = kind.is_start.ids().find(|&state| kind.is_start[state]).expect("a start");
             for _ in present..all {
-                processes.push(Process { kind: number as u32, state: start, word: Word::new() });
+                processes.push(keep(Requirement { kind: number as u32, state: start, word: Word::new() }));
             }
         }
         processes.sort();

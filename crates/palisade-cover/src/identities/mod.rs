@@ -43,8 +43,9 @@
 //!   message may be the same one. Then no letter is added, which requires less.
 //! - *Letters of a group* are dropped in any order. To drop a letter, only newer groups are dropped before it.
 //! - *An own letter* is inserted between groups, and between any two parts of a group.
-//! - *Initial.* If an element with m named identities contains an initial configuration of the program with m
-//!   processes, a bad state may be reachable with m processes.
+//! - *Initial.* If an element with m named identities contains an initial configuration of the program with m or
+//!   m + 1 processes, a bad state may be reachable with that many. Of several processes that are not named, one is
+//!   enough: they are alike at the start, and a cell that holds an identity at the start may hold this one.
 //!
 //! The arguments of `dual` about propagations and about undoing one process at a time are about single runs of one
 //! program, and hold for each number of processes. A propagation of star's letter can be undone at once for
@@ -59,13 +60,19 @@
 //! configuration, the program with that many processes is checked. If it is safe, the search is repeated with more
 //! processes.
 //!
+//! # PSO
+//! Load buffers describe one buffer per process, so this search says nothing about PSO, where stores to different cells
+//! overtake each other. The single buffer of [`crate::Sb`] has one word for all processes. Star's letters would have
+//! to say where in that word each process is that is not named, for each of its cells; no order is known for that.
+//!
 //! # Trust
-//! There are no certificates of such proofs yet. Random programs are compared with their instances
-//! (`tests/suite/identities.rs`).
+//! The set is a proof that `palisade-certificate` checks with code of its own. Random programs are compared with their
+//! instances (`tests/suite/identities.rs`).
 
 pub(crate) mod element;
 mod fragment;
 mod normal;
+mod proof;
 mod search;
 mod setup;
 mod symmetry;
@@ -74,17 +81,24 @@ mod view;
 
 use crate::Dual;
 use element::{Element, Memory, Process, Word};
-pub(crate) use fragment::outside;
+use fragment::known_at_once;
 use palisade_automata::{Automata, Merged, Population, Trouble};
-use palisade_engine::{Analysis, Engine, Limits, Pace, Reason, Stats, Task, Threads, Verdict, Witness};
+use palisade_engine::{
+    Analysis, Engine, Limits, Pace, Proof, Reason, Stats, Task, Threads, Verdict, Witness,
+};
 use palisade_memory::Model;
-use palisade_program::running::System;
+use palisade_program::running::{Liveness, System};
+use palisade_program::written::Count;
 use palisade_program::{Instantiation, lower};
 use search::{End, Search};
 use setup::Setup;
+use std::sync::Arc;
 
 /// The most processes that elements mention, in the searches one after the other.
 const MOST: [usize; 3] = [2, 3, 4];
+
+/// How many more identities than that the program of the search has.
+const MORE: usize = 4;
 
 /// How many configurations the check of one number of processes may take before the search begins.
 const PROBE: u64 = 20_000;
@@ -93,7 +107,12 @@ const PROBE: u64 = 20_000;
 const PROBED: u32 = 2;
 
 /// Decides a program with identities.
-pub(crate) fn check(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats) -> Result<Verdict, Reason> {
+pub(crate) fn check(
+    analysis: &Analysis<'_>,
+    limits: &Limits,
+    stats: &mut Stats,
+    proof: Option<&mut Option<Proof>>,
+) -> Result<Verdict, Reason> {
     if analysis.task.model == Model::Pso {
         return Err(Reason::Unsupported("load buffers are for TSO and SC, not for PSO".into()));
     }
@@ -104,9 +123,14 @@ pub(crate) fn check(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats)
             return Ok(Verdict::Violated(witness));
         }
     }
+    let known = known_at_once(analysis.task.program);
     let mut generated = 0;
     for most in MOST {
-        let setup = prepare(&analysis.task, most as u8 + 4, most, limits)?;
+        let number = most + MORE;
+        if known.is_ok_and(|known| known >= number) {
+            continue;
+        }
+        let setup = prepare(&analysis.task, number as u8, most, limits)?;
         let mut search = Search::new(&setup);
         setup.bad_elements().into_iter().for_each(|element| search.add(element));
         let mut exhausted = None;
@@ -130,7 +154,18 @@ pub(crate) fn check(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats)
             return Err(Reason::Exhausted(exhausted));
         }
         match found {
-            Some(End::Closed) if search.is_closed() && setup.is_complete() => return Ok(Verdict::Holds),
+            Some(End::Closed) if search.is_closed() && setup.is_complete() => {
+                return match known {
+                    Ok(_) if others_are_declared(&analysis.task) => {
+                        if let Some(proof) = proof {
+                            *proof = Some(proof::proof(&setup, &search.elements()));
+                        }
+                        Ok(Verdict::Holds)
+                    }
+                    Ok(_) => Err(not_covered("the number of all processes is open")),
+                    Err(why) => Err(not_covered(why)),
+                };
+            }
             Some(End::Initial(needed)) => {
                 for number in checked.safe + 1..=needed {
                     if let Some(witness) = checked.ask(number, limits)? {
@@ -148,6 +183,16 @@ pub(crate) fn check(analysis: &Analysis<'_>, limits: &Limits, stats: &mut Stats)
     Err(Reason::AnyNumber { why: Box::new(Reason::Observed(why.to_owned())), known: Box::new(known) })
 }
 
+/// Whether the processes without identities are there as the program declares them.
+fn others_are_declared(task: &Task<'_>) -> bool {
+    task.threads != Threads::Any || task.program.templates.len() == 1
+}
+
+fn not_covered(why: &str) -> Reason {
+    let what = "proofs for any number of processes with identities do not cover this program";
+    Reason::Unsupported(format!("{what}: {why}"))
+}
+
 /// The program with fixed numbers of processes.
 struct Instances<'a> {
     analysis: &'a Analysis<'a>,
@@ -160,7 +205,11 @@ struct Instances<'a> {
 impl Instances<'_> {
     /// A run that breaks the program with this number of processes, if there is one.
     fn ask(&mut self, number: u32, limits: &Limits) -> Result<Option<Witness>, Reason> {
-        let program = self.analysis.task.program.with_identities(number);
+        let mut program = self.analysis.task.program.with_identities(number);
+        // There are as many of each other kind of which there may be any number.
+        for template in program.templates.iter_mut().filter(|template| template.count == Count::Any) {
+            template.count = Count::Fixed(number);
+        }
         let task = Task { program: &program, threads: Threads::Declared, ..self.analysis.task.clone() };
         let outcome = Dual.check(&Analysis::new(task), limits);
         self.generated += outcome.stats.get("configurations").unwrap_or(0);
@@ -212,7 +261,8 @@ fn automata(task: &Task<'_>, number: u8, limits: &Limits) -> Result<(System, Mer
         let instances = system.instances.iter().filter(|instance| instance.role == role);
         Population::Fixed(instances.count() as u32)
     };
-    let automata = Automata::build(&system, population, may_continue);
+    let liveness = Arc::new(Liveness::new(&system));
+    let automata = Automata::build_for_all_sizes(&system, liveness, population, may_continue);
     if let Some(exhausted) = exhausted {
         return Err(Reason::Exhausted(exhausted));
     }

@@ -186,29 +186,37 @@ impl Setup {
         draft
     }
 
-    /// Whether the element contains an initial configuration of the program with as many processes as it
-    /// names. Then there are no others, and star's requirements do not matter.
-    pub fn is_initial(&self, element: &Element) -> bool {
+    /// The smallest number of processes with which the element contains an initial configuration.
+    ///
+    /// With as many processes as it names there are no others, and star's requirements do not matter. With one
+    /// more, that one meets star's requirements, and cells may hold its identity. Further ones add nothing.
+    pub fn initial_with(&self, element: &Element) -> Option<u32> {
         let at_start = |process: &Process| self.kinds[process.kind as usize].is_start[process.state as usize];
         if !element.processes.iter().all(at_start) {
-            return false;
+            return None;
         }
-        let exists = |cell: usize| {
-            let super::symmetry::Cell { owner, every, .. } = self.cells[cell];
-            owner <= element.named && !every
-        };
-        let values = |cell: usize, mask: u64| match self.cells[cell].holds_identity {
-            true => mask & ((2u64 << element.named.max(1)) - 1),
-            false => mask,
-        };
         let mut memory: Vec<u64> =
             element.memory.iter().zip(&self.initial).map(|(mask, initial)| mask & initial).collect();
         for letter in element.processes.iter().flat_map(|process| &process.word) {
             if letter.own {
-                return false;
+                return None;
             }
             memory[letter.cell as usize] &= letter.mask;
         }
-        memory.iter().enumerate().all(|(cell, &mask)| !exists(cell) || values(cell, mask) != 0)
+        let possible = |with_others: bool| {
+            memory.iter().enumerate().all(|(cell, &mask)| {
+                let super::symmetry::Cell { owner, every, holds_identity, .. } = self.cells[cell];
+                let exists = !every && (owner <= element.named || with_others && owner == self.star);
+                let mask = match holds_identity && !with_others {
+                    true => mask & ((2u64 << element.named) - 1),
+                    false => mask,
+                };
+                !exists || mask != 0
+            })
+        };
+        match element.named > 0 && possible(false) {
+            true => Some(element.named.into()),
+            false => possible(true).then_some(u32::from(element.named) + 1),
+        }
     }
 }

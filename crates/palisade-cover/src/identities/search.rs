@@ -120,7 +120,9 @@ impl<'s> Search<'s> {
                 match self.last_guess(initial) {
                     Some(guess) => self.take_back(guess),
                     None => {
-                        return Some(End::Initial(self.nodes[initial as usize].element.named.max(1).into()));
+                        let element = &self.nodes[initial as usize].element;
+                        let needed = self.setup.initial_with(element).expect("the element is initial");
+                        return Some(End::Initial(needed));
                     }
                 }
             }
@@ -149,13 +151,17 @@ impl<'s> Search<'s> {
         }
     }
 
+    /// The smallest elements.
+    pub fn elements(&self) -> Vec<Element> {
+        self.antichain.iter().map(|index| self.nodes[index as usize].element.clone()).collect()
+    }
+
     /// Whether the elements are closed under predecessors, below all bad ones, and not initial.
     pub fn is_closed(&mut self) -> bool {
-        let elements: Vec<Element> =
-            self.antichain.iter().map(|index| self.nodes[index as usize].element.clone()).collect();
+        let elements = self.elements();
         let mut wanted = self.bad.clone();
         for element in &elements {
-            if self.setup.is_initial(element) {
+            if self.setup.initial_with(element).is_some() {
                 return false;
             }
             self.setup.predecessors(element, &mut |element, _| wanted.push(element));
@@ -165,7 +171,8 @@ impl<'s> Search<'s> {
 
     fn is_refuted(&self, guess: &Element) -> bool {
         let setup = self.setup;
-        setup.is_initial(guess) || self.reachable.iter().any(|reachable| setup.below(guess, reachable))
+        setup.initial_with(guess).is_some()
+            || self.reachable.iter().any(|reachable| setup.below(guess, reachable))
     }
 
     /// The last guess on the way to an initial element. The exact steps between them are remembered.
@@ -275,7 +282,7 @@ impl<'s> Search<'s> {
             above
         });
         let index = u32::try_from(nodes.len()).expect("fewer than 2^32 elements fit into memory");
-        if self.initial.is_none() && setup.is_initial(&element) {
+        if self.initial.is_none() && setup.initial_with(&element).is_some() {
             self.initial = Some(index);
         }
         self.bytes += setup.bytes(&element) + 64;

@@ -9,18 +9,19 @@
 //! the same as well: a step writes a number that does not depend on identities, or an identity. As a check, the
 //! automata for M + 1 identities must have as many states up to renaming, and must not name more ([`shape`]).
 //!
-//! *Names.* A state names an identity if exchanging it with others changes the state. All identities that are
-//! neither the process's own nor named can be exchanged with each other without changing it.
+//! *Names.* A state names an identity if exchanging it with one that it does not remember changes the state. All
+//! identities that are neither the process's own nor named can be exchanged with each other without changing it.
 
 use super::symmetry::{BadKey, Cell, Permutation, Symmetry};
 use crate::bad::{Bad, bad_combinations};
 use crate::dual::setup::Setup as Dual;
 use crate::edges::Act;
-use crate::facts::Held;
+use crate::facts::{self, Held};
 use crate::spawns::Spawning;
 use crate::values::{SetId, ValueSets};
-use palisade_automata::{Automata, Merged, Population, ValueId};
+use palisade_automata::{Automata, Merged, Population, StateId, ValueId};
 use palisade_base::{Id, IdVec};
+use palisade_engine::proof;
 use palisade_memory::Model;
 use palisade_program::Value;
 use palisade_program::running::{CellId, System};
@@ -101,6 +102,10 @@ pub(crate) struct Setup {
     /// The bad combinations, as processes and memory.
     pub bad: Vec<Bad>,
     pub automata: Automata,
+    /// For each cell that does not hold identities, its values in the order of their bits.
+    pub order: Vec<Vec<Value>>,
+    /// What a proof says besides its elements: the classes of states, and the invariants.
+    pub facts: proof::Identities,
     /// Set if a step would have named more identities than there are. The search has then missed it.
     pub overflown: std::cell::Cell<bool>,
 }
@@ -149,7 +154,7 @@ fn renamed(
     let symmetry = Symmetry { automata, cells: &cells, owner: &owner, bad: &keys, identities: number };
     let exchanges: Option<Vec<Permutation>> = (1..number).map(|first| symmetry.exchange(first)).collect();
     let Some(exchanges) = exchanges else {
-        return Err("the program does not treat all identities alike".to_owned());
+        return Err("the automata of different processes were not found to be alike".to_owned());
     };
     let unit = symmetry.unit();
     Ok(Renamed { owner, unit, exchanges, bad, cells })
@@ -170,7 +175,8 @@ pub(crate) fn shape(
     let (mut orbits, mut widest) = (0, 0);
     for (kind, states) in unit.state.iter().enumerate() {
         for &state in states {
-            widest = widest.max(named(&swaps, kind, state, owner[kind], number).count_ones());
+            let names = named(&swaps, &merged.automata, (kind, state), owner[kind], number);
+            widest = widest.max(names.count_ones());
             let mut work = vec![(kind as u8, state)];
             orbits += usize::from(!seen.contains(&work[0]));
             while let Some((kind, state)) = work.pop() {
@@ -218,7 +224,7 @@ impl Setup {
             return Err(format!("`{}` has too many values", system.cells[cell].name));
         }
         let masks = Masks { automata, cells: &cells, order: &order, sets: &setup.sets };
-        let names = |kind: usize, state: u32| named(&swaps, kind, state, owner[kind], number);
+        let names = |kind: usize, state: u32| named(&swaps, automata, (kind, state), owner[kind], number);
         let mut kinds = Vec::new();
         for (index, kind) in setup.kinds.iter().enumerate() {
             kinds.push(masks.kind(index, kind, owner[index], number, &names, &renamings)?);
@@ -238,8 +244,29 @@ impl Setup {
         let holds = automata.values.ids().map(holds).collect();
         let full = automata.values.ids().map(|cell| masks.mask(cell, SetId::ALL)).collect();
         let initial = automata.values.ids().map(|cell| masks.mask(cell, setup.initial[cell])).collect();
+        let mut pending: Vec<proof::Pending> = Vec::new();
+        for (kind, of_kind) in setup.kinds.iter().enumerate() {
+            for (state, cell, set) in of_kind.all_pending() {
+                let values = setup.sets.values(cell, set).into_iter();
+                let of = |value: ValueId| (kind as u32, state.0, cell.0, value.0);
+                let claim = |(kind, state, cell, value)| proof::Pending { kind, state, cell, value };
+                pending.extend(values.map(of).map(claim));
+            }
+        }
+        pending.sort_unstable();
+        let classes = merged.classes.iter().map(|classes| classes.iter().map(|class| class.0).collect());
+        let facts = proof::Identities {
+            number: number.into(),
+            classes: classes.collect(),
+            pending,
+            held: facts::held(&setup.sole),
+            sets: Vec::new(),
+            elements: Vec::new(),
+        };
         let automata = automata.clone();
         Ok(Setup {
+            order: order.clone(),
+            facts,
             kinds,
             full,
             initial,
@@ -263,8 +290,16 @@ impl Setup {
 
     /// A value of a cell as a mask.
     pub fn bit(&self, cell: usize, value: ValueId) -> u64 {
-        let order = order(&self.automata, &self.cells);
-        bit(&self.automata, &self.cells, &order, CellId::from_index(cell), value)
+        bit(&self.automata, &self.cells, &self.order, CellId::from_index(cell), value)
+    }
+
+    /// The values of a mask.
+    pub fn values_of(&self, cell: usize, mask: u64) -> Vec<Value> {
+        let bits = (0..64).filter(|bit| mask >> bit & 1 == 1);
+        match self.cells[cell].holds_identity {
+            true => bits.map(Value::from).collect(),
+            false => bits.map(|bit| self.order[cell][bit as usize]).collect(),
+        }
     }
 
     /// The cell of an array that belongs to an identity.
@@ -378,16 +413,24 @@ fn swaps(unit: &Permutation, exchanges: &[Permutation], number: u8) -> FxHashMap
     swaps
 }
 
-/// The identities that a state names: all but the largest set of others that can be exchanged freely.
-fn named(swaps: &FxHashMap<(u8, u8), Permutation>, kind: usize, state: u32, own: u8, number: u8) -> u32 {
+/// The identities that a state names: all others that cannot be exchanged freely with one that is in none of its
+/// registers. Without such an identity, the state names all.
+fn named(
+    swaps: &FxHashMap<(u8, u8), Permutation>,
+    automata: &Automata,
+    (kind, state): (usize, u32),
+    own: u8,
+    number: u8,
+) -> u32 {
     let others: Vec<u8> = (1..=number).filter(|&id| id != own).collect();
+    let thread = &automata.automata[kind].states[StateId(state)].thread;
+    let mentions = |id: u8| thread.frames.iter().any(|frame| frame.registers.contains(&Value::from(id)));
     let alike = |a: u8, b: u8| a == b || swaps[&(a.min(b), a.max(b))].state[kind][state as usize] == state;
-    let largest = others
-        .iter()
-        .map(|&a| others.iter().filter(|&&b| alike(a, b)).fold(0u32, |set, &b| set | 1 << b))
-        .max_by_key(|set| set.count_ones())
-        .unwrap_or(0);
-    others.iter().fold(0u32, |set, &id| set | 1 << id) & !largest
+    let all = others.iter().fold(0u32, |set, &id| set | 1 << id);
+    match others.iter().rev().find(|&&id| !mentions(id)) {
+        Some(&a) => all & !others.iter().filter(|&&b| alike(a, b)).fold(0u32, |set, &b| set | 1 << b),
+        None => all,
+    }
 }
 
 /// For each cell, its values in the order of their bits. Cells of one array have the same order.

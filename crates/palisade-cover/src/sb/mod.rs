@@ -160,7 +160,7 @@ mod witness;
 use crate::bad::{Bad, bad_combinations};
 use crate::chain::{NamedSteps, chain, count};
 use crate::small::small;
-use crate::spawns::Spawning;
+use crate::spawns::{Doubt, Spawning};
 use crate::start;
 use crate::values::{MAX_SETS, Unanswered, ValueSets, with_sets};
 use element::Element;
@@ -225,12 +225,15 @@ fn check(
 ) -> Result<Verdict, Reason> {
     with_sets(|apart| {
         let prepared = &start::prepared(analysis, limits)?;
-        let asked = |spawning| Asked { analysis, limits, most_sets, apart, spawning, prepared };
-        match search(&asked(prepared.starts.into()), stats, proof.as_deref_mut()) {
-            Err(Unanswered::Unreal) => match search(&asked(Spawning::Drained), stats, None)? {
-                Verdict::Holds => Err(Unanswered::Unreal),
-                verdict => Ok(verdict),
-            },
+        let asked = |spawning, prepared| Asked { analysis, limits, most_sets, apart, spawning, prepared };
+        match search(&asked(prepared.starts.into(), prepared), stats, proof.as_deref_mut()) {
+            Err(Unanswered::Unreal(doubt)) => {
+                let drained = start::drained(analysis, limits)?;
+                match search(&asked(Spawning::Drained, &drained), stats, None)? {
+                    Verdict::Holds => Err(Unanswered::Unreal(doubt)),
+                    verdict => Ok(verdict),
+                }
+            }
             answer => answer,
         }
     })
@@ -298,13 +301,14 @@ fn search(
             }
             Ok(Verdict::Holds)
         }
-        Some(SearchEnd::Initial(_)) if !setup.exact => Err(Unanswered::Unreal),
+        Some(SearchEnd::Initial(_)) if !setup.exact => Err(Unanswered::Unreal(Doubt::Early)),
         Some(SearchEnd::Initial(node)) => {
             let program = Program { automata, merged, setup: &setup };
-            let witness = unfold(analysis, &system, &program, &search, &bad, node);
-            witness
-                .map(Verdict::Violated)
-                .ok_or_else(|| Reason::Bug("a bad state was found, but no run to it".into()).into())
+            match unfold(analysis, &system, &program, &search, &bad, node) {
+                Some(witness) => Ok(Verdict::Violated(witness)),
+                None if prepared.may_be_pending(&bad) => Err(Unanswered::Unreal(Doubt::Pending)),
+                None => Err(Reason::Bug("a bad state was found, but no run to it".into()).into()),
+            }
         }
     }
 }

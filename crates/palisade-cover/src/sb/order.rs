@@ -73,7 +73,7 @@ impl Setup {
     }
 
     /// The values that a letter can really have.
-    fn effective(&self, process: &Process, symbol: Symbol) -> SetId {
+    pub fn effective(&self, process: &Process, symbol: Symbol) -> SetId {
         let state = process.state.filter(|_| symbol.is_own());
         let own = state.and_then(|state| self.kinds[process.kind as usize].own(state, symbol.cell()));
         own.and_then(|own| self.sets.meet(symbol.cell(), symbol.set(), own)).unwrap_or(symbol.set())

@@ -304,8 +304,9 @@ impl Setup {
                     // A position immediately before a letter that requires as much is skipped: the position
                     // after that letter covers it.
                     let same = place < limit && {
-                        let next = letters[place].1;
-                        next.cell() == cell && self.sets.is_subset(cell, next.set(), letter.set())
+                        let (process, next) = letters[place];
+                        let held = self.effective(&draft.processes[process], next);
+                        next.cell() == cell && self.sets.is_subset(cell, held, letter.set())
                     };
                     if !same {
                         let mut read = read.clone();

@@ -6,7 +6,7 @@
 
 use palisade_base::Source;
 use palisade_conformance::brute::Scope;
-use palisade_conformance::identities::identities;
+use palisade_conformance::identities::{identities, wild};
 use palisade_conformance::parameterized::check_parameterized_with;
 use palisade_conformance::seeds;
 use palisade_conformance::suite::{SuiteConfig, Unknown};
@@ -122,12 +122,54 @@ fn programs_are_printed_as_they_are_written() {
     }
 }
 
+/// What is safe for every number of processes is safe with five and six, as far as these can be decided.
+fn check_with_more(text: &str, seed: u64, counts: &mut [u32; 3]) {
+    let source = Source::new("random.pal", text.to_owned());
+    let program = parse(Language::Pal, &source).unwrap_or_else(|errors| panic!("{errors:?}\n{text}")).program;
+    for model in [Model::Sc, Model::Tso] {
+        match ask(
+            &program,
+            model,
+            &Limits::unlimited(1).with_work(20_000).with_timeout(Duration::from_secs(5)),
+        ) {
+            Verdict::Violated(_) => counts[1] += 1,
+            Verdict::Unknown(_) => counts[2] += 1,
+            Verdict::Holds => {
+                counts[0] += 1;
+                for number in 1..=6 {
+                    let limits = Limits::unlimited(1).with_work(4_000).with_timeout(Duration::from_secs(3));
+                    let found = ask(&program.with_identities(number), model, &limits);
+                    let what = format!("seed {seed}, {}, {number} processes", model.name());
+                    assert!(!matches!(found, Verdict::Violated(_)), "{what}:\n{text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn oracle_safe_programs_are_safe_with_more_processes() {
+    let (mut tame, mut of_wild) = ([0; 3], [0; 3]);
+    let seeds = seeds(40);
+    for seed in &seeds {
+        check_with_more(&identities(700_000 + seed, seed % 2 == 0), seed, &mut tame);
+        (0..3).for_each(|more| check_with_more(&wild(3 * seed + more), 3 * seed + more, &mut of_wild));
+    }
+    println!("safe, unsafe, unknown: {tame:?}, with more than names: {of_wild:?}");
+    let some = |counts: [u32; 3]| counts[0] > 5 && counts[1] > 5;
+    assert!(some(tame) && some(of_wild) || !seeds.suffice());
+}
+
 /// Programs that break only with many processes, or that are about more than identities. None of them is safe for any
 /// number of processes, and `safe` is never claimed.
 #[test]
 fn programs_that_can_tell_how_many_processes_there_are() {
     let turn = "shared turn: id or none;\nprocess P(me: id)[*] {";
     for text in [
+        "shared turn: id or none = *;
+         process P(me: id)[*] { if turn != none { if turn != me { cs: skip; } } }
+         forbid count(P@cs) >= 2;"
+            .to_owned(),
         format!("{turn} turn = me; cs: skip; }} forbid count(P@cs) >= 7;"),
         format!("{turn} a: turn = me; b: skip; }} forbid count(P@a) >= 4 && count(P@b) >= 3;"),
         format!("{turn} turn = me; assert(turn != 9); }}"),
@@ -140,6 +182,19 @@ fn programs_that_can_tell_how_many_processes_there_are() {
          process P(me: id)[*] { turn = me; let r: 0..7 = fetch_add(n, 1); if r == 2 { assert(l != 2); } }
          process Q[*] { fetch_add(l, 1); }"
             .to_owned(),
+        "shared c: int; process P(me: id)[*] { let r = fetch_add(c, 1); assert(r != 7); }".to_owned(),
+        "shared c: int; process P(me: id)[*] { let r = fetch_add(c, 1); assert(r != 9); }".to_owned(),
+        "shared c: u16; process P(me: id)[*] { let r = fetch_add(c, 1); assert(r != 18); }".to_owned(),
+        "shared c: int; process A { await c == 9; bad: skip; }
+         process P(me: id)[*] { fetch_add(c, 1); }
+         forbid A@bad;"
+            .to_owned(),
+        different("= *", "skip;"),
+        different(
+            "",
+            "choose { cas(v0, none, me); } or { cas(v1, none, me); } or { cas(v2, none, me); } or { cas(v3, none, me); }
+                 or { cas(v4, none, me); } or { cas(v5, none, me); } or { cas(v6, none, me); } or { cas(v7, none, me); }",
+        ),
         "shared flag[id]: bool;
          process P(me: id)[*] {
              flag[me] = true; fence;
@@ -156,4 +211,16 @@ fn programs_that_can_tell_how_many_processes_there_are() {
         let outcome = Dual.check(&task.analysis(), &limits);
         assert_ne!(outcome.word(), "safe", "{text}");
     }
+}
+
+/// Eight variables with identities, and a property that they hold different ones.
+fn different(start: &str, body: &str) -> String {
+    let names: Vec<String> = (0..8).map(|number| format!("v{number}")).collect();
+    let pairs = (0..8).flat_map(|a| (0..a).map(move |b| format!("v{a} != v{b}")));
+    let conditions: Vec<String> = names.iter().map(|name| format!("{name} != none")).chain(pairs).collect();
+    format!(
+        "shared {}: id or none {start};\nprocess P(me: id)[*] {{ {body} }}\nforbid {};",
+        names.join(", "),
+        conditions.join(" && ")
+    )
 }

@@ -8,6 +8,7 @@ mod identities;
 mod large;
 mod parameterized;
 mod pso;
+mod rewrites;
 mod sections;
 mod single;
 mod spawning;

@@ -15,11 +15,11 @@ use palisade_program::written::Program;
 use palisade_syntax::{Language, parse};
 use palisade_trace::replay;
 
-const ENGINES: [(&dyn Engine, Model); 5] =
+pub(crate) const ENGINES: [(&dyn Engine, Model); 5] =
     [(&Dual, Model::Sc), (&Dual, Model::Tso), (&Sb, Model::Sc), (&Sb, Model::Tso), (&Sb, Model::Pso)];
 
 /// The verdict of an engine. Proofs are checked, and runs are replayed.
-fn verdict(program: &Program, engine: &dyn Engine, model: Model, work: u64) -> &'static str {
+pub(crate) fn verdict(program: &Program, engine: &dyn Engine, model: Model, work: u64) -> &'static str {
     let task = Task::new(program, model);
     let limits = Limits::unlimited(1).with_work(work);
     let (outcome, proof) = engine.prove(&task.analysis(), &limits);
@@ -119,6 +119,24 @@ fn stores_before_a_start() {
     check(&text(""), ["safe", "unsafe", "safe", "unsafe", "unsafe"]);
 }
 
+/// Many stores are pending at a start. The worker exists only after it was started, and sees them in their order.
+#[test]
+fn many_stores_before_a_start() {
+    let text = |stores: &str, look: &str| {
+        format!(
+            "shared a, b, c, d, e, f: 0..1; process Main {{ f = 1; fence; {stores} spawn Worker; }} process Worker on spawn {{ {look} }}"
+        )
+    };
+    let stores = "a = 1; b = 1; c = 1; d = 1; e = 1;";
+    check(&text(stores, "assert(f == 1);"), ["safe"; 5]);
+    check(&text(stores, "assert(a == 1);"), ["safe", "unsafe", "safe", "unsafe", "unsafe"]);
+    check(&text(stores, "if e == 1 { assert(a == 1); }"), ["safe", "safe", "safe", "safe", "unsafe"]);
+    check(&text(stores, "if e == 0 { assert(a == 1); }"), ["safe", "unsafe", "safe", "unsafe", "unsafe"]);
+    // There is no bound on the number of stores.
+    let endless = "loop { choose { a = 1; } or { a = 0; } or { break; } }";
+    check(&text(endless, "assert(f == 1);"), ["safe", "unknown", "safe", "unknown", "unknown"]);
+}
+
 /// The worker's store may reach memory before one that its parent made earlier. With a fence it may not.
 #[test]
 fn stores_of_a_worker_and_of_its_parent() {
@@ -148,4 +166,19 @@ fn workers_that_start_workers() {
     let text = "shared lock: bool; process Main { spawn Worker; } process Worker on spawn { spawn Worker; while xchg(lock, true) {} cs: skip; lock = false; } forbid count(Worker@cs) >= 2;";
     check(text, ["safe"; 5]);
     check(&text.replace("while xchg(lock, true) {}", "await !lock; lock = true;"), ["unsafe"; 5]);
+}
+
+/// A property that looks at memory counts only when nothing is pending in any thread, whether it mentions the thread or
+/// not.
+#[test]
+fn stores_that_are_pending_where_a_property_looks_at_memory() {
+    let text = |condition: &str| {
+        format!(
+            "shared x, z: 0..3; process Main {{ z = 1; spawn Worker; }} process Worker on spawn {{ l: let p = &z; }} forbid count(Worker@l) && {condition};"
+        )
+    };
+    check(&text("x == 0"), ["unsafe"; 5]);
+    check(&text("z == 1"), ["unsafe"; 5]);
+    check(&text("x == 1"), ["safe"; 5]);
+    check(&text("z == 0"), ["safe", "unknown", "safe", "unknown", "unknown"]);
 }

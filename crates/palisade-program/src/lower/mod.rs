@@ -87,13 +87,21 @@ pub fn lower_retrying(program: &Program, instantiation: Instantiation) -> System
 /// # Panics
 /// If the program is not valid.
 pub fn lower_with(program: &Program, instantiation: Instantiation, waits: Waits) -> System {
-    if program.has_open_identities() {
-        let number = instantiation.every.unwrap_or(instantiation.any).max(1);
+    // `every` counts processes with identities, too, even if the program declares their number.
+    let number = match instantiation.every {
+        None if program.has_open_identities() => Some(instantiation.any),
+        every => every,
+    };
+    if let Some(number) = number.map(|number| number.max(1))
+        && program.has_other_identities(number)
+    {
         return lower_with(&program.with_identities(number), instantiation, waits);
     }
-    // No two processes have the same identity. The others are there as declared.
-    let every = instantiation.every.filter(|_| program.identities.is_none());
-    let instantiation = Instantiation { every, ..instantiation };
+    // No two processes have the same identity. The others are there as declared, or that many if any number is.
+    let instantiation = match program.identities {
+        Some(_) => Instantiation { any: instantiation.every.unwrap_or(instantiation.any), every: None },
+        None => instantiation,
+    };
     let globals = Globals::new(program);
     let (cells, addresses) = globals.memory();
     let names = |declared: &Enum| declared.values.iter().map(ToString::to_string).collect();

@@ -2,7 +2,7 @@
 
 use super::names::Quoted;
 use super::{Annotation, Printer, expr};
-use crate::written::{Block, Check, Expr, ExprKind, Stmt, StmtKind};
+use crate::written::{Block, Check, Domain, Expr, ExprKind, Stmt, StmtKind};
 use palisade_base::limits;
 use std::fmt::{self, Write};
 
@@ -52,6 +52,13 @@ impl Printer {
         }
     }
 
+    /// Whether an expression is `*` for a domain.
+    fn is_any_of(&self, domain: Domain, e: &Expr) -> bool {
+        let ExprKind::Any { lo, hi } = &e.kind else { return false };
+        let identities = self.identities.as_ref().filter(|identities| identities.is_identity(domain));
+        domain.bounds() == Some((*lo, *hi)) && identities.is_none_or(|identities| identities.is_any(e))
+    }
+
     fn unlabelled(&mut self, kind: &StmtKind) -> fmt::Result {
         if let Some(others) = self.identities.as_ref().and_then(|identities| identities.loop_of(kind)) {
             write!(self.out, "for {} in others ", Quoted(others.variable))?;
@@ -62,9 +69,7 @@ impl Printer {
             StmtKind::Let { name, ty, init } => {
                 write!(self.out, "let {}{}", Quoted(name), Annotation(*ty, &self.enums))?;
                 match init {
-                    Some(Expr { kind: ExprKind::Any { lo, hi }, .. })
-                        if ty.domain.bounds() == Some((*lo, *hi)) =>
-                    {
+                    Some(init) if self.is_any_of(ty.domain, init) => {
                         self.out.push_str(" = *");
                     }
                     Some(init) => self.wrapped(" = ", init)?,

@@ -340,13 +340,17 @@ fn check_processes(program: &Program, names: &Names<'_>, report: &mut Report) {
     let total = initial().map(instances).fold(0u64, u64::saturating_add);
     if total > limits::MAX_INSTANCES {
         let largest = initial().max_by_key(|template| instances(template)).expect("there are instances");
-        let message = format!("the program starts {total} processes; the limit is {}", limits::MAX_INSTANCES);
-        report.push(
-            Diagnostic::error("too-many-processes", message)
-                .at(largest.name.span(), format!("{} of them are declared here", instances(largest)))
-                .help("write `[*]` instead of a number to check the program for any number of processes"),
-        );
+        report.push(too_many_processes(total, instances(largest), largest.name.span()));
     }
+}
+
+/// The error for a program that starts more processes than [`limits::MAX_INSTANCES`], most of which are declared at
+/// `span`.
+pub fn too_many_processes(total: u64, declared: u64, span: Span) -> Diagnostic {
+    let message = format!("the program starts {total} processes; the limit is {}", limits::MAX_INSTANCES);
+    Diagnostic::error("too-many-processes", message)
+        .at(span, format!("{declared} of them are declared here"))
+        .help("write `[*]` instead of a number to check the program for any number of processes")
 }
 
 /// The error for an index outside an array.

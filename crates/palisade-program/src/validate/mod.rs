@@ -17,6 +17,7 @@ mod names;
 mod properties;
 
 use crate::written::{Program, ProgressKind};
+pub use declarations::too_many_processes;
 use names::Names;
 use palisade_base::{Diagnostic, nearest};
 

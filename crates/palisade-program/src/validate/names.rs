@@ -5,7 +5,7 @@ use super::{Report, limits};
 use crate::lower::globals::{Memory, layout};
 use crate::written::{Name, Param, Procedure, Program, Stmt, StmtKind, Template};
 use palisade_base::{Diagnostic, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The global names of a program. If a name is declared twice, the first declaration counts.
 pub(super) struct Names<'p> {
@@ -17,6 +17,8 @@ pub(super) struct Names<'p> {
     pub(super) privates: FxHashMap<&'p str, Span>,
     pub(super) procedures: FxHashMap<&'p str, &'p Procedure>,
     pub(super) templates: FxHashMap<&'p str, (&'p Template, BodyNames<'p>)>,
+    /// The arrays with one cell per process, if the number of processes is open.
+    pub(super) per_identity: FxHashSet<&'p str>,
 }
 
 /// The registers and labels of a body.
@@ -46,7 +48,11 @@ impl<'p> Names<'p> {
             privates: FxHashMap::default(),
             procedures: FxHashMap::default(),
             templates: FxHashMap::default(),
+            per_identity: FxHashSet::default(),
         };
+        if let Some(identities) = program.identities.as_ref().filter(|_| program.has_open_identities()) {
+            names.per_identity = identities.arrays.iter().map(|array| &**array).collect();
+        }
         for variable in &program.shared {
             match names.shared.get(variable.name.as_str()) {
                 Some(&first) => report.push(declared_twice("shared variable", &variable.name, first)),

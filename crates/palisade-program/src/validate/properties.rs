@@ -115,6 +115,13 @@ impl Check<'_, '_> {
             }
         };
         let diagnostic = match constant(index, &self.names.memory) {
+            Ok(value) if value > 0 && self.names.per_identity.contains(name.as_str()) => {
+                let message =
+                    format!("`{name}` has one cell per process, and the number of processes is open");
+                Diagnostic::error("bad-identity", message)
+                    .at(index.span(), "there may be no such process")
+                    .help("a property can count processes, as in `count(P@cs) >= 2`")
+            }
             Ok(value) if 0 <= value && value < len.into() => return,
             Ok(value) => out_of_bounds(name, len, value, index.span()),
             Err(NotConstant::Faults(fault)) => {

@@ -101,6 +101,12 @@ impl Identities {
         matches!(domain, Domain::Enum { which, .. } if which == self.which)
     }
 
+    /// Whether an expression is any identity or none: `*`. The numbers `any(0..2)` that the user wrote have a place
+    /// in the source.
+    pub fn is_any(&self, e: &Expr) -> bool {
+        e.kind == ExprKind::Any { lo: 0, hi: self.number.into() } && e.span() == Span::NONE
+    }
+
     /// The loop over all others that a statement is.
     pub fn loop_of<'p>(&self, kind: &'p StmtKind) -> Option<OthersLoop<'p>> {
         let StmtKind::Block(block) = kind else { return None };
@@ -147,6 +153,11 @@ impl Program {
             template.is_some_and(|template| template.count == Count::Any)
         };
         self.identities.as_ref().is_some_and(of)
+    }
+
+    /// Whether [`Program::with_identities`] gives another program for this number of processes.
+    pub fn has_other_identities(&self, number: u32) -> bool {
+        self.has_open_identities() || self.identities.as_ref().is_some_and(|old| old.number != number)
     }
 
     /// The program with this number of processes with identities. Its statements, types and processes are
@@ -207,10 +218,10 @@ impl Identities {
                 && self.is_identity(of.domain)
             {
                 ty(of);
-                if let Some(Expr { kind: ExprKind::Any { lo: 0, hi }, .. }) = init
-                    && *hi == Value::from(self.number)
+                if let Some(init) = init
+                    && self.is_any(init)
                 {
-                    *hi = number.into();
+                    init.kind = ExprKind::Any { lo: 0, hi: number.into() };
                 }
             }
             stmt.kind.blocks_mut().into_iter().for_each(|inner| self.renumber(inner, number, ty));

@@ -7,12 +7,14 @@ mod check;
 mod expr;
 mod identities;
 mod plain;
+mod sorts;
 mod stmt;
 mod words;
 
 pub use check::Check;
 pub use expr::{BinaryOp, Expr, ExprKind, Observation, Place, PlaceKind, ProcessRef, Rmw, Select, UnaryOp};
 pub use identities::{Identities, OthersLoop, WRITTEN_NUMBER, identity_enum, others_loop};
+pub use sorts::NotNames;
 pub use stmt::{Block, Stmt, StmtKind};
 
 use crate::Value;

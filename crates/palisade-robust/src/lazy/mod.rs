@@ -283,7 +283,12 @@ impl Series<'_> {
                 if sequences(search, &cycles).iter().any(is_new) { cycles } else { Vec::new() }
             },
             |search, cycles| sequences(search, &cycles),
-        )?;
+        );
+        // A cycle without a run is not a bad state without a run.
+        let found = found.map_err(|reason| match reason {
+            Reason::Unshown(why) => Reason::Observed(why),
+            reason => reason,
+        })?;
         stats.add("states", counted.get("states").unwrap_or(0));
         let found = found.map(|mut found| {
             found.retain(is_new);

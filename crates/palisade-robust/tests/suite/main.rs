@@ -3,4 +3,5 @@
 mod any_number;
 mod conformance;
 mod lazy;
+mod spawning;
 mod triangular;

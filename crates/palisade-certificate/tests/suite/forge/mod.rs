@@ -361,7 +361,7 @@ fn proofs_of_similar_programs_are_never_believed() {
         Proof::LoadBuffers(_) => 0,
         Proof::SingleBuffer(_) => 1,
         Proof::Crowds(_) => 2,
-        Proof::Stacks(_) | Proof::AllStates => 3,
+        Proof::Stacks(_) | Proof::AllStates | Proof::Identities(_) => 3,
     };
     let seeds = seeds(6).starting_at(1);
     for seed in &seeds {
