@@ -5,12 +5,13 @@ use crate::edits::{Fix, edits};
 use crate::problems::{found, problem};
 use crate::questions::{Asked, Question, Reply, Stop};
 use crate::run::{self, Files};
+use crate::values;
 use lsp_types::{DiagnosticSeverity, Range, Uri};
 use palisade::report::html::{self, ProgramText, Subject};
 use palisade::report::{Colour, Report};
 use palisade::{
-    Answer, Ask, CheckOptions, CoverageWanted, FencesOptions, Input, Language, Limits, RobustOptions,
-    Verdict, WriteError, no_property,
+    Answer, Ask, CheckOptions, CoverageWanted, FencesOptions, Input, Language, Limits, Model, RobustOptions,
+    Source, Verdict, WriteError, no_property,
 };
 
 /// Answers a question.
@@ -30,9 +31,7 @@ fn find(question: &Question, language: Language, limits: &Limits) -> Result<Repl
         Asked::Fences => fences(question, &input, limits),
         Asked::Html => page(question, &input, limits),
         Asked::Values => {
-            let values =
-                palisade::possible_values(&input.program, limits).map_err(|reason| reason.to_string());
-            Ok(Reply { values: Some(values), ..Reply::default() })
+            Ok(Reply { values: Some(values::values(&input.program, limits)), ..Reply::default() })
         }
     }
 }
@@ -77,21 +76,49 @@ fn shown<Q: Ask>(
                 uri: &question.uri,
                 text: input.source.main_text(),
                 lines: &question.lines,
-                other: &|file| question.places.uri(&input.source, file),
+                other: &|file| question.places.file(&input.source, file),
             };
             run::diagnostics(&files, &witness, id, severity, &why)
         }
         None if matches!(answer.outcome.verdict, Verdict::Unknown(_)) => not_known(&question.uri, &why),
         None => Vec::new(),
     };
-    let brief = format!("{word} under {}", question.model.name().to_uppercase());
-    Reply { headline: finding.headline(Colour::Never), word, brief, findings, ..Reply::default() }
+    let given = given(&input.source);
+    let brief = format!("{word} under {}{given}", question.model.name().to_uppercase());
+    let headline = headline(question, &finding.headline(Colour::Never), !why.is_empty(), &given);
+    Reply { headline, word, brief, findings, ..Reply::default() }
+}
+
+/// A headline with the memory model, unless it is the usual one, and the constants that were given.
+pub(crate) fn headline(question: &Question, headline: &str, says_why: bool, given: &str) -> String {
+    let model = match question.model {
+        Model::Tso => String::new(),
+        model => format!(" under {}", model.name().to_uppercase()),
+    };
+    let more = format!("{model}{given}");
+    let sign = if says_why { "," } else { ":" };
+    if more.is_empty() { headline.to_owned() } else { format!("{headline}{sign}{more}") }
+}
+
+/// The constants that have other values than in the text: ` with N = 3`.
+fn given(source: &Source) -> String {
+    let constants = source.constants().iter().map(|(name, value)| format!("{name} = {value}"));
+    let constants: Vec<String> = constants.collect();
+    if constants.is_empty() { String::new() } else { format!(" with {}", constants.join(", ")) }
 }
 
 /// An answer that is not known, as a remark at the first line.
 fn not_known(uri: &Uri, why: &str) -> Vec<(Uri, lsp_types::Diagnostic)> {
-    let message = format!("unknown: {why}");
-    vec![(uri.clone(), found(Range::default(), DiagnosticSeverity::INFORMATION, "unknown", message))]
+    vec![not_answered(uri, DiagnosticSeverity::INFORMATION, format!("unknown: {why}"))]
+}
+
+/// Why there is no answer, at the first line.
+pub(crate) fn not_answered(
+    uri: &Uri,
+    severity: DiagnosticSeverity,
+    message: String,
+) -> (Uri, lsp_types::Diagnostic) {
+    (uri.clone(), found(Range::default(), severity, "unknown", message))
 }
 
 /// The answer if time or memory ran out.
@@ -112,7 +139,8 @@ fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<Reply, 
     let answer = palisade::fences(input, &options, limits).map_err(|error| error.to_string())?;
     let finding = answer.finding(input, None);
     let (word, why) = (finding.word().to_owned(), finding.why().unwrap_or_default());
-    let headline = finding.headline(Colour::Never);
+    let given = given(&input.source);
+    let headline = headline(question, &finding.headline(Colour::Never), !why.is_empty(), &given);
     let patches = match answer.written(input, 0, limits).and_then(|_| answer.patches(input, 0)) {
         Ok(patches) => patches,
         Err(WriteError::NoSet) => Vec::new(),
@@ -127,11 +155,26 @@ fn fences(question: &Question, input: &Input, limits: &Limits) -> Result<Reply, 
     });
     let changes: Option<Vec<_>> = changes.collect();
     let changes = changes.ok_or("the fences go into a file that has no address")?;
-    let fix = (!changes.is_empty()).then(|| Fix { title: format!("Insert fences: {why}"), changes });
+    let fix = (!changes.is_empty()).then(|| Fix {
+        title: format!("Insert fences: {why}"),
+        why: why.clone(),
+        changes,
+    });
     let findings = fix.as_ref().map_or_else(Vec::new, places);
-    // `safe with 2 fences` says by itself that the program can be repaired.
-    let brief = if fix.is_some() { why } else { format!("{word} {why}").trim_end().to_owned() };
+    let brief = fences_in_brief(&word, &why, fix.is_some());
     Ok(Reply { word, headline, brief, findings, fix, ..Reply::default() })
+}
+
+/// What is known about fences, for the line above the program. The headline says why none can help, or why that is not
+/// known.
+pub(crate) fn fences_in_brief(word: &str, why: &str, is_repaired: bool) -> String {
+    match word {
+        // `safe with 2 fences` says by itself that the program can be repaired.
+        _ if is_repaired => why.to_owned(),
+        "unsafe" | "not-robust" => "none can help".to_owned(),
+        "unknown" => word.to_owned(),
+        _ => format!("{word} {why}").trim_end().to_owned(),
+    }
 }
 
 /// Why fences were not written.
@@ -151,7 +194,10 @@ pub(crate) fn places(fix: &Fix) -> Vec<(Uri, lsp_types::Diagnostic)> {
     let mut all = Vec::new();
     for (uri, edits) in &fix.changes {
         for edit in edits {
-            let message = format!("{}: {}", fix.title, edit.new_text.trim());
+            let message = match edit.new_text.trim() {
+                "" => format!("remove this: {}", fix.why),
+                text => format!("write `{text}` here: {}", fix.why),
+            };
             let remark = found(edit.range, DiagnosticSeverity::HINT, "fences", message);
             all.push((uri.clone(), remark));
         }

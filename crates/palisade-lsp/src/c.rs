@@ -1,12 +1,12 @@
 //! C programs. The command compiles and checks them: it is started in a process of its own, in the folder of the
 //! file, and its output is read. The compiler reads files, so what is not saved is not seen.
 
-use crate::answers::{places, unknown};
+use crate::answers::{fences_in_brief, headline as with_model, places, unknown};
 use crate::documents::uri;
 use crate::edits::Fix;
 use crate::problems::found;
 use crate::questions::{Asked, Question, Reply, Stop};
-use crate::run::{self, Files};
+use crate::run::{self, Files, Other};
 use lsp_types::{Diagnostic, DiagnosticSeverity, Position, Range, TextEdit, Uri};
 use palisade::trace::WitnessFile;
 use serde_json::Value;
@@ -74,7 +74,7 @@ impl CProgram<'_> {
             .unwrap_or_default();
         let severity = if word == "unsafe" { DiagnosticSeverity::ERROR } else { DiagnosticSeverity::WARNING };
         let witness: Option<WitnessFile> = serde_json::from_value(record["witness"].clone()).ok();
-        let other = |file: &str| self.other(file);
+        let other = |file: &str| Some(Other { uri: self.other(file)?, text: None });
         let files = Files {
             uri: &self.question.uri,
             text: self.question.source.text(),
@@ -90,6 +90,7 @@ impl CProgram<'_> {
             "" => format!("{word}  {}", self.question.source.name()),
             why => format!("{word}  {}: {why}", self.question.source.name()),
         };
+        let headline = with_model(self.question, &headline, !why.is_empty(), "");
         let brief = format!("{word} under {}", self.question.model.name().to_uppercase());
         Ok(Reply { word, headline, brief, findings, ..Reply::default() })
     }
@@ -144,7 +145,10 @@ impl CProgram<'_> {
     /// The fences, as the patch that the command prints. It has compiled and checked the program with them.
     fn fences(&self) -> Result<Reply, String> {
         let printed = self.run("fences", &["--diff".into(), "-q".into()])?;
-        let headline = printed.lines().next().unwrap_or("unknown").to_owned();
+        let headline = printed.lines().next().unwrap_or("unknown");
+        // The command was given a name that cannot be an option.
+        let name = self.question.source.name();
+        let headline = headline.replacen(&format!("  ./{name}"), &format!("  {name}"), 1);
         let word = headline.split_whitespace().next().unwrap_or("unknown").to_owned();
         let changes = patch(&printed).into_iter().filter_map(|(name, edits)| {
             let beside = self.folder.join(&name);
@@ -154,11 +158,15 @@ impl CProgram<'_> {
         });
         let changes: Vec<_> = changes.collect();
         let why = headline.split_once(": ").map_or("", |(_, why)| why);
-        let fix = (!changes.is_empty()).then(|| Fix { title: format!("Change the program: {why}"), changes });
+        let fix = (!changes.is_empty()).then(|| Fix {
+            title: format!("Change the program: {why}"),
+            why: why.to_owned(),
+            changes,
+        });
         // `safe with 2 changes` says by itself that the program can be repaired.
-        let brief =
-            if fix.is_some() { why.to_owned() } else { format!("{word} {why}").trim_end().to_owned() };
+        let brief = fences_in_brief(&word, why, fix.is_some());
         let findings = fix.as_ref().map_or_else(Vec::new, places);
+        let headline = with_model(self.question, &headline, !why.is_empty(), "");
         Ok(Reply { word, headline, brief, findings, fix, ..Reply::default() })
     }
 
@@ -190,12 +198,16 @@ fn patch(text: &str) -> Vec<(String, Vec<TextEdit>)> {
     for line in text.split_inclusive('\n') {
         let content = line.trim_end_matches(['\n', '\r']);
         match (line.as_bytes()[0], at) {
-            _ if content.starts_with("--- a/") => {
+            _ if content.starts_with("--- a/") || content.starts_with("--- \"a/") => {
                 end(&mut hunk, &mut files);
                 at = None;
             }
             _ if content.starts_with("+++ b/") => {
                 files.push((content["+++ b/".len()..].trim_end_matches('\t').to_owned(), Vec::new()));
+            }
+            _ if content.starts_with("+++ \"b/") => {
+                let name = unquoted(content["+++ \"".len()..].trim_end_matches('"'));
+                files.push((name["b/".len()..].to_owned(), Vec::new()));
             }
             (b'@', _) if !files.is_empty() => {
                 end(&mut hunk, &mut files);
@@ -220,6 +232,26 @@ fn patch(text: &str) -> Vec<(String, Vec<TextEdit>)> {
     end(&mut hunk, &mut files);
     files.retain(|(_, edits)| !edits.is_empty());
     files
+}
+
+/// A name that is quoted in a patch, without its quotes.
+fn unquoted(name: &str) -> String {
+    let mut bytes = name.bytes();
+    let mut plain = Vec::new();
+    while let Some(byte) = bytes.next() {
+        plain.push(match (byte, if byte == b'\\' { bytes.next() } else { None }) {
+            (b'\\', Some(b'n')) => b'\n',
+            (b'\\', Some(b't')) => b'\t',
+            (b'\\', Some(b'r')) => b'\r',
+            (b'\\', Some(first @ b'0'..=b'7')) => {
+                let others = bytes.by_ref().take(2);
+                others.fold(first - b'0', |sum, digit| (sum << 3) | (digit & 7))
+            }
+            (b'\\', Some(other)) => other,
+            (byte, _) => byte,
+        });
+    }
+    String::from_utf8_lossy(&plain).into_owned()
 }
 
 /// The first line of a hunk in the old text, from 0: `@@ -5,6 +5,7 @@`. An empty part is after its line.
@@ -249,5 +281,8 @@ mod tests {
         ];
         assert_eq!(found, expected);
         assert_eq!(patch("unsafe  a.c: no fences help\n"), []);
+        let quoted =
+            "--- \"a/\\303\\251\\n\\\"\\\\.c\"\n+++ \"b/\\303\\251\\n\\\"\\\\.c\"\n@@ -0,0 +1 @@\n+first\n";
+        assert_eq!(patch(quoted)[0].0, "é\n\"\\.c");
     }
 }

@@ -1,4 +1,4 @@
-//! What the server can do, and what the user may set.
+//! What the server can do.
 
 use crate::lens::COMMANDS;
 use lsp_types::{
@@ -7,10 +7,6 @@ use lsp_types::{
     TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
     WorkDoneProgressOptions,
 };
-use palisade::Model;
-use serde::Deserialize;
-use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// The features, in the words of the protocol.
 pub(crate) fn capabilities() -> ServerCapabilities {
@@ -41,42 +37,5 @@ pub(crate) fn capabilities() -> ServerCapabilities {
             work_done_progress_options: WorkDoneProgressOptions { work_done_progress: Some(true) },
         }),
         ..ServerCapabilities::default()
-    }
-}
-
-/// What the user may set: the `initializationOptions` of the client.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(crate) struct Settings {
-    /// The memory model: `sc`, `tso` or `pso`.
-    model: String,
-    /// Whether programs are checked when they are saved.
-    pub(crate) check_on_save: bool,
-    /// Seconds for each question; by default those of the command line.
-    budget: Option<f64>,
-    /// Values of constants, as with `-D`. Each program takes those that it has.
-    pub(crate) constants: BTreeMap<String, i64>,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            model: Model::Tso.name().to_owned(),
-            check_on_save: true,
-            budget: None,
-            constants: BTreeMap::new(),
-        }
-    }
-}
-
-impl Settings {
-    pub(crate) fn model(&self) -> Model {
-        Model::ALL.into_iter().find(|model| model.name() == self.model).unwrap_or(Model::Tso)
-    }
-
-    /// The time for one question.
-    pub(crate) fn budget(&self, usual: Duration) -> Duration {
-        let seconds = self.budget.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        seconds.filter(|time| !time.is_zero()).unwrap_or(usual)
     }
 }

@@ -16,6 +16,8 @@ use std::collections::HashMap;
 pub(crate) struct Fix {
     /// What it does, in words.
     pub(crate) title: String,
+    /// What it achieves, in words.
+    pub(crate) why: String,
     /// The changes of each file.
     pub(crate) changes: Vec<(Uri, Vec<TextEdit>)>,
 }

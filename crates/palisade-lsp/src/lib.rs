@@ -5,11 +5,11 @@
 //! its own answers within limits. Each question can be stopped, and a newer one about the same file stops the
 //! older one. So the editor never waits for an engine.
 //!
-//! - [`transport`]: messages over two streams;
+//! - [`transport`]: messages over two streams; [`settings`]: the options of the user;
 //! - [`server`]: events, requests and notifications; `capabilities` is what the server can do;
 //! - [`documents`], [`position`]: open files, and positions in them, whose columns count UTF-16 units;
 //! - [`problems`]: diagnostics; [`run`]: a run as a diagnostic; [`answers`]: what the answer to a question shows;
-//! - [`names`]: definitions, renaming, symbols, hover; [`edits`]: formatting, and fences as edits;
+//! - [`names`]: definitions, renaming, symbols, hover; [`values`]: the values that a hover shows; [`edits`]: formatting, and fences as edits;
 //! - [`lens`]: the line of commands above a program;
 //! - [`c`]: C programs, which the command itself checks, in a process of its own.
 //!
@@ -30,6 +30,8 @@ mod problems;
 mod questions;
 mod run;
 mod server;
+mod settings;
 mod transport;
+mod values;
 
 pub use server::{Config, Ended, serve};

@@ -1,21 +1,25 @@
 //! Names: where they are declared and used, what they are, and renaming them.
 
 use crate::documents::Document;
+use crate::values::{CellText, CellTexts};
 use lsp_types::{
     DocumentSymbol, Location, Position, PrepareRenameResponse, Range, SymbolKind as Kind, TextEdit, Uri,
     WorkspaceEdit,
 };
-use palisade::syntax::names::{RenameError, Symbol, SymbolKind, Symbols, rename, symbols};
-use palisade::{CellValues, Language, Span};
+use palisade::syntax::names::{
+    RESERVED, RenameError, Symbol, SymbolKind, Symbols, is_legal_name, is_quotable_name, known_symbols,
+    rename,
+};
+use palisade::{Language, Span};
 use std::collections::HashMap;
 
 /// More values are only counted.
 const MAX_VALUES: usize = 24;
 
-/// The names of a `.pal` file without errors.
+/// The names of a `.pal` file, as far as it can be read.
 fn names(document: &Document) -> Option<Symbols> {
     document.language.filter(|language| *language == Language::Pal)?;
-    symbols(&document.source).ok()
+    known_symbols(&document.source)
 }
 
 fn byte(document: &Document, position: Position) -> usize {
@@ -60,6 +64,10 @@ pub(crate) fn renamed(document: &Document, position: Position, name: &str) -> Re
     if document.language.is_none_or(|language| language != Language::Pal) {
         return Err("names can be changed only in .pal files".to_owned());
     }
+    let name = spelled(name)?;
+    if let Some(why) = confusing(document, position, name) {
+        return Err(why);
+    }
     let (places, spelling) =
         rename(&document.source, byte(document, position), name).map_err(|error| match error {
             RenameError::Wrong(_) => "the program has errors: correct them first".to_owned(),
@@ -75,6 +83,35 @@ pub(crate) fn renamed(document: &Document, position: Position, name: &str) -> Re
         changes.entry(place.uri).or_default().push(TextEdit::new(place.range, spelling.clone()));
     }
     Ok(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() })
+}
+
+/// A new name, without the backquotes that the user may have written.
+fn spelled(name: &str) -> Result<&str, String> {
+    let inner = name.strip_prefix('`').and_then(|name| name.strip_suffix('`'));
+    match inner {
+        Some(inner) if is_quotable_name(inner) => Ok(inner),
+        _ if is_legal_name(name) => Ok(name),
+        _ if RESERVED.contains(&name) => Err(format!("`{name}` is a keyword, which cannot be a name")),
+        _ => Err(format!(
+            "`{name}` is not a valid name: names consist of letters, digits and `_`, and do not begin with a digit"
+        )),
+    }
+}
+
+/// Why a new name would confuse readers: something else outside of bodies has it.
+fn confusing(document: &Document, position: Position, name: &str) -> Option<String> {
+    let names = names(document)?;
+    let (symbol, _) = names.at(byte(document, position))?;
+    let is_apart = |kind: SymbolKind| matches!(kind, SymbolKind::Field | SymbolKind::Bound);
+    let is_taken = |other: &&Symbol| {
+        let is_value = other.kind == SymbolKind::EnumValue;
+        let is_outside = is_value || (other.within.is_none() && !is_apart(other.kind));
+        is_outside && other.name == name && other.declared != symbol.declared
+    };
+    let other = names.symbols.iter().find(is_taken).filter(|_| !is_apart(symbol.kind))?;
+    let kind = other.kind.describe();
+    let article = if kind.starts_with('e') { "an" } else { "a" };
+    Some(format!("`{name}` is already used: it is {article} {kind}"))
 }
 
 /// The outline of a program: its declarations, and its properties.
@@ -129,14 +166,29 @@ fn symbol(
     DocumentSymbol { name, detail, kind, tags: None, deprecated: None, range, selection_range, children }
 }
 
-/// What is shown about a name: what it is, and the values of a shared variable.
-pub(crate) fn hover(symbol: &Symbol, values: Option<&Result<Vec<CellValues>, String>>) -> String {
+/// What is shown about a name: what it is, the value of a constant if it was given, and the values of a shared variable.
+pub(crate) fn hover(symbol: &Symbol, given: &[(String, i64)], values: Option<&CellTexts>) -> String {
+    let given = given.iter().find(|(name, _)| symbol.kind == SymbolKind::Constant && *name == symbol.name);
+    if let Some((_, value)) = given {
+        let written = symbol.detail.split_once('=').map_or("", |(_, value)| value.trim());
+        let value = match (written, value) {
+            ("true" | "false", 0..=1) => (*value == 1).to_string(),
+            _ => value.to_string(),
+        };
+        let name = symbol.name.as_str();
+        return format!(
+            "```pal\nconst {name} = {value}\n```\nconstant, set by the option `constants`; the file says `{written}`"
+        );
+    }
     let mut text = format!("```pal\n{}\n```\n{}", symbol.detail, symbol.kind.describe());
+    if symbol.kind == SymbolKind::EnumValue {
+        text.clone_from(&symbol.detail);
+    }
     match values {
         None => {}
         Some(Err(why)) => text.push_str(&format!("\n\nThe values that it can take are not known: {why}")),
         Some(Ok(cells)) => {
-            let is_cell = |cell: &&CellValues| {
+            let is_cell = |cell: &&CellText| {
                 let rest = cell.cell.strip_prefix(symbol.name.as_str());
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
             };
@@ -150,8 +202,8 @@ pub(crate) fn hover(symbol: &Symbol, values: Option<&Result<Vec<CellValues>, Str
     text
 }
 
-fn listed(values: &[i64]) -> String {
-    let shown: Vec<String> = values.iter().take(MAX_VALUES).map(i64::to_string).collect();
+fn listed(values: &[String]) -> String {
+    let shown = values.iter().take(MAX_VALUES).cloned().collect::<Vec<_>>().join(", ");
     let more = values.len().saturating_sub(MAX_VALUES);
-    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
 }

@@ -2,6 +2,7 @@
 
 use crate::documents::{Document, path, uri};
 use crate::position::Lines;
+use crate::run::Other;
 use lsp_types::{Location, Uri};
 use palisade::syntax::names::declared_constants;
 use palisade::syntax::{ImportedFile, find_imports};
@@ -38,6 +39,12 @@ impl Places {
         let inner = Span { start: span.start - whole.start, end: span.end - whole.start };
         let text = source.slice(whole);
         Location::new(uri.clone(), Lines::new(text).range(text, inner))
+    }
+
+    /// A file by its name, with its text.
+    pub(crate) fn file<'s>(&self, source: &'s Source, name: &str) -> Option<Other<'s>> {
+        let file = source.files().position(|(known, _)| known == name)?;
+        Some(Other { uri: self.uri(source, name)?, text: Some(source.slice(source.file_span(file))) })
     }
 
     /// The address of a file by its name.

@@ -34,7 +34,7 @@ pub(crate) fn problem(
 ) -> (Uri, Diagnostic) {
     let mut message = diagnostic.message.clone();
     let primary = diagnostic.labels.first();
-    if let Some(label) = primary.filter(|label| !label.text.is_empty()) {
+    if let Some(label) = primary.filter(|label| !repeats(&message, &label.text)) {
         message.push_str(&format!(" ({})", label.text));
     }
     if let Some(help) = &diagnostic.help {
@@ -57,6 +57,12 @@ pub(crate) fn problem(
     (place.uri, shown)
 }
 
+/// Whether a note says only what the message says.
+fn repeats(message: &str, note: &str) -> bool {
+    let missing = note.strip_suffix(" is missing here");
+    message.contains(note) || missing.is_some_and(|missing| message.contains(&format!("expected {missing}")))
+}
+
 /// A diagnostic with a stable name.
 pub(crate) fn found(range: Range, severity: DiagnosticSeverity, id: &str, message: String) -> Diagnostic {
     Diagnostic {
@@ -75,4 +81,17 @@ fn visible(range: Range) -> Range {
         return range;
     }
     Range::new(range.start, Position::new(range.end.line, range.end.character + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_that_repeat_the_message() {
+        assert!(repeats("expected an item, found `bogus`", "expected an item"));
+        assert!(repeats("expected `;`, found the keyword `process`", "`;` is missing here"));
+        assert!(repeats("expected `}`, found the end of the file", ""));
+        assert!(!repeats("expected `}`, found the end of the file", "this block is not closed"));
+    }
 }

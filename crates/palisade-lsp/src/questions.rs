@@ -6,8 +6,9 @@ use crate::edits::Fix;
 use crate::places::Places;
 use crate::position::Lines;
 use crate::server::Event;
+use crate::values::CellTexts;
 use lsp_types::{Diagnostic, Uri};
-use palisade::{CellValues, InputLanguage, Limits, Model, Progress, Source, Stats};
+use palisade::{InputLanguage, Limits, Model, Progress, Source, Stats};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::Child;
@@ -54,7 +55,7 @@ impl Asked {
 
 /// A question about a text.
 pub(crate) struct Question {
-    /// Tells questions apart.
+    /// Distinguishes questions.
     pub(crate) number: u64,
     pub(crate) asked: Asked,
     pub(crate) uri: Uri,
@@ -87,7 +88,7 @@ pub(crate) struct Reply {
     pub(crate) fix: Option<Fix>,
     pub(crate) html: Option<String>,
     /// The values of cells, or why they are not known.
-    pub(crate) values: Option<Result<Vec<CellValues>, String>>,
+    pub(crate) values: Option<CellTexts>,
 }
 
 /// A way to stop a question.

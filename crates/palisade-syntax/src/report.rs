@@ -2,6 +2,7 @@
 
 use crate::limits::MAX_ERRORS;
 use palisade_base::{Diagnostic, Label, Span};
+use rustc_hash::FxHashSet;
 
 /// Collects diagnostics while parsing. After [`MAX_ERRORS`] errors it only counts, so that megabytes of
 /// garbage do not become gigabytes of messages.
@@ -50,7 +51,8 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// Sorts by position and keeps only the first [`MAX_ERRORS`] errors. A diagnostic without a position concerns
+/// Sorts by position and keeps only the first [`MAX_ERRORS`] errors, each once: the body of a quantifier is read several
+/// times. A diagnostic without a position concerns
 /// the whole text and is put at its start.
 pub(crate) fn arrange(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     for diagnostic in &mut diagnostics {
@@ -60,6 +62,8 @@ pub(crate) fn arrange(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         }
     }
     diagnostics.sort_by_key(|diagnostic| (diagnostic.id == TOO_MANY, diagnostic.span()));
+    let mut seen = FxHashSet::default();
+    diagnostics.retain(|diagnostic| seen.insert(diagnostic.clone()));
     let is_surplus = |diagnostic: &Diagnostic| diagnostic.is_error() && diagnostic.id != TOO_MANY;
     if let Some(first) =
         diagnostics.iter().enumerate().filter(|(_, d)| is_surplus(d)).nth(MAX_ERRORS).map(|(i, _)| i)
@@ -86,6 +90,7 @@ mod tests {
     #[test]
     fn errors_are_sorted_and_surplus_errors_are_counted() {
         let error = |at: usize| Diagnostic::error("e", "wrong").at(Span::new(at..at + 1), "");
+        assert_eq!(arrange(vec![error(3), error(1), error(3)]), [error(1), error(3)]);
         let arranged = arrange((0..MAX_ERRORS + 7).rev().map(error).collect());
         assert_eq!(arranged.len(), MAX_ERRORS + 1);
         assert_eq!(arranged[0].span(), Span::new(0..1));

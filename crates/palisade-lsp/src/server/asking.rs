@@ -2,10 +2,12 @@
 
 use super::requests::hover;
 use super::{Open, Server};
+use crate::answers::not_answered;
 use crate::documents::path;
 use crate::questions::{Asked, Question, Reply, Stop, start};
 use lsp_server::{ErrorCode, RequestId, Response};
-use lsp_types::{MessageType, Range};
+use lsp_types::{DiagnosticSeverity, MessageType, Range};
+use palisade::Model;
 use palisade::syntax::names::Symbol;
 use serde_json::json;
 use std::time::Duration;
@@ -43,6 +45,16 @@ impl Server {
         let Some(document) = self.documents.get(key) else { return };
         let Some(language) = document.language else { return };
         let (uri, revision) = (document.uri.clone(), document.revision);
+        let model = match self.settings.model() {
+            Ok(model) => model,
+            // The values hold under all models.
+            Err(_) if asked == Asked::Values => Model::Tso,
+            Err(why) => {
+                let why = format!("not answered: {why}");
+                self.refuse(key, asked, request, why);
+                return;
+            }
+        };
         self.questions += 1;
         let number = self.questions;
         let budget = self.settings.budget(self.config.budget);
@@ -54,7 +66,7 @@ impl Server {
             source: document.source.clone(),
             lines: document.lines.clone(),
             places: document.places.clone(),
-            model: self.settings.model(),
+            model,
             budget: if asked == Asked::Values { budget.min(HOVER_BUDGET) } else { budget },
             memory: self.config.memory,
             jobs: self.config.jobs,
@@ -72,6 +84,23 @@ impl Server {
         start(question, stop, self.client.clone(), self.events.clone());
     }
 
+    /// Says why a question is not answered: to who asked, or in the text.
+    fn refuse(&mut self, key: &str, asked: Asked, request: Option<RequestId>, why: String) {
+        match request {
+            Some(id) => {
+                self.client.show(MessageType::ERROR, why.clone());
+                self.client.respond(Response::new_err(id, ErrorCode::RequestFailed as i32, why));
+            }
+            None => {
+                let Some(document) = self.documents.get_mut(key) else { return };
+                document
+                    .findings
+                    .insert(asked, vec![not_answered(&document.uri, DiagnosticSeverity::ERROR, why)]);
+                self.publish(key);
+            }
+        }
+    }
+
     /// A question was answered. Nobody waits for the answer if the question was stopped.
     pub(super) fn answered(&mut self, number: u64, found: Result<Reply, String>) {
         let Some(open) = self.open.remove(&number) else { return };
@@ -79,7 +108,7 @@ impl Server {
         if open.asked == Asked::Values {
             let values = found.ok().and_then(|found| found.values);
             if let (Some(id), Some((symbol, range))) = (open.request, open.hover) {
-                let hover = hover(&symbol, range, values.as_ref());
+                let hover = hover(&symbol, range, &[], values.as_ref());
                 self.client.respond(Response::new_ok(id, hover));
             }
             return;

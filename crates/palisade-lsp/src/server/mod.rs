@@ -10,12 +10,12 @@ mod asking;
 mod notifications;
 mod requests;
 
-use crate::capabilities::Settings;
 use crate::client::Client;
 use crate::documents::Document;
 use crate::places::{open_texts, program};
 use crate::problems::problems;
 use crate::questions::{Asked, Reply, Stop};
+use crate::settings::Settings;
 use crate::transport::{Received, receive, send};
 use lsp_server::{Message, RequestId};
 use lsp_types::notification::{Exit, Notification as _};
@@ -211,7 +211,7 @@ impl Server {
         let found = document.problems.iter().chain(document.findings.values().flatten());
         let places = found.map(|(uri, _)| uri);
         let mut now: Vec<Uri> = places.filter(|uri| **uri != main).cloned().collect();
-        now.sort();
+        now.sort_unstable();
         now.dedup();
         let before = self.elsewhere.insert(key.to_owned(), now.clone()).unwrap_or_default();
         let gone = before.iter().filter(|uri| !now.contains(uri));

@@ -5,6 +5,8 @@ use crate::capabilities::capabilities;
 use crate::documents::Document;
 use crate::lens::lenses;
 use crate::questions::Asked;
+use crate::settings::Settings;
+use crate::values::CellTexts;
 use crate::{edits, names};
 use lsp_server::{ErrorCode, Request, RequestId, Response};
 use lsp_types::request::{
@@ -13,7 +15,7 @@ use lsp_types::request::{
 };
 use lsp_types::{
     CodeActionParams, CodeLensParams, DocumentFormattingParams, DocumentSymbolParams, GotoDefinitionParams,
-    Hover, HoverContents, InitializeParams, MarkupContent, MarkupKind, MessageType, Range, ReferenceParams,
+    Hover, HoverContents, MarkupContent, MarkupKind, MessageType, Range, ReferenceParams,
     TextDocumentPositionParams, Uri,
 };
 use palisade::syntax::names::{Symbol, SymbolKind};
@@ -38,7 +40,7 @@ impl Server {
     fn handle(&mut self, request: Request) -> Option<Answered> {
         let params = request.params;
         match (self.phase, request.method.as_str()) {
-            (Phase::Starting, Initialize::METHOD) => return Some(self.initialize(params)),
+            (Phase::Starting, Initialize::METHOD) => return Some(self.initialize(&params)),
             (Phase::Starting, _) => {
                 return Some(Err((
                     ErrorCode::ServerNotInitialized,
@@ -114,17 +116,24 @@ impl Server {
         })
     }
 
-    fn initialize(&mut self, params: Value) -> Answered {
-        let params: InitializeParams = read(params)?;
-        let window = params.capabilities.window.as_ref();
-        self.client.shows_progress = window.and_then(|window| window.work_done_progress) == Some(true);
-        let lens = params.capabilities.workspace.as_ref().and_then(|workspace| workspace.code_lens.as_ref());
-        self.client.refreshes_lenses = lens.and_then(|lens| lens.refresh_support) == Some(true);
-        if let Some(options) = params.initialization_options.filter(|options| !options.is_null()) {
-            match serde_json::from_value(options) {
-                Ok(settings) => self.settings = settings,
-                Err(error) => self.client.log(format!("initializationOptions: {error}")),
-            }
+    fn initialize(&mut self, params: &Value) -> Answered {
+        if !params.is_object() {
+            return Err((
+                ErrorCode::InvalidParams,
+                "the parameters of `initialize` are an object".to_owned(),
+            ));
+        }
+        // Only what is used is read: clients send much more, some of it not as the protocol says.
+        let is_true = |pointer: &str| params.pointer(pointer) == Some(&Value::Bool(true));
+        self.client.shows_progress = is_true("/capabilities/window/workDoneProgress");
+        self.client.refreshes_lenses = is_true("/capabilities/workspace/codeLens/refreshSupport");
+        let options = params.get("initializationOptions").filter(|options| !options.is_null());
+        if let Some(options) = options {
+            let (settings, wrong) = Settings::read(options);
+            self.settings = settings;
+            wrong
+                .into_iter()
+                .for_each(|why| self.client.show(MessageType::ERROR, format!("Palisade: {why}")));
         }
         self.phase = Phase::Running;
         let name = json!({ "name": "palisade", "version": self.config.version });
@@ -163,7 +172,7 @@ impl Server {
         };
         let Some((symbol, range)) = names::named(document, at.position) else { return Some(Ok(Value::Null)) };
         if symbol.kind != SymbolKind::Shared {
-            return Some(Ok(json!(hover(&symbol, range, None))));
+            return Some(Ok(json!(hover(&symbol, range, document.source.constants(), None))));
         }
         let key = at.text_document.uri.as_str().to_owned();
         self.ask(&key, Asked::Values, Some(id), Some((symbol, range)));
@@ -206,9 +215,10 @@ pub(super) fn read<P: DeserializeOwned>(params: Value) -> Result<P, (ErrorCode, 
 pub(super) fn hover(
     symbol: &Symbol,
     range: Range,
-    values: Option<&Result<Vec<palisade::CellValues>, String>>,
+    given: &[(String, i64)],
+    values: Option<&CellTexts>,
 ) -> Hover {
-    let value = names::hover(symbol, values);
+    let value = names::hover(symbol, given, values);
     let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value });
     Hover { contents, range: Some(range) }
 }

@@ -23,10 +23,18 @@ use crate::{Language, read};
 use palisade_base::{Diagnostic, Source};
 use std::borrow::Cow;
 
+/// Errors about an import itself.
+const IMPORTS: [&str; 2] = ["bad-import", "import-cycle"];
+
 /// The text of a `.pal` program, formatted; of several files the main one. A text that does not parse is refused, with everything that is
-/// wrong with it; names and types do not matter.
+/// wrong with it. Names and types do not matter, nor do the files that it imports.
 pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
-    read(Language::Pal, source)?;
+    read(Language::Pal, source).map(drop).or_else(|mut errors| {
+        let main = source.file_span(0);
+        errors.retain(|error| !IMPORTS.contains(&error.id) && main.to(error.span()) == main);
+        let is_refused = errors.iter().any(Diagnostic::is_error);
+        if is_refused { Err(errors) } else { Ok(()) }
+    })?;
     let text = source.main_text();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let plain = with_plain_line_ends(text);

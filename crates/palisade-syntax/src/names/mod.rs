@@ -7,13 +7,16 @@
 //! *Guarantee*: every mention of a declared name is listed once, with the declaration that the validator finds.
 
 mod rename;
+mod repair;
 mod text;
 mod walk;
 
 pub use rename::{RenameError, rename};
 pub use text::{declared_constants, declares_process};
 
-use crate::{Language, parse};
+pub use palisade_program::print::{RESERVED, is_legal_name, is_quotable_name};
+
+use crate::{Language, Parsed, parse};
 use palisade_base::{Diagnostic, Source, Span};
 
 /// A name that a program declares.
@@ -39,7 +42,7 @@ impl Symbol {
     /// All places with the name, in the order of the text.
     pub fn mentions(&self) -> Vec<Span> {
         let mut mentions: Vec<Span> = self.uses.iter().copied().chain([self.declared]).collect();
-        mentions.sort();
+        mentions.sort_unstable();
         mentions
     }
 }
@@ -115,11 +118,23 @@ impl Symbols {
 
 /// The names of a `.pal` program without errors.
 pub fn symbols(source: &Source) -> Result<Symbols, Vec<Diagnostic>> {
-    let parsed = parse(Language::Pal, source)?;
+    Ok(all(source, &parse(Language::Pal, source)?))
+}
+
+/// The names of a `.pal` program that may have errors, as far as it can be read. `None` if nothing can be.
+pub fn known_symbols(source: &Source) -> Option<Symbols> {
+    let (readable, parsed) = repair::readable(source)?;
+    let mut found = all(&readable, &parsed);
+    // A file that could not be imported has no names.
+    found.symbols.retain(|symbol| source.text().len() > symbol.declared.start as usize);
+    Some(found)
+}
+
+fn all(source: &Source, parsed: &Parsed) -> Symbols {
     let mut found = walk::symbols(&parsed.program, source);
     text::add_bound(&mut found, &parsed.bound, source);
     text::add_constants(&mut found, source.text());
     text::extend_to_blocks(&mut found, source.text());
     found.symbols.sort_by_key(|symbol| symbol.declared);
-    Ok(found)
+    found
 }

@@ -51,6 +51,6 @@ fn meaning(symbols: &Symbols) -> Vec<usize> {
         .enumerate()
         .flat_map(|(index, symbol)| symbol.mentions().into_iter().map(move |span| (span, index)));
     let mut mentions: Vec<(Span, usize)> = mentions.collect();
-    mentions.sort();
+    mentions.sort_unstable();
     mentions.into_iter().map(|(_, index)| index).collect()
 }

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// The tokens of a text.
-fn tokens(text: &str) -> Vec<(TokenKind, Span)> {
+pub(super) fn tokens(text: &str) -> Vec<(TokenKind, Span)> {
     let (mut lexer, mut report) = (Lexer::new(text), Report::default());
     let mut found = Vec::new();
     loop {

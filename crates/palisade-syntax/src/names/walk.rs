@@ -1,6 +1,8 @@
 //! The names in the written form of a program.
 
+use super::text::tokens;
 use super::{Symbol, SymbolKind, Symbols};
+use crate::pal::{TokenKind, Word};
 use palisade_base::{Source, Span, limits};
 use palisade_program::written::{
     Block, Domain, Expr, ExprKind, Init, InitValue, Name, Observation, Outside, Param, Place, PlaceKind,
@@ -20,7 +22,7 @@ fn properties(program: &Program) -> Vec<Span> {
     let conditions = program.properties.iter().map(|property| property.origin.0);
     let mut found: Vec<Span> =
         conditions.chain(program.progress.iter().map(|progress| progress.origin.0)).collect();
-    found.sort();
+    found.sort_unstable();
     found
 }
 
@@ -41,6 +43,8 @@ struct Walk<'a> {
     variables: Scope,
     procedures: Scope,
     templates: Scope,
+    /// The variables of `for` loops, by the place of the name.
+    loops: FxHashMap<Span, usize>,
     /// Of each procedure and then of each template, by its name.
     procedure_bodies: FxHashMap<String, Body>,
     template_bodies: FxHashMap<String, Body>,
@@ -54,6 +58,7 @@ impl<'a> Walk<'a> {
             variables: Scope::default(),
             procedures: Scope::default(),
             templates: Scope::default(),
+            loops: FxHashMap::default(),
             procedure_bodies: FxHashMap::default(),
             template_bodies: FxHashMap::default(),
         }
@@ -86,7 +91,7 @@ impl<'a> Walk<'a> {
             self.declare(SymbolKind::Enum, &declared.name, whole, None, self.heading(whole));
             for (number, value) in declared.values.iter().enumerate() {
                 let within = Some(declared.name.span());
-                let detail = format!("{}, which is {number}", declared.name);
+                let detail = format!("`{value}` = {number}, a value of `{}`", declared.name);
                 self.declare(SymbolKind::EnumValue, value, value.span(), within, detail);
             }
         }
@@ -130,18 +135,12 @@ impl<'a> Walk<'a> {
             let symbol = self.declare(SymbolKind::Parameter, &param.name, span, Some(within), detail);
             body.variables.insert(param.name.as_str().to_owned(), symbol);
         }
-        self.declare_block(program, block, (within, Span::NONE), &mut body);
+        self.declare_block(program, block, within, &mut body);
         body
     }
 
     /// The parsers limit how deep blocks nest.
-    fn declare_block(
-        &mut self,
-        program: &Program,
-        block: &Block,
-        (within, around): (Span, Span),
-        body: &mut Body,
-    ) {
+    fn declare_block(&mut self, program: &Program, block: &Block, within: Span, body: &mut Body) {
         for stmt in block {
             limits::checkpoint();
             for label in &stmt.labels {
@@ -149,29 +148,28 @@ impl<'a> Walk<'a> {
                 let symbol = self.declare(SymbolKind::Label, label, label.span(), Some(within), detail);
                 body.labels.insert(label.as_str().to_owned(), symbol);
             }
+            if let Some(name) = loop_variable(stmt, self.source) {
+                let (detail, whole) = (self.heading(stmt.span()), stmt.span());
+                let symbol = self.declare(SymbolKind::Register, &name, whole, Some(within), detail);
+                self.loops.insert(name.span(), symbol);
+            }
+            // The register of a loop has no statement of its own.
             if let StmtKind::Let { name, ty, .. } = &stmt.kind
+                && !stmt.span().is_none()
                 && !name.span().is_none()
             {
-                // A register that a `for` loop declares has no statement of its own.
-                let (detail, whole) = match stmt.span().is_none() {
-                    true => (self.heading(around), around),
-                    false => (format!("let {name}: {}", domain(*ty, program)), stmt.span()),
-                };
-                let symbol = self.declare(SymbolKind::Register, name, whole, Some(within), detail);
+                let detail = format!("let {name}: {}", domain(*ty, program));
+                let symbol = self.declare(SymbolKind::Register, name, stmt.span(), Some(within), detail);
                 body.variables.insert(name.as_str().to_owned(), symbol);
             }
-            let around = if stmt.span().is_none() { around } else { stmt.span() };
-            stmt.kind
-                .blocks()
-                .into_iter()
-                .for_each(|inner| self.declare_block(program, inner, (within, around), body));
+            stmt.kind.blocks().into_iter().for_each(|inner| self.declare_block(program, inner, within, body));
         }
     }
 
     fn use_all(&mut self, program: &Program) {
         let bodies = (std::mem::take(&mut self.procedure_bodies), std::mem::take(&mut self.template_bodies));
         let nothing = Body::default();
-        let mut uses = Uses { walk: self, templates: &bodies.1, body: &nothing };
+        let mut uses = Uses { walk: self, templates: &bodies.1, body: &nothing, loops: Vec::new() };
         for shared in &program.shared {
             // A declaration of several variables has one initial value, which each of them has.
             match &shared.init {
@@ -197,8 +195,8 @@ impl<'a> Walk<'a> {
             }
         }
         for symbol in &mut self.symbols {
-            symbol.uses.retain(|span| !span.is_none());
-            symbol.uses.sort();
+            symbol.uses.retain(|span| !span.is_none() && *span != symbol.declared);
+            symbol.uses.sort_unstable();
             symbol.uses.dedup();
         }
     }
@@ -210,6 +208,8 @@ struct Uses<'w, 'a> {
     templates: &'w FxHashMap<String, Body>,
     /// The body that is looked at.
     body: &'w Body,
+    /// The variables of the loops around the current statement.
+    loops: Vec<(Name, usize)>,
 }
 
 impl Uses<'_, '_> {
@@ -221,8 +221,10 @@ impl Uses<'_, '_> {
 
     fn variable(&mut self, name: &Name) {
         let text = name.as_str();
-        let symbol = self.body.variables.get(text).or_else(|| self.walk.variables.get(text)).copied();
-        self.add(symbol, name);
+        let of_loop = self.loops.iter().rfind(|(known, _)| known == name).map(|(_, symbol)| symbol);
+        let symbol =
+            of_loop.or_else(|| self.body.variables.get(text)).or_else(|| self.walk.variables.get(text));
+        self.add(symbol.copied(), name);
     }
 
     fn template(&mut self, name: &Name) {
@@ -251,6 +253,10 @@ impl Uses<'_, '_> {
 
     fn stmt(&mut self, stmt: &Stmt) {
         limits::checkpoint();
+        let variable = loop_variable(stmt, self.walk.source);
+        let of_loop = variable.and_then(|name| Some((self.walk.loops.get(&name.span()).copied()?, name)));
+        let depth = self.loops.len();
+        self.loops.extend(of_loop.map(|(symbol, name)| (name, symbol)));
         match &stmt.kind {
             StmtKind::Let { init, .. } => init.iter().for_each(|init| self.expr(init)),
             StmtKind::Assign { place, value } => {
@@ -278,6 +284,7 @@ impl Uses<'_, '_> {
             | StmtKind::Block(_) => {}
         }
         stmt.kind.blocks().into_iter().for_each(|inner| self.block(inner));
+        self.loops.truncate(depth);
     }
 
     fn expr(&mut self, e: &Expr) {
@@ -319,6 +326,20 @@ impl Uses<'_, '_> {
     }
 }
 
+/// The variable of a `for` loop, which is read as a block with the heading as its place.
+fn loop_variable(stmt: &Stmt, source: &Source) -> Option<Name> {
+    let heading = stmt.span();
+    let StmtKind::Block(block) = &stmt.kind else { return None };
+    if heading.is_none() || block.first().is_none_or(|first| !first.span().is_none()) {
+        return None;
+    }
+    let tokens = tokens(source.slice(heading));
+    let start = tokens.iter().position(|(kind, _)| *kind == TokenKind::Word(Word::For))?;
+    let &(TokenKind::Name(_), place) = tokens.get(start + 1)? else { return None };
+    let place = Span { start: heading.start + place.start, end: heading.start + place.end };
+    Some(Name::new(source.slice(place).trim_matches('`'), place))
+}
+
 /// A domain as it is written.
 fn domain(ty: Type, program: &Program) -> String {
     let values = match ty.domain {
@@ -333,4 +354,23 @@ fn domain(ty: Type, program: &Program) -> String {
         Outside::Wrap => " wrap",
     };
     values + outside
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{rename, symbols};
+    use palisade_base::Source;
+
+    #[test]
+    fn each_loop_has_a_variable_of_its_own() {
+        let text = "shared a[3]: 0..3;\nprocess P[2] {\n    for i in 0..2 { a[i] = i; }\n    for i in 1..2 { a[i] = 0; }\n}\n";
+        let source = Source::new("t.pal", text);
+        let found = symbols(&source).expect("it is valid");
+        let loops: Vec<_> = (found.symbols.iter().filter(|symbol| symbol.name == "i"))
+            .map(|symbol| (symbol.detail.as_str(), symbol.uses.len()))
+            .collect();
+        assert_eq!(loops, [("for i in 0..2", 2), ("for i in 1..2", 1)]);
+        let (places, _) = rename(&source, text.find("i in 1").expect("there"), "k").expect("it is free");
+        assert_eq!(places.len(), 2);
+    }
 }

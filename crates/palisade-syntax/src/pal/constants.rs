@@ -133,16 +133,21 @@ impl Constants {
         }
     }
 
-    /// Ends the scope of the variable of a quantifier. Returns where it was used.
-    pub fn unbind(&mut self, symbol: Symbol, previous: Use) -> Vec<Span> {
+    /// Whether the name is the variable of a quantifier around this place.
+    pub fn is_bound(&self, symbol: Symbol) -> bool {
+        self.bound.contains(&symbol)
+    }
+
+    /// Ends the scope of the variable of a quantifier, which began here. Returns where it was used.
+    pub fn unbind(&mut self, symbol: Symbol, previous: Use, scope: u32) -> Vec<Span> {
         self.bound.pop();
         *self.of(symbol) = previous;
-        let (own, others) =
-            std::mem::take(&mut self.bound_uses).into_iter().partition(|(used, _)| *used == symbol);
+        let is_own = |&(used, span): &(Symbol, Span)| used == symbol && span.start >= scope;
+        let (own, others) = std::mem::take(&mut self.bound_uses).into_iter().partition(is_own);
         self.bound_uses = others;
         let own: Vec<(Symbol, Span)> = own;
         let mut uses: Vec<Span> = own.into_iter().map(|(_, span)| span).collect();
-        uses.sort();
+        uses.sort_unstable();
         uses.dedup();
         uses
     }

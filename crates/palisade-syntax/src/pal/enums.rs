@@ -28,7 +28,7 @@ impl Parser<'_> {
             let number = values.len() as Value;
             self.declare_value(symbol, Use::Constant(number, value.span()), value.span());
             values.push(value);
-            if !self.eat(Sign::Comma) {
+            if !self.eat_separator("values") {
                 break;
             }
         }

@@ -11,8 +11,9 @@ use super::parser::{Parse, Parser};
 use super::token::{Sign, Symbol, TokenKind, Word};
 use palisade_base::{Diagnostic, Span};
 use palisade_program::Value;
+use palisade_program::validate::{limits, too_many_processes};
 use palisade_program::written::{
-    Count, Domain, Identities, Init, Name, Param, Start, Type, WRITTEN_NUMBER, identity_enum,
+    Count, Domain, Identities, Init, Name, Param, Start, Template, Type, WRITTEN_NUMBER, identity_enum,
 };
 use std::sync::Arc;
 
@@ -25,8 +26,8 @@ pub(super) struct Identity {
     pub in_heading: bool,
     /// Where identities are mentioned first.
     first: Option<Span>,
-    /// The number of processes, if it is fixed.
-    number: Option<u32>,
+    /// The number of processes and the name of their template, if the number is fixed.
+    number: Option<(u32, Span)>,
 }
 
 impl Parser<'_> {
@@ -160,7 +161,7 @@ impl Parser<'_> {
             Count::Any => {}
             Count::Fixed(0) => return Err(self.fail(bad("there is at least one process with an identity"))),
             Count::Fixed(fixed) => {
-                self.identity.number = Some(fixed);
+                self.identity.number = Some((fixed, span));
                 *count = Count::Any;
             }
         }
@@ -177,7 +178,18 @@ impl Parser<'_> {
                 .at(self.identity.first.unwrap_or(Span::NONE), "identities are used here")
                 .help("write `process P(me: id)[*]`");
             self.report.push(diagnostic);
-        } else if let Some(number) = self.identity.number {
+        } else if let Some((number, span)) = self.identity.number {
+            // Each of them becomes a process of its own, so the number is checked first.
+            if u64::from(number) > limits::MAX_INSTANCES {
+                let others = self.program.templates.iter().filter(|other| other.start == Start::Initially);
+                let count = |other: &Template| match other.count {
+                    Count::Fixed(count) => u64::from(count),
+                    Count::Any => 0,
+                };
+                let total = others.map(count).fold(u64::from(number), u64::saturating_add);
+                self.report.push(too_many_processes(total, number.into(), span));
+                return;
+            }
             self.program = self.program.with_identities(number);
         }
     }

@@ -11,6 +11,9 @@ use palisade_program::written::{
     ProgressKind, Property, PropertyKind, Start, Template, Type,
 };
 
+/// Help where something else was expected to be a domain.
+const DOMAINS: &str = "a domain is `bool`, `int`, a machine word such as `u8`, an enum, or a range such as `0..3`, both ends included";
+
 impl Parser<'_> {
     /// `at 4096`, and for arrays `at 4096 step 4`
     fn placement(&mut self, is_array: bool) -> Parse<Placement> {
@@ -425,8 +428,13 @@ impl Parser<'_> {
                     _ if self.constants.structure(symbol).is_some() => {
                         "only shared and private variables can be structs"
                     }
-                    _ => "a domain is `bool`, `int`, a machine word such as `u8`, or a range such as `0..3`",
+                    _ => DOMAINS,
                 };
+                if self.imports.failed && help == DOMAINS {
+                    // It may be declared in a file that could not be imported, which is reported.
+                    self.advance();
+                    return Ok(Type::INT);
+                }
                 let diagnostic = self.unexpected("a domain").help(help);
                 return Err(self.fail(diagnostic));
             }
@@ -455,10 +463,8 @@ impl Parser<'_> {
                 self.advance();
             }
             _ => {
-                let diagnostic = self
-                    .unexpected("`..`")
-                    .at(start, "after the smallest value of the domain")
-                    .help("a domain is `bool`, `int` or a range such as `0..3`, both ends included");
+                let diagnostic =
+                    self.unexpected("`..`").at(start, "after the smallest value of the domain").help(DOMAINS);
                 return Err(self.fail(diagnostic));
             }
         }

@@ -167,6 +167,19 @@ impl<'s> Parser<'s> {
         Err(self.fail(diagnostic))
     }
 
+    /// Takes the comma between two of these things, if one is next. A `;` in its place is reported, and the rest is parsed.
+    pub fn eat_separator(&mut self, things: &str) -> bool {
+        if self.at(Sign::Semicolon) {
+            let message = format!("{things} are separated by commas");
+            let diagnostic =
+                Diagnostic::error("foreign-syntax", message).at(self.current.span, "").help("write `,`");
+            self.report.push(diagnostic);
+            self.advance();
+            return true;
+        }
+        self.eat(Sign::Comma)
+    }
+
     /// Takes a closing symbol that must be next.
     pub fn close(&mut self, sign: Sign, opened: Span) -> Parse<()> {
         if self.eat(sign) {

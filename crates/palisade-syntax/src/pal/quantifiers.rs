@@ -102,7 +102,7 @@ impl Parser<'_> {
         };
         self.instances.retain(|(symbol, _)| *symbol != range.symbol);
         self.instances.extend(hidden);
-        let uses = self.constants.unbind(range.symbol, previous);
+        let uses = self.constants.unbind(range.symbol, previous, body.previous.end);
         parsed?;
         let whole = self.since(start);
         let known = self.bound.iter_mut().find(|bound| bound.declared == declared);
@@ -119,13 +119,14 @@ impl Parser<'_> {
     /// `i in 0..2` or `p in P`
     fn variable_range(&mut self) -> Parse<Range> {
         let (symbol, name) = self.name("the name of a variable")?;
-        if self.constants.is_constant(symbol) && self.instances.iter().all(|(known, _)| *known != symbol) {
+        if self.constants.is_constant(symbol) && !self.constants.is_bound(symbol) {
             // Reported with the place of the constant.
             self.declare(symbol, name.span());
         }
         let over_instances = self.at_name("in")
             && matches!(self.next.kind, TokenKind::Name(template) if self.is_template(template));
         if !over_instances {
+            self.unknown_range()?;
             let (lo, hi, span) = self.in_range("forall")?;
             if i128::from(hi) - i128::from(lo) >= MAX_VALUES {
                 let message = format!("`{name}` has more than {MAX_VALUES} values");
@@ -137,6 +138,26 @@ impl Parser<'_> {
         let (_, template) = self.name("the name of a process")?;
         let count = self.instance_count(&template)?;
         Ok(Range { symbol, lo: 0, hi: count - 1, template: Some(template) })
+    }
+
+    /// Refuses `in Q` if nothing is called `Q`.
+    fn unknown_range(&mut self) -> Parse<()> {
+        let TokenKind::Name(symbol) = self.next.kind else { return Ok(()) };
+        let is_known = self.constants.is_constant(symbol) || self.constants.enumeration(symbol).is_some();
+        if !self.at_name("in") || is_known || self.imports.failed {
+            return Ok(());
+        }
+        let (start, named) = (self.checkpoint(), self.next.span);
+        self.advance();
+        self.advance();
+        let is_alone = self.at(Sign::Colon) || self.at(Sign::Comma);
+        self.return_to(start);
+        if !is_alone {
+            return Ok(());
+        }
+        let message = format!("there is no process or enumeration `{}` before this", self.lexer.slice(named));
+        let help = "declare it first, or write a range: `forall i in 0..3: …`";
+        Err(self.fail(Diagnostic::error("unknown-name", message).at(named, "").help(help)))
     }
 
     fn is_template(&self, symbol: Symbol) -> bool {

@@ -126,7 +126,7 @@ pub(super) fn item_help(word: &str) -> String {
         _ => match suggest::nearest(word, ITEMS.iter().map(|w| w.text())) {
             Some(near) => return did_you_mean(near),
             None => {
-                "a program consists of `const`, `shared`, `private`, `proc`, `process`, `forbid` and `final` items; statements go into a `process`"
+                "a program consists of items such as `shared`, `process`, `proc`, `const`, `enum`, `struct`, `import` and `forbid`; statements go into a `process`"
             }
         },
     };

@@ -275,6 +275,8 @@ impl Parser<'_> {
                     return Err(self.fail(diagnostic.help(help)));
                 };
                 self.advance();
+                // Any identity, whatever their number is. `any(0..2)` has a place in the source.
+                let span = if self.is_identity(ty.domain) { Span::NONE } else { span };
                 Some(Expr::new(ExprKind::Any { lo, hi }, span))
             }
             true => Some(self.expr()?),

@@ -123,7 +123,14 @@ fn mistakes_of_c_programmers() {
         "#define N 3\nprocess P {}",
         &[
             "1:1 unexpected-character: `#` is not allowed here | comments start with `//`; constants are declared with `const N = 3;`",
-            "1:2 unexpected-token: expected an item, found `define` | a program consists of `const`, `shared`, `private`, `proc`, `process`, `forbid` and `final` items; statements go into a `process`",
+            "1:2 unexpected-token: expected an item, found `define` | a program consists of items such as `shared`, `process`, `proc`, `const`, `enum`, `struct`, `import` and `forbid`; statements go into a `process`",
+        ],
+    );
+    check(
+        "struct Node { value: 0..7; next: int; }\nshared head: Node;",
+        &[
+            "1:26 foreign-syntax: fields are separated by commas | write `,`",
+            "1:37 foreign-syntax: fields are separated by commas | write `,`",
         ],
     );
     check(
@@ -226,7 +233,7 @@ fn one_run_reports_every_error() {
     check(
         "process P(i: 0.1) { x = ; }",
         &[
-            "1:15 unexpected-token: expected `..`, found `.` | a domain is `bool`, `int` or a range such as `0..3`, both ends included",
+            "1:15 unexpected-token: expected `..`, found `.` | a domain is `bool`, `int`, a machine word such as `u8`, an enum, or a range such as `0..3`, both ends included",
             "1:25 unexpected-token: expected an expression, found `;`",
         ],
     );
@@ -270,6 +277,25 @@ fn constants() {
         "const N = 9223372036854775807; const M = -9223372036854775808; const K = 9223372036854775808;",
         &[
             "1:74 number-too-large: this number does not fit into 64 bits | the largest number is 9223372036854775807",
+        ],
+    );
+}
+
+#[test]
+fn variables_of_quantifiers() {
+    check("shared a[2]; final forall i in 0..1: a[i] == 1 || exists i in 0..0: a[i] == 0;", &[]);
+    check(
+        "shared a[3]; final forall i in 0..1, j in i..1: a[j] == 1 || exists i in j..2: a[i] == i + j;",
+        &[],
+    );
+    check(
+        "const N = 1; shared a[2]; final exists N in 0..1: a[N] == 0;",
+        &["1:40 duplicate-name: `N` is already the name of a constant"],
+    );
+    check(
+        "process P { cs: skip; } forbid forall p in Q: p@cs;",
+        &[
+            "1:44 unknown-name: there is no process or enumeration `Q` before this | declare it first, or write a range: `forall i in 0..3: …`",
         ],
     );
 }
@@ -343,7 +369,7 @@ fn for_loops() {
     check_body(
         "for i in 3 { skip; }",
         &[
-            "2:12 unexpected-token: expected `..`, found `{` | a domain is `bool`, `int` or a range such as `0..3`, both ends included",
+            "2:12 unexpected-token: expected `..`, found `{` | a domain is `bool`, `int`, a machine word such as `u8`, an enum, or a range such as `0..3`, both ends included",
         ],
     );
     check_body(
@@ -386,7 +412,7 @@ fn quantifiers() {
     check(
         "forbid exists r in R: r@cs;",
         &[
-            "2:20 not-constant: the value must be known before the program runs | use numbers and names declared with `const`",
+            "2:20 unknown-name: there is no process or enumeration `R` before this | declare it first, or write a range: `forall i in 0..3: …`",
         ],
     );
     check(

@@ -171,7 +171,7 @@ forbid exists p in P, q in P: p != q && p@end && q@end;
             .map(|symbol| (symbol.name.as_str(), symbol.detail.as_str(), symbol.uses.len()))
             .collect::<Vec<_>>()
     };
-    assert_eq!(names(SymbolKind::Register), [("i", "for i in 0..2", 4)]);
+    assert_eq!(names(SymbolKind::Register), [("i", "for i in 0..2", 2), ("i", "for i in 1..2", 1)]);
     assert_eq!(names(SymbolKind::Bound), [("j", "j in 0..2", 1), ("p", "p in P", 2), ("q", "q in P", 2)]);
     let at = |part: &str| text.find(part).expect("a part of the text");
     let renamed = |at: usize, name: &str| {
@@ -180,7 +180,8 @@ forbid exists p in P, q in P: p != q && p@end && q@end;
         places.iter().rev().for_each(|place| text.replace_range(place.range(), &spelling));
         text
     };
-    assert!(renamed(at("i in 0"), "k").contains("for k in 1..2 { a[k] = 0; }"));
+    let first = renamed(at("i in 0"), "k");
+    assert!(first.contains("for k in 0..2 { a[k] = k; }\n    for i in 1..2 { a[i] = 0; }"), "{first}");
     assert!(renamed(at("p != q"), "one").contains("exists one in P, q in P: one != q && one@end"));
     assert!(renamed(at("P[2]"), "Worker").contains("exists p in Worker, q in Worker:"));
     assert_eq!(rename(&Source::new("t.pal", text), at("p != q"), "q"), Err(RenameError::Taken));
@@ -200,8 +201,8 @@ fn enumerations() {
         all[..3],
         [
             (SymbolKind::Enum, "State", 2, "enum State { Idle, Busy }"),
-            (SymbolKind::EnumValue, "Idle", 1, "State, which is 0"),
-            (SymbolKind::EnumValue, "Busy", 2, "State, which is 1"),
+            (SymbolKind::EnumValue, "Idle", 1, "`Idle` = 0, a value of `State`"),
+            (SymbolKind::EnumValue, "Busy", 2, "`Busy` = 1, a value of `State`"),
         ]
     );
     assert_eq!(all[3], (SymbolKind::Shared, "s", 3, "shared s: State"));

@@ -173,7 +173,7 @@ impl Parser<'_> {
             };
             let bound = self.note_name(BoundKind::Field, &field, self.since(field.span()));
             fields.push(Field { name: field, part: Part { lengths, kind }, bound });
-            if !self.eat(Sign::Comma) {
+            if !self.eat_separator("fields") {
                 break;
             }
         }
