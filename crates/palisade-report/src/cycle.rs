@@ -1,7 +1,7 @@
 //! A happens-before cycle: as a sentence, as a list by source line, and as a drawing in Graphviz's DOT
 //! language.
 
-use crate::{fit, one_line};
+use crate::{fit, whole_line};
 use palisade_base::Span;
 use palisade_memory::{Action, Effect};
 use palisade_program::running::CellId;
@@ -10,8 +10,8 @@ use palisade_trace::{Arrow, Cycle, Event, HappensBefore, Relation};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// At most this many characters of an instruction are quoted.
-const QUOTE: usize = 60;
+/// At most this many characters of the text of an instruction are drawn.
+const LONGEST: usize = 80;
 
 /// The cycle in a sentence: which instruction overtakes which, e.g. `P's line 3 (r = y) takes effect before
 /// its line 2 (x = 1)`.
@@ -87,7 +87,7 @@ pub fn cycle_dot(evidence: &Evidence<'_>, happens_before: &HappensBefore, cycle:
         writeln!(text, "  subgraph cluster_{} {{\n    label={};", thread.0, quoted(&name))
             .expect("writing to a string");
         for &event in events.iter().filter(|&&event| happens_before.events[event].thread == thread) {
-            let label = place(evidence, &happens_before.events[event]);
+            let label = fit(&place(evidence, &happens_before.events[event]), LONGEST);
             writeln!(text, "    e{event} [label={}];", quoted(&label)).expect("writing to a string");
         }
         text.push_str("  }\n");
@@ -133,7 +133,7 @@ fn place(evidence: &Evidence<'_>, event: &Event) -> String {
 /// `line 3 (r = y)`
 pub(crate) fn place_of_step(evidence: &Evidence<'_>, step: usize) -> String {
     let Some(span) = span_of_step(evidence, step) else { return "(pending store)".to_owned() };
-    let quote = fit(&one_line(evidence.source.slice(span)), QUOTE);
+    let quote = whole_line(evidence.source.slice(span));
     match evidence.source.line_in_words(span) {
         Some(line) => format!("{line} ({quote})"),
         None => format!("({quote})"),

@@ -4,7 +4,7 @@
 //! true side of a disjunction, and so on. The facts are where processes are, and what cells and registers
 //! hold.
 
-use crate::{explain_cycle, faults, fit, forever, one_line, progress};
+use crate::{explain_cycle, faults, forever, progress, whole_line};
 use palisade_base::{Id, Span, limits};
 use palisade_memory::{Action, State, Violation};
 use palisade_program::Value;
@@ -16,9 +16,6 @@ use palisade_trace::Evidence;
 use palisade_trace::HappensBefore;
 use std::fmt::Write;
 use std::sync::Arc;
-
-/// At most this many characters of a property or instruction are quoted.
-const QUOTE: usize = 60;
 
 /// What is bad about the last state of a run, e.g. `P(0) and P(1) are both at cs (line 15: forbid …)`.
 pub fn explain(evidence: &Evidence<'_>) -> String {
@@ -122,8 +119,9 @@ fn quoted(line: String, text: &str) -> String {
     }
 }
 
+/// A property or instruction on one line. All of it: without its end, a property may mean the opposite.
 pub(crate) fn quote(text: &str) -> String {
-    fit(one_line(text).trim_end_matches([';', ' ']), QUOTE)
+    whole_line(text).trim_end_matches([';', ' ']).to_owned()
 }
 
 /// A fact about a state.

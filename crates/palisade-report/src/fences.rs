@@ -1,6 +1,7 @@
 //! Sets of fences as text and JSON.
 
 use crate::account::account;
+use crate::finding::with_given;
 use crate::json::{add_file, diagnostics_json};
 use crate::report::{Detail, Layout, Report, Standing};
 use crate::{Colour, LocalSteps, SCHEMA_VERSION, explain, one_line, witness};
@@ -123,6 +124,7 @@ impl Report for FencesFinding<'_> {
 
 /// What is needed, or why nothing helps.
 fn fences_why(finding: &FencesFinding<'_>) -> String {
+    let given = with_given(finding.source, None, None);
     match &finding.end {
         FencesEnd::Complete => {
             let least = finding.sets.iter().map(Vec::len).min().unwrap_or(0);
@@ -146,11 +148,13 @@ fn fences_why(finding: &FencesFinding<'_>) -> String {
             format!("{fences}{sets}{limits}")
         }
         FencesEnd::WrongUnderSc(run) => {
-            format!("no fences can help, because it is wrong under SC too: {}", explain(run))
+            format!("{given}no fences can help, because it is wrong under SC too: {}", explain(run))
         }
-        FencesEnd::NotAllowed(run) => format!("no fence {} helps: {}", allowed(finding), explain_run(run)),
+        FencesEnd::NotAllowed(run) => {
+            format!("{given}no fence {} helps: {}", allowed(finding), explain_run(run))
+        }
         FencesEnd::NotKnownUnderSc(run, reason) => {
-            format!("no fence {} helps: {}; under SC: {reason}", allowed(finding), explain_run(run))
+            format!("{given}no fence {} helps: {}; under SC: {reason}", allowed(finding), explain_run(run))
         }
         FencesEnd::Unknown(reason) => {
             let sets = match finding.sets.len() {
@@ -176,7 +180,15 @@ fn allowed(finding: &FencesFinding<'_>) -> String {
 /// What a run shows.
 pub(crate) fn explain_run(evidence: &Evidence<'_>) -> String {
     if evidence.replay.violation.is_some() {
-        return explain(evidence);
+        // What would happen without a fence, not what has happened.
+        let why = explain(evidence);
+        return ["aborts", "panics"].iter().zip(["aborted", "panicked"]).fold(
+            why,
+            |why, (now, then)| match why.strip_prefix(&format!("the program {then}")) {
+                Some(rest) => format!("the program {now}{rest}"),
+                None => why,
+            },
+        );
     }
     let happens_before = HappensBefore::of(evidence.machine, evidence.run, evidence.replay);
     match happens_before.cycle() {

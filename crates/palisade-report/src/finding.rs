@@ -68,8 +68,11 @@ pub struct Finding<'a, Q: Explain = Safety> {
     pub shows: Option<&'a Q::Shows>,
     /// The same run in the form that is stored in files.
     pub witness: Option<&'a WitnessFile>,
-    /// How many threads take part in the run, if the number of threads is not fixed.
+    /// How many threads take part in the run, if the number of threads is not fixed. In a program with identities, how
+    /// many processes have one.
     pub threads: Option<usize>,
+    /// The process with identities, if `threads` counts only that.
+    pub threads_of: Option<&'a str>,
     /// How the proof was checked.
     pub certified: Option<Certified>,
     /// What is known about progress.
@@ -108,6 +111,7 @@ impl<'a, Q: Explain> Finding<'a, Q> {
             shows: None,
             witness: None,
             threads: None,
+            threads_of: None,
             certified: None,
             progress: None,
             coverage: None,
@@ -186,6 +190,18 @@ impl<'a, Q: Explain> Finding<'a, Q> {
     }
 }
 
+/// What a run depends on beside the text of the program: values of constants, and the number of threads that it has. In
+/// a program with identities, these are the threads of one process.
+pub(crate) fn with_given(source: &Source, threads: Option<usize>, of: Option<&str>) -> String {
+    let constants = source.constants().iter().map(|(name, value)| format!("{name} = {value}"));
+    let threads = threads.map(|threads| {
+        let threads = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+        of.map_or_else(|| threads.clone(), |of| format!("{threads} of {of}"))
+    });
+    let given: Vec<String> = constants.chain(threads).collect();
+    if given.is_empty() { String::new() } else { format!("with {}, ", given.join(", ")) }
+}
+
 impl<Q: Explain> Report for Finding<'_, Q> {
     fn subject(&self) -> &str {
         self.source.name()
@@ -203,12 +219,7 @@ impl<Q: Explain> Report for Finding<'_, Q> {
         match &self.outcome.verdict {
             Verdict::Unknown(reason) => Some(reason.to_string()),
             Verdict::Violated(_) => {
-                let threads = match self.threads {
-                    Some(1) => "with 1 thread, ".to_owned(),
-                    Some(threads) => format!("with {threads} threads, "),
-                    None => String::new(),
-                };
-                Some(threads + &self.violation()?)
+                Some(with_given(self.source, self.threads, self.threads_of) + &self.violation()?)
             }
             Verdict::Holds => {
                 let holds = self.progress.into_iter().flat_map(|progress| progress.holds.clone());

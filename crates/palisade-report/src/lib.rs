@@ -64,7 +64,7 @@ pub use run_sarif::run_sarif;
 pub use sarif::{Problem, Scanned, ScannedPlace, check_sarif};
 pub use story::{StepInWords, step_in_words};
 pub use summary::{Compared, Disagreement, FileResult, FileVerdict, summary};
-pub use visible::{visible, visible_json};
+pub use visible::{patch_name, visible, visible_json, visible_text};
 pub use witness::{LocalSteps, witness};
 
 /// The width of output that goes to a file or to another program: nothing is cut.
@@ -78,10 +78,16 @@ fn fit(text: &str, width: usize) -> String {
     }
 }
 
-/// The text on one line. White space of any kind becomes one blank, and other control characters are removed.
-/// Reads at most a screenful of the text.
+/// The same as [`whole_line`], but at most a screenful.
 fn one_line(text: &str) -> String {
-    let start: String = text.chars().take(2000).collect();
-    let words: Vec<&str> = start.split_whitespace().collect();
+    match text.char_indices().nth(2000) {
+        None => whole_line(text),
+        Some((end, _)) => whole_line(&text[..end]),
+    }
+}
+
+/// The text on one line. White space of any kind becomes one blank, and other control characters are removed.
+fn whole_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().filter(|&c| !visible::is_hidden(c)).collect()
 }

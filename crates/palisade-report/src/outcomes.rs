@@ -261,6 +261,9 @@ impl Report for OutcomesFinding<'_> {
             match model.missing {
                 None if count == 0 => format!("no run ends under {under}"),
                 None => format!("{count}{outcomes} under {under}"),
+                Some(reason) if count == 0 => {
+                    format!("no outcome found so far under {under} ({})", why_missing(reason))
+                }
                 Some(reason) => {
                     format!("at least {count}{outcomes} under {under} ({})", why_missing(reason))
                 }

@@ -13,7 +13,41 @@ pub fn visible(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same for a message, which may have several lines.
+/// A text that is a program's own, as a terminal shows it: tabs and line breaks stay.
+pub fn visible_text(text: &str) -> Cow<'_, str> {
+    let is_shown_otherwise = |c: char| is_hidden(c) && c != '\n' && c != '\t';
+    if !text.contains(is_shown_otherwise) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if is_shown_otherwise(c) { c.escape_default().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// The name of a file in a patch. Names with control characters, quotes or backslashes are quoted as Git does.
+pub fn patch_name(name: &str) -> Cow<'_, str> {
+    let is_special = |c: char| is_hidden(c) || c == '"' || c == '\\';
+    if !name.contains(is_special) {
+        return Cow::Borrowed(name);
+    }
+    let mut quoted = String::from("\"");
+    for c in name.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            c if is_hidden(c) => {
+                let mut bytes = [0; 4];
+                quoted.extend(c.encode_utf8(&mut bytes).bytes().map(|byte| format!("\\{byte:03o}")));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    Cow::Owned(quoted)
+}
+
+/// The same as [`visible`] for a message, which may have several lines.
 pub(crate) fn visible_lines(message: &str) -> String {
     message.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
@@ -54,6 +88,24 @@ pub(crate) fn is_hidden(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts() {
+        assert_eq!(visible_text("a\tb\n\u{1b}[2Jc\r\n"), "a\tb\n\\u{1b}[2Jc\\r\n");
+    }
+
+    #[test]
+    fn names_in_patches() {
+        for (name, shown) in [
+            ("a/lock 1.pal", "a/lock 1.pal"),
+            ("a/ä.pal", "a/ä.pal"),
+            ("a/x\n+++ b/y", "\"a/x\\n+++ b/y\""),
+            ("a/\u{1b}\"\\", "\"a/\\033\\\"\\\\\""),
+            ("a/\u{202e}x", "\"a/\\342\\200\\256x\""),
+        ] {
+            assert_eq!(patch_name(name), shown);
+        }
+    }
 
     #[test]
     fn names() {

@@ -3,7 +3,7 @@
 use palisade_base::Source;
 use palisade_memory::{Machine, Model, State};
 use palisade_program::{Instantiation, lower};
-use palisade_report::{Colour, LocalSteps, UNLIMITED, explain, witness};
+use palisade_report::{Colour, LocalSteps, UNLIMITED, explain, svg, witness};
 use palisade_syntax::{Language, parse};
 use palisade_trace::Evidence;
 use palisade_trace::{Run, replay};
@@ -217,4 +217,54 @@ process P {
         let source = "a_variable_with_a_long_name = another_variable_with_a_long_name + another_variable_with_a_long_name + 1;";
         assert!(whole.contains(source), "{whole}");
     });
+}
+
+#[test]
+fn pictures_say_what_they_leave_out() {
+    let text = "shared x: 0..1;\nprocess P { let a = 1; let b = a + 1; x = 1; let c = b; }\nfinal x == 0;\n";
+    let drawn = with_evidence(Model::Tso, text, |evidence| svg::run(evidence).expect("it is small"));
+    assert!(drawn.contains("local steps are left out."), "{drawn}");
+    let text = "shared x: 0..1;\nprocess P { x = 1; }\nfinal x == 0;\n";
+    let drawn = with_evidence(Model::Sc, text, |evidence| svg::run(evidence).expect("it is small"));
+    assert!(!drawn.contains("left out"), "{drawn}");
+}
+
+/// The number after a letter of a path.
+fn coordinate(path: &str, letter: char) -> usize {
+    let (_, after) = path.split_once(letter).expect("the path has this part");
+    let end = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+    after[..end].parse().expect("a number")
+}
+
+#[test]
+fn pictures_of_programs_keep_distances() {
+    let condition = "first_name + 1 == second_name || first_name == second_name + 1 || second_name == 2";
+    let text = format!(
+        "shared x: 0..2;\nprocess P {{\n    let first_name = x;\n    let second_name = x;\n    loop {{ if {condition} {{ x = 1; }} x = 2; }}\n}}\n"
+    );
+    let source = Source::new("p.pal", text);
+    let program = parse(Language::Pal, &source).expect("the program is well formed").program;
+    let system = lower(&program, Instantiation { any: 2, every: None });
+    let drawn = svg::program("p.pal", &system).expect("it is small");
+    // What is cut off is in a title.
+    assert!(drawn.contains('…') && drawn.contains("|| second_name == 2)</title>"), "{drawn}");
+    let bottom: usize = {
+        let (_, lane) = drawn.split_once("<rect class=\"lane\"").expect("a lane");
+        let (_, height) = lane.split_once("height=\"").expect("its height");
+        height[..height.find('"').expect("the end")].parse().expect("a number")
+    };
+    let lines: Vec<&str> = drawn.lines().collect();
+    let mut jumps = 0;
+    for (line, next) in lines.iter().zip(&lines[1..]) {
+        let Some(path) = line.strip_prefix("<path class=\"edge\" d=\"") else { continue };
+        let end = coordinate(path, 'V');
+        assert!(end + 8 < bottom, "{path} is too close to the border at {bottom}");
+        if path[..path.find('"').expect("the end")].contains('H') {
+            let (_, place) = next.split_once("y=\"").expect("its text is next");
+            let baseline: usize = place[..place.find('"').expect("the end")].parse().expect("a number");
+            assert!(end >= baseline + 6, "{path} touches its text at {baseline}");
+            jumps += 1;
+        }
+    }
+    assert!(jumps >= 2, "{drawn}");
 }

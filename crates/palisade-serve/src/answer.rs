@@ -120,7 +120,7 @@ fn check(
     let answer = palisade::c::check_input(input, &options, limits).map_err(|error| error.to_string())?;
     *warnings = input.warnings.clone();
     warnings.extend(answer.vacuity(input));
-    let terms = input.terms();
+    let terms = input.terms(answer.threads);
     Ok(html::answer(subject(input), &finding(&answer, input, terms.as_deref()), &[], 0))
 }
 
@@ -128,7 +128,7 @@ fn robust(question: &Question, input: &mut Input, limits: &Limits) -> Result<htm
     let options = question.robust()?;
     crate::settled(input, options.model, options.threads, limits)?;
     let answer = palisade::robust(&input.program, &options, limits).map_err(|error| error.to_string())?;
-    let terms = input.terms();
+    let terms = input.terms(answer.threads);
     Ok(html::answer(subject(input), &finding(&answer, input, terms.as_deref()), &[], 0))
 }
 

@@ -3,7 +3,7 @@
 use crate::answer::subject;
 use crate::question::Question;
 use palisade::report::{ModelRow, OutcomesFinding, html};
-use palisade::{CheckOptions, Input, Limits, Listed, Listing, Model, Options, OutcomeList};
+use palisade::{CheckOptions, Input, Limits, Listed, Listing, Model, Options, OutcomeList, Threads};
 use std::time::Instant;
 
 /// The verdict under each model. Each may take an equal share of the time that is left.
@@ -36,7 +36,7 @@ pub(crate) fn outcomes(
     let options = Options::default();
     let interlocked = CheckOptions::default().interlocked;
     let weakest = Model::ALL[Model::ALL.len() - 1];
-    let unsettled = crate::settled(&mut input, weakest, palisade::Threads::Declared, limits)?;
+    let unsettled = crate::settled(&mut input, weakest, Threads::Declared, limits)?;
     let listing = Listing::new(&input, Listed::Named).map_err(|diagnostics| {
         diagnostics.into_iter().map(|error| error.message).collect::<Vec<_>>().join("; ")
     })?;
@@ -59,7 +59,7 @@ pub(crate) fn outcomes(
         }
     };
     let run = run.as_ref().map(|(number, run)| (*number, run));
-    let terms = input.terms();
+    let terms = input.terms(Threads::Declared);
     let finding = OutcomesFinding { warnings: &[], ..list.finding(&input, run, terms.as_deref()) };
     Ok(html::outcomes(subject(&input), &finding))
 }

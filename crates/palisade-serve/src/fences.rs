@@ -28,11 +28,11 @@ pub(crate) fn fences(
             true => Some(&confirm),
             false => None,
         };
-    let mut answer =
-        palisade::fences_confirmed(input, &options, confirm, limits).map_err(|error| error.to_string())?;
+    let mut answer = palisade::fences_confirmed(input, &options, confirm, None, limits)
+        .map_err(|error| error.to_string())?;
     // The peak of this process is not meaningful for one run among many.
     answer.peak_memory_bytes = None;
-    let terms = input.terms();
+    let terms = input.terms(options.check.threads);
     let finding = answer.finding(input, terms.as_deref());
     let set = |index: usize| match input.language {
         InputLanguage::C => {

@@ -9,7 +9,7 @@ use palisade::Evidence;
 use palisade::Input;
 use palisade::memory::{Action, Interlocked, Machine, State, Step};
 use palisade::program::lower;
-use palisade::program::running::{EdgeId, Instr};
+use palisade::program::running::{Cell, EdgeId, Instr};
 use palisade::report::html;
 use palisade::trace::{Replay, Run, process_name, take};
 use serde_json::{Value, json};
@@ -110,7 +110,11 @@ fn describe(input: &Input, machine: Machine<'_>, run: &Run, state: &State, step:
 /// The initial content of the cells that may start with any value.
 fn memory(machine: Machine<'_>, start: &State) -> String {
     let free = machine.system.cells.iter().zip(start.memory.iter()).filter(|(cell, _)| cell.init.is_none());
+    let shown = |cell: &Cell, value: i64| {
+        let name = machine.system.value_name(cell.ty.domain, value);
+        name.map_or_else(|| value.to_string(), str::to_owned)
+    };
     let contents: Vec<String> =
-        free.take(8).map(|(cell, value)| format!("{} = {value}", cell.name)).collect();
+        free.take(8).map(|(cell, &value)| format!("{} = {}", cell.name, shown(cell, value))).collect();
     contents.join(", ")
 }

@@ -1,6 +1,7 @@
 //! A happens-before cycle as a picture: a column per thread, events in program order, arrows with their
-//! reasons.
+//! reasons. Narrow screens show another picture, the [`ring`](super::ring).
 
+use super::ring::ring;
 use super::text::escape;
 use super::timeline::colour;
 use crate::cycle::{place_of_step, why};
@@ -28,6 +29,7 @@ pub(super) fn picture(evidence: &Evidence<'_>, happens_before: &HappensBefore, c
         "<figure class=\"cycle\">\n<div class=\"wide\" role=\"region\" aria-label=\"Happens-before cycle\" tabindex=\"0\">\n",
     );
     html.push_str(&drawing.svg());
+    html.push_str(&ring(evidence, happens_before, cycle));
     html.push_str("</div>\n<figcaption>Each event comes before the next, and the last before the first. No total order of them exists, so no sequentially consistent run behaves like this one.</figcaption>\n<ol>\n");
     for arrow in &cycle.arrows {
         let place = |event: usize| {
@@ -191,7 +193,8 @@ impl<'a> Drawing<'a> {
     }
 }
 
-fn class(relation: Relation) -> &'static str {
+/// The class that gives an arrow its colour.
+pub(super) fn class(relation: Relation) -> &'static str {
     match relation {
         Relation::ProgramOrder | Relation::Starts => "po",
         Relation::ReadsFrom => "rf",

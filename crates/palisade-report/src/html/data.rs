@@ -136,7 +136,7 @@ impl Data<'_> {
             .iter()
             .zip(&frame.registers)
             .filter(|(register, _)| !register.is_temporary() && names.insert(&register.name))
-            .map(|(register, value)| json!([register.name, value]))
+            .map(|(register, &value)| json!([register.name, self.evidence.register_value(register, value)]))
             .collect();
         let buffer: Vec<Value> = thread
             .buffer

@@ -12,6 +12,7 @@ mod fences;
 mod idle;
 mod lanes;
 mod listing;
+mod ring;
 mod run;
 mod sources;
 mod text;
@@ -30,7 +31,7 @@ use palisade_trace::Evidence;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 pub(crate) use text::escape;
-pub(crate) use timeline::{colour, drawn_run};
+pub(crate) use timeline::{colour, drawn_run, left_out};
 
 /// The style sheet of a page.
 pub const STYLE: &str = include_str!("assets/style.css");

@@ -4,7 +4,7 @@
 use super::idle::{Cast, Idle};
 use super::listing::{Marks, lines_of, listing};
 use super::text::{escape, script_json};
-use super::timeline::{colour, timeline};
+use super::timeline::{colour, left_out, timeline};
 use super::{ProgramText, Subject, cycle, data};
 use crate::forever;
 use crate::story::Story;
@@ -35,11 +35,13 @@ pub(super) fn run(subject: Subject<'_>, evidence: &Evidence<'_>, name: &str, idl
     html.push_str(PLAYER);
     html.push_str("</div>\n");
     if let Some(picture) = timeline(evidence, &story, &cast) {
-        let idle =
-            cast.in_words(evidence).map(|words| format!("<figcaption>{}.</figcaption>\n", escape(&words)));
+        let caption = |words: String| format!("<figcaption>{}</figcaption>\n", escape(&words));
+        let idle = cast.in_words(evidence).map(|words| caption(words + "."));
+        let local = Some(left_out(evidence, &story)).filter(|words| !words.is_empty()).map(caption);
         write!(
             html,
-            "<h3>All steps</h3>\n<figure class=\"timeline\"><div class=\"wide\" role=\"region\" aria-label=\"Picture of the run\" tabindex=\"0\">\n{picture}</div>\n{LEGEND}{}{}</figure>\n",
+            "<h3>All steps</h3>\n<figure class=\"timeline\"><div class=\"wide\" role=\"region\" aria-label=\"Picture of the run\" tabindex=\"0\">\n{picture}</div>\n{LEGEND}{}{}{}</figure>\n",
+            local.unwrap_or_default(),
             idle.unwrap_or_default(),
             if forever::first_step(evidence).is_some() { REPEATED_LEGEND } else { "" }
         )

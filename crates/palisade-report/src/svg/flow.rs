@@ -16,12 +16,14 @@ const LONGEST: usize = 44;
 /// The width of a character, in tenths of a pixel.
 const CHARACTER: usize = 77;
 /// The room of one instruction, and of a place.
-const LINE: usize = 20;
+const LINE: usize = 24;
 const PLACE: usize = 22;
 const TOP: usize = 52;
 /// Where the places of a column are, and where the texts begin.
 const MIDDLE: usize = 84;
 const TEXT: usize = MIDDLE + 16;
+/// Room below the last jump.
+const BOTTOM: usize = 8;
 /// The distance of two jumps that run side by side.
 const TRACK: usize = 11;
 const GAP: usize = 18;
@@ -42,7 +44,7 @@ pub(super) fn flow(system: &System) -> Option<Drawn> {
             "<g class=\"{}\" transform=\"translate({x} 0)\"><rect class=\"lane\" width=\"{width}\" height=\"{tall}\" rx=\"10\"/>\
              <text class=\"name\" x=\"16\" y=\"28\">{}</text>",
             colour(id.index()),
-            escape(&fit(&title(system, id, code), width.saturating_sub(24) * 10 / 85))
+            with_title(&title(system, id, code), width.saturating_sub(24) * 10 / 85)
         )
         .expect("writing to a string");
         column.draw(&mut elements);
@@ -60,10 +62,20 @@ fn title(system: &System, id: CodeId, code: &Code) -> String {
     }
 }
 
+/// A text, or as much of it as fits, with the whole as a title.
+fn with_title(text: &str, most: usize) -> String {
+    let title = match text.chars().count() > most {
+        true => format!("<title>{}</title>", escape(text)),
+        false => String::new(),
+    };
+    title + &escape(&fit(text, most))
+}
+
 /// An instruction of a column.
 struct Way<'a> {
     from: usize,
     to: usize,
+    /// All of its text. Only a part of it may fit.
     text: String,
     edge: &'a Edge,
     /// Which track it runs along, or `None` if it leads to the place below.
@@ -87,7 +99,7 @@ impl<'a> Column<'a> {
         let mut ways: Vec<Way<'a>> = Vec::new();
         for edge in code.edges() {
             let (Some(from), Some(to)) = (row(edge.source), row(edge.target)) else { continue };
-            let text = fit(&describe::instruction(system, code, &edge.instr), LONGEST);
+            let text = describe::instruction(system, code, &edge.instr);
             ways.push(Way { from, to, text, edge, track: None });
         }
         tracks(&mut ways);
@@ -98,11 +110,11 @@ impl<'a> Column<'a> {
             let leaving = ways.iter().filter(|way| way.from == place).count();
             at += PLACE + leaving.max(1) * LINE;
         }
-        Column { code, places, y, ways, height: at }
+        Column { code, places, y, ways, height: at + BOTTOM }
     }
 
     fn text_width(&self) -> usize {
-        self.ways.iter().map(|way| way.text.chars().count()).max().unwrap_or(0) * CHARACTER / 10
+        self.ways.iter().map(|way| way.text.chars().count().min(LONGEST)).max().unwrap_or(0) * CHARACTER / 10
     }
 
     fn size(&self) -> (usize, usize) {
@@ -138,7 +150,7 @@ impl<'a> Column<'a> {
             ),
             Some(track) => {
                 let x = TEXT + self.text_width() + 10 + track * TRACK;
-                let (bend, left) = (line + 17, MIDDLE + 9);
+                let (bend, left) = (line + 20, MIDDLE + 9);
                 writeln!(
                     svg,
                     "<path class=\"edge\" d=\"M{MIDDLE} {from}V{bend}H{x}V{to}H{left}\"/><path class=\"arrow-head\" d=\"M{} {to}l8 -4v8z\"/>",
@@ -147,8 +159,8 @@ impl<'a> Column<'a> {
             }
         }
         .expect("writing to a string");
-        writeln!(svg, "<text x=\"{TEXT}\" y=\"{baseline}\">{}</text>", escape(&way.text))
-            .expect("writing to a string");
+        let text = with_title(&way.text, LONGEST);
+        writeln!(svg, "<text x=\"{TEXT}\" y=\"{baseline}\">{text}</text>").expect("writing to a string");
     }
 
     fn place(&self, svg: &mut String, row: usize, place: Location) {
@@ -164,7 +176,7 @@ impl<'a> Column<'a> {
                 "<text class=\"number\" x=\"{}\" y=\"{}\">{}</text>",
                 MIDDLE - 12,
                 y + 4,
-                escape(&fit(&labels.join(", "), 9))
+                with_title(&labels.join(", "), 9)
             )
             .expect("writing to a string");
         }

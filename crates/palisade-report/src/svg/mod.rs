@@ -7,8 +7,8 @@ mod flow;
 mod style;
 
 use crate::explain;
-use crate::html::drawn_run;
-use crate::html::escape;
+use crate::html::{drawn_run, escape, left_out};
+use crate::story::Story;
 use palisade_program::running::System;
 use palisade_trace::Evidence;
 use std::fmt::Write;
@@ -17,8 +17,8 @@ use std::fmt::Write;
 const MARGIN: usize = 16;
 /// The height of a line of text.
 const LINE: usize = 20;
-/// The width of a character of a heading, in tenths of a pixel. Fonts differ; this is wide.
-const CHARACTER: usize = 78;
+/// The size of a heading, in tenths of a pixel. Text below the picture is a little smaller.
+const SIZE: usize = 140;
 
 /// A part of a picture: its size, and the elements in it.
 pub(crate) struct Drawn {
@@ -38,18 +38,23 @@ pub fn run(evidence: &Evidence<'_>) -> Option<String> {
         legend
             .push_str(" An orange arrow leads from a step that took effect early to the store it overtook.");
     }
-    Some(picture(&what, &drawn, &legend))
+    if drawn.elements.contains(">+1<") {
+        legend.push_str(" A number such as +1 counts waiting stores that have no bar.");
+    }
+    let local = left_out(evidence, &Story::new(evidence));
+    Some(picture(&what, &drawn, &[&legend, &local]))
 }
 
 /// The control flow of a program as a picture. `None` if it is too large for one.
 pub fn program(name: &str, system: &System) -> Option<String> {
-    Some(picture(name, &flow::flow(system)?, ""))
+    Some(picture(name, &flow::flow(system)?, &[]))
 }
 
 /// A whole picture with lines above and below.
-fn picture(title: &str, drawn: &Drawn, legend: &str) -> String {
+fn picture(title: &str, drawn: &Drawn, legend: &[&str]) -> String {
     let width = drawn.width.max(360) + 2 * MARGIN;
-    let (above, below) = (wrapped(title, width), wrapped(legend, width));
+    let above = wrapped(title, width);
+    let below: Vec<String> = legend.iter().flat_map(|text| wrapped(text, width)).collect();
     let top = MARGIN + above.len() * LINE + 4;
     let bottom = top + drawn.height;
     let height = bottom + below.len() * LINE + MARGIN;
@@ -74,20 +79,51 @@ fn picture(title: &str, drawn: &Drawn, legend: &str) -> String {
     svg
 }
 
-/// A text in lines that fit into a width, broken between words.
+/// A text in lines that fit into a width, broken between words. Words that do not fit into a line are broken, too.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let most = (width - 2 * MARGIN) * 10 / CHARACTER;
+    let most = (width - 2 * MARGIN) * 10;
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+            Some(line) if text_width(line) + text_width(" ") + text_width(word) <= most => {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(String::new()),
         }
+        let Some(line) = lines.last_mut().filter(|line| line.is_empty()) else { continue };
+        let mut parts = vec![String::new()];
+        for c in word.chars() {
+            let part = parts.last_mut().expect("there is a first part");
+            if !part.is_empty() && text_width(part) + character_width(c) > most {
+                parts.push(c.to_string());
+            } else {
+                part.push(c);
+            }
+        }
+        *line = parts.remove(0);
+        lines.extend(parts);
     }
     lines
+}
+
+/// The width of a heading, in tenths of a pixel.
+fn text_width(text: &str) -> usize {
+    text.chars().map(character_width).sum()
+}
+
+/// The width of a character of a heading, in tenths of a pixel. Fonts differ; this is that of a wide one, in bold.
+fn character_width(c: char) -> usize {
+    let percent = match c {
+        'i' | 'j' | 'l' | 'I' | ' ' | '.' | ',' | ':' | ';' | '\'' | '|' | '/' => 40,
+        'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '-' | '_' | '"' | '!' => 52,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' => 112,
+        '&' | '+' | '<' | '=' | '>' | '≠' | '≤' | '≥' => 90,
+        'A'..='Z' => 82,
+        _ if c.is_ascii() => 73,
+        _ => 105,
+    };
+    SIZE * percent / 100
 }
 
 #[cfg(test)]
@@ -99,6 +135,14 @@ mod tests {
         assert_eq!(wrapped("", 400), Vec::<String>::new());
         assert_eq!(wrapped("a b", 400), ["a b"]);
         let lines = wrapped(&"word ".repeat(30), 392);
-        assert!(lines.iter().all(|line| line.len() <= 46) && lines.len() == 4, "{lines:?}");
+        assert!(lines.iter().all(|line| line.len() <= 46) && lines.len() == 5, "{lines:?}");
+    }
+
+    #[test]
+    fn long_words_are_broken() {
+        let word = "a_long_name".repeat(20);
+        let lines = wrapped(&format!("x {word} y"), 392);
+        assert!(lines.iter().all(|line| text_width(line) <= 3600), "{lines:?}");
+        assert_eq!(lines.concat().replace(' ', ""), format!("x{word}y"));
     }
 }

@@ -39,20 +39,27 @@ const palisadeLink = (() => {
     return `~${language},${model},z${toBase64(packed)}${given}`;
   }
 
-  // The program of a link, or null if it is not one.
-  async function read(fragment) {
-    const found = /^~([a-z]+),([a-z]+),([zu])([A-Za-z0-9_-]*)((?:,\w+=(?:-?\d+|true|false))*)$/.exec(fragment);
-    if (!found) return null;
-    const [, language, model, kind, data, given] = found;
-    const constants = given.split(",").filter((word) => word !== "").join(" ");
+  // Whether a fragment is meant as a link, complete or not.
+  const isLink = (fragment) => fragment.startsWith("~");
+
+  // The program of a link. `known` has the languages and models that there are. If the link is damaged, the error says what
+  // is wrong with it.
+  async function read(fragment, known) {
+    const [language, model, packed, ...given] = fragment.slice(1).split(",");
+    const incomplete = (why) => new Error("This link is incomplete: " + why);
+    if (packed === undefined) throw incomplete("it has no program.");
+    if (!known.languages.includes(language)) throw new Error("This link is for the language `" + language + "`, which is not known here.");
+    if (!known.models.includes(model)) throw new Error("This link is for the memory model `" + model + "`, which is not known here.");
+    if (!/^[zu][A-Za-z0-9_-]*$/.test(packed)) throw incomplete("its program is damaged.");
+    if (!given.every((word) => /^\w+=(?:-?\d+|true|false)$/.test(word))) throw incomplete("a value of a constant is missing or damaged.");
     try {
-      let bytes = fromBase64(data);
-      if (kind === "z") bytes = await collect(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")));
-      return { language, model, constants, text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
+      let bytes = fromBase64(packed.slice(1));
+      if (packed[0] === "z") bytes = await collect(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")));
+      return { language, model, constants: given.join(" "), text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
     } catch {
-      return null;
+      throw incomplete("a part of its program is missing or damaged.");
     }
   }
 
-  return { write, read };
+  return { write, isLink, read };
 })();

@@ -39,7 +39,10 @@
     const example = examples.find(examples.path);
     if (example && example.text !== editor.value) examples.name("");
     // Reloading the page must not bring back an older text.
-    if (location.hash && editor.value !== addressed) history.replaceState(null, "", location.pathname);
+    if (editor.value !== addressed) {
+      if (location.hash) history.replaceState(null, "", location.pathname);
+      complain("");
+    }
     get("constants-label").hidden = editor.language !== "pal";
     remember();
     get("stale").hidden = answered === null || isCurrent();
@@ -57,23 +60,43 @@
   }
 
   function choose(example) {
+    complain("");
     history.replaceState(null, "", "#" + example.path);
     open(example.text, example.language, example.path);
   }
 
-  // The program of the address: an example, or one's own. Returns false if there is none.
+  // Says what is wrong with the address. Nothing is, if there are no words.
+  function complain(words) {
+    get("address-fault").textContent = words;
+    get("address-fault").hidden = words === "";
+  }
+
+  function decoded(fragment) {
+    try { return decodeURIComponent(fragment); } catch { return fragment; }
+  }
+
+  // The program of the address: an example, or one's own. Returns false if there is none, and says why if there should be.
   async function openAddress() {
-    const fragment = decodeURIComponent(location.hash.slice(1));
+    const fragment = decoded(location.hash.slice(1));
+    complain("");
+    // Fragments that name a part of the page are no programs.
+    if (fragment === "" || document.getElementById(fragment)) return false;
     const example = examples.find(fragment);
     if (example) {
       open(example.text, example.language, example.path);
       return true;
     }
-    const own = await palisadeLink.read(fragment);
-    if (!own) return false;
-    if ([...get("model").options].some((option) => option.value === own.model)) get("model").value = own.model;
-    open(own.text, own.language, "", own.constants);
-    return true;
+    try {
+      if (!palisadeLink.isLink(fragment)) throw new Error("There is no example `" + fragment + "`.");
+      const values = (id) => [...get(id).options].map((option) => option.value);
+      const own = await palisadeLink.read(fragment, { languages: values("language"), models: values("model") });
+      get("model").value = own.model;
+      open(own.text, own.language, "", own.constants);
+      return true;
+    } catch (error) {
+      complain(error.message);
+      return false;
+    }
   }
 
   async function copyLink() {
@@ -81,6 +104,7 @@
     const own = examples.path === "" || constants() !== "";
     const fragment = own ? await palisadeLink.write(editor.language, get("model").value, editor.value, constants()) : examples.path;
     addressed = editor.value;
+    complain("");
     history.replaceState(null, "", "#" + fragment);
     try {
       await navigator.clipboard.writeText(location.href);
@@ -108,8 +132,10 @@
     editor.onChange(edited);
     const kept = remembered();
     if (!await openAddress()) {
+      const fault = get("address-fault").textContent;
       if (kept && kept.text) open(kept.text, kept.language, kept.example || "", kept.constants || "");
       else choose(examples.find("mutex/peterson.pal"));
+      complain(fault);
     }
     document.body.dataset.ready = "";
   }
@@ -185,19 +211,30 @@
   }
 
   function problem(message) {
+    working(null);
     forget();
     result.replaceChildren(element("p", "problem", message));
+    reveal(result);
+  }
+
+  // Scrolls the page if the beginning of an answer is not in its upper part. Readers who want no motion see none.
+  function reveal(answer) {
+    const { top } = answer.getBoundingClientRect();
+    if (top >= 0 && top <= innerHeight / 2) return;
+    answer.scrollIntoView({ block: "start", behavior: "instant" });
   }
 
   // Shows an answer. The server has escaped all text that comes from the program.
   function show(event, question) {
-    const walking = palisadeWalk.hasFocus();
+    working(null);
+    const [walking, stays] = [palisadeWalk.hasFocus(), palisadeWalk.isInUse()];
     forget();
     palisadeProblems.show(event.problems || []);
     answered = question;
     if (!event.html) {
       palisadeWalk.end();
-      result.replaceChildren(refusal(event));
+      result.replaceChildren(refusal(event, question));
+      reveal(document.querySelector(".problems"));
       return;
     }
     result.innerHTML = event.html;
@@ -206,11 +243,13 @@
     if (event.next) palisadeWalk.show(event, walking);
     offerFences(event.texts || []);
     offerRuns(question);
+    // Whoever takes steps by hand stays at the list of steps.
+    if (!stays) reveal(event.next ? get("steps") : result);
   }
 
-  function refusal(event) {
-    const words = event.why + " below the program";
-    return element("header", "verdict error", element("h2", "", element("span", "badge", event.word), " " + words));
+  function refusal(event, question) {
+    const heading = element("h2", "", element("span", "badge", event.word), " ", element("span", "file", question.name));
+    return element("header", "verdict error", heading, element("p", "why", event.why + ", shown below the program"));
   }
 
   function action(words, act) {

@@ -46,6 +46,8 @@ const palisadeWalk = (() => {
     begin(question, ask) { send = ask; walk = { question, choices: [], start: 0 }; step(); },
     end() { walk = null; get("steps").hidden = true; },
     show,
+    // Whether the focus is on one of the steps, and whether it is on any control for stepping.
     hasFocus: () => get("next").contains(document.activeElement),
+    isInUse: () => get("steps").contains(document.activeElement),
   };
 })();

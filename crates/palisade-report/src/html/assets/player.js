@@ -10,6 +10,12 @@ const palisadePlayer = (() => {
     return made;
   }
 
+  // A text of the program that may be broken at the joints of its words, and elsewhere only if one of them is too long.
+  function breakable(text) {
+    const parts = String(text).split(/(?<=[_.=])|(?=\[)|(?<=[a-z])(?=[A-Z])/);
+    return parts.flatMap((part, index) => (index === 0 ? [part] : [document.createElement("wbr"), part]));
+  }
+
   // Scrolls a container, never the page, such that an element is inside it.
   function reveal(container, inner) {
     const [outer, box] = [container.getBoundingClientRect(), inner.getBoundingClientRect()];
@@ -152,5 +158,5 @@ const palisadePlayer = (() => {
     }
   }
 
-  return { Player, element, reveal };
+  return { Player, element, breakable, reveal };
 })();

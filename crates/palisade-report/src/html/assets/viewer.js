@@ -2,7 +2,7 @@
 const palisade = (() => {
   "use strict";
 
-  const { Player, element } = palisadePlayer;
+  const { Player, element, breakable } = palisadePlayer;
   const PAUSE = 1100;
   const viewers = new Set();
   let active = null;
@@ -78,13 +78,13 @@ const palisade = (() => {
       const list = this.section.querySelector(".memory dl");
       this.cells = this.data.cells.map((name) => {
         const value = element("dd", "");
-        const cell = element("div", "cell", element("dt", "", name), value);
+        const cell = element("div", "cell", element("dt", "", ...breakable(name)), value);
         list.append(cell);
         return { cell, value };
       });
       const others = this.data.others;
       this.section.querySelector(".others").textContent =
-        others > 0 ? "and " + others + (others === 1 ? " cell" : " cells") + " that the run does not touch" : "";
+        others > 0 ? (this.cells.length > 0 ? "and " : "") + others + (others === 1 ? " cell" : " cells") + " that the run does not touch" : "";
     }
 
     // A place for processes that take no step. It is closed at first.
@@ -165,7 +165,7 @@ const palisade = (() => {
           continue;
         }
         const [cell, value, store] = entry;
-        const item = element("li", "entry", element("span", "store", cell + " = " + value));
+        const item = element("li", "entry", element("span", "store", ...breakable(cell + " = " + value)));
         if (store !== null) {
           item.append(element("small", "", "step " + (store + 1)));
           item.classList.toggle("fresh", store === state - 1);
@@ -180,7 +180,7 @@ const palisade = (() => {
     drawMemory(state, step) {
       const changed = new Set(step ? step.memory.map(([cell]) => cell) : []);
       this.cells.forEach(({ cell, value }, index) => {
-        value.textContent = state.memory[index];
+        value.replaceChildren(...breakable(state.memory[index]));
         cell.classList.toggle("changed", changed.has(index));
         cell.classList.toggle("read", step !== null && step.cell === index && ["read", "locked"].includes(step.kind));
       });

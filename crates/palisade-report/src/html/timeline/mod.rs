@@ -2,6 +2,7 @@
 //!
 //! - A store is a box. A bar below it lasts as long as the store waits in the buffer. Where the bar ends, an
 //!   arrow leads to memory.
+//!   Where very many stores wait, the first have bars, and a number such as `+3` counts the others.
 //! - A load has an arrow from memory.
 //! - A step that overtakes stores is drawn next to their bars. An arrow leads from it to above the oldest of
 //!   them, because that is where the step took effect in program order.
@@ -16,7 +17,9 @@ use crate::svg::Drawn;
 use crate::{fit, forever};
 use palisade_base::Id;
 use palisade_memory::{Action, Effect};
+use palisade_program::running::ThreadId;
 use palisade_trace::Evidence;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Pictures of runs with more rows than this are useless.
@@ -31,8 +34,11 @@ const LEFT: usize = 44;
 const ARROWS: usize = 34;
 const BOX_HEIGHT: usize = 24;
 const BAR: usize = 7;
-/// Space for the bars.
+/// At most this many stores of a thread have bars next to each other. Where more wait, a number says how many.
+const MAX_BARS: usize = 10;
+/// Space for the bars: for few of them, and for a number.
 const BARS: usize = 52;
+const NUMBER: usize = 26;
 /// Boxes and notes on memory are as wide as the longest text in one of them, within this range of characters.
 const TEXT: std::ops::RangeInclusive<usize> = 12..=28;
 /// The width of a character, in tenths of a pixel.
@@ -50,19 +56,12 @@ pub(crate) fn colour(thread: usize) -> String {
 pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>, cast: &Cast) -> Option<String> {
     let shown = shown_steps(evidence, story);
     let drawing = Drawing::new(evidence, story, cast, &shown)?;
-    let (Drawn { width, height, elements }, lanes) = (drawing.draw(), drawing.memory_left());
-    let description = drawing.description();
-    // Memory is drawn beyond the edge, over an empty picture that keeps room for it. Where there is little room, that one
-    // is left out, and only the lanes are shown: their boxes say what is read and written. More than two lanes would still
-    // be too wide, so there is another picture for that case.
-    let many = cast.shown.len() > 2;
-    let (memory, size) = (width - lanes, if many { " many" } else { "" });
-    let narrow = if many { drawing.narrow(&description) } else { String::new() };
+    let (Drawn { width, height, elements }, description) = (drawing.draw(), drawing.description());
+    // Where there is little room, another picture is shown instead.
+    let narrow = drawing.narrow(&description);
     Some(format!(
-        "<div class=\"picture{size}\">\
-         <svg viewBox=\"0 0 {lanes} {height}\" width=\"{lanes}\" height=\"{height}\" role=\"img\">\n\
-         <title>The run as a picture</title>\n<desc>{}</desc>\n{elements}</svg>\
-         <svg class=\"beside\" viewBox=\"0 0 {memory} {height}\" width=\"{memory}\" height=\"{height}\" aria-hidden=\"true\"></svg></div>\n{narrow}",
+        "<svg viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\">\n\
+         <title>The run as a picture</title>\n<desc>{}</desc>\n{elements}</svg>\n{narrow}",
         escape(&description)
     ))
 }
@@ -71,6 +70,15 @@ pub(super) fn timeline(evidence: &Evidence<'_>, story: &Story<'_>, cast: &Cast) 
 pub(crate) fn drawn_run(evidence: &Evidence<'_>) -> Option<Drawn> {
     let (cast, story) = (Cast::new(evidence, Idle::Folded), Story::new(evidence));
     Some(Drawing::new(evidence, &story, &cast, &shown_steps(evidence, &story))?.draw())
+}
+
+/// What the picture of a run does not show, in a sentence. Empty if it shows all steps.
+pub(crate) fn left_out(evidence: &Evidence<'_>, story: &Story<'_>) -> String {
+    match evidence.run.steps.len() - shown_steps(evidence, story).len() {
+        0 => String::new(),
+        1 => "1 local step is left out.".to_owned(),
+        count => format!("{count} local steps are left out."),
+    }
 }
 
 /// The steps that are drawn: those that others can see, and the last.
@@ -92,6 +100,8 @@ struct Drawing<'a> {
     shown: &'a [usize],
     /// The row of each step that is shown.
     row_of: Vec<usize>,
+    /// For each step that is a store: how many bars are to the left of its own.
+    slots: Vec<usize>,
     lanes: usize,
     box_width: usize,
     memory_width: usize,
@@ -113,8 +123,9 @@ impl<'a> Drawing<'a> {
         for (row, &step) in shown.iter().enumerate() {
             row_of[step] = row;
         }
+        let slots = slots(evidence, story);
         let mut drawing =
-            Drawing { evidence, story, cast, shown, row_of, lanes, box_width: 0, memory_width: 0 };
+            Drawing { evidence, story, cast, shown, row_of, slots, lanes, box_width: 0, memory_width: 0 };
         let width = |longest: Option<usize>| {
             let characters = longest.unwrap_or(0).clamp(*TEXT.start(), *TEXT.end());
             16 + characters * CHARACTER / 10
@@ -161,7 +172,14 @@ impl<'a> Drawing<'a> {
     }
 
     fn lane_width(&self) -> usize {
-        ARROWS + self.box_width + BARS
+        ARROWS + self.box_width + self.bars_width()
+    }
+
+    /// The room for the bars, which is the same in all lanes.
+    fn bars_width(&self) -> usize {
+        let most = self.slots.iter().max().map_or(0, |slot| slot + 1);
+        let number = if most > MAX_BARS { NUMBER } else { 0 };
+        (14 + most.min(MAX_BARS) * (BAR + 2) + number).max(BARS)
     }
 
     fn lane_left(&self, lane: usize) -> usize {
@@ -261,9 +279,7 @@ impl<'a> Drawing<'a> {
 
     /// The position of a waiting store's bar. Stores that wait at the same time have bars next to each other.
     fn bar_left(&self, store: usize) -> usize {
-        let mine = self.evidence.run.steps[store].thread;
-        let before = &self.evidence.replay.states[store].threads[mine];
-        self.box_left(store) + self.box_width + 6 + before.buffer.len().min(4) * (BAR + 2)
+        self.box_left(store) + self.box_width + 6 + self.slots[store].min(MAX_BARS) * (BAR + 2)
     }
 
     /// The step in which a store reaches memory.
@@ -278,6 +294,18 @@ impl<'a> Drawing<'a> {
             return;
         }
         let (top, left) = (self.y(step), self.bar_left(step));
+        if let Some(others) = self.slots[step].checked_sub(MAX_BARS) {
+            writeln!(
+                svg,
+                "<text class=\"number\" x=\"{}\" y=\"{}\">+{}<title>the store of step {} waits in the buffer, too</title></text>",
+                left + NUMBER - 4,
+                top + 4,
+                others + 1,
+                step + 1
+            )
+            .expect("writing to a string");
+            return;
+        }
         let (bottom, class) = match self.update_of(step) {
             Some(update) => (self.y(update), "bar"),
             None => (TOP + self.shown.len() * ROW, "bar endless"),
@@ -322,10 +350,11 @@ impl<'a> Drawing<'a> {
         writeln!(
             svg,
             "<g class=\"{} {class}\"><path class=\"wire\" d=\"M{from} {y}H{to}\"/><path class=\"head\" d=\"M{to} {y}l{head} -4v8z\"/></g>\
-             <text class=\"cell {class}\" x=\"{}\" y=\"{}\">{}</text>",
+             <text class=\"cell {class}\" x=\"{}\" y=\"{}\">{}{}</text>",
             colour(self.thread(step)),
             self.memory_left() + 20,
             y + 4,
+            title_if_cut(&text),
             escape(&fit(&text, *TEXT.end()))
         )
         .expect("writing to a string");
@@ -333,13 +362,17 @@ impl<'a> Drawing<'a> {
 
     /// The text in the box of a step.
     fn box_text(&self, step: usize) -> String {
-        let text = match self.evidence.run.steps[step].action {
+        fit(&self.whole_text(step), *TEXT.end())
+    }
+
+    /// The same, however long it is.
+    fn whole_text(&self, step: usize) -> String {
+        match self.evidence.run.steps[step].action {
             Action::Update { .. } => "reaches memory".to_owned(),
             Action::Execute { .. } => Some(self.story.effect(step))
                 .filter(|effect| !effect.is_empty())
                 .unwrap_or_else(|| self.story.source(step)),
-        };
-        fit(&text, *TEXT.end())
+        }
     }
 
     fn node(&self, svg: &mut String, step: usize) {
@@ -347,18 +380,21 @@ impl<'a> Drawing<'a> {
         let (kind, _) = kind(&self.evidence.replay.effects[step]);
         let line = self.story.line(step);
         let line = if line.is_empty() { String::new() } else { format!("line {line}: ") };
+        let (text, whole) = (self.box_text(step), self.whole_text(step));
+        let effect = if text == whole { String::new() } else { format!(" → {whole}") };
         writeln!(
             svg,
-            "<g class=\"node {kind} {}\" data-step=\"{step}\"><title>step {}, {line}{}</title><rect x=\"{left}\" y=\"{}\" width=\"{}\" height=\"{BOX_HEIGHT}\" rx=\"6\"/>\
+            "<g class=\"node {kind} {}\" data-step=\"{step}\"><title>step {}, {line}{}{}</title><rect x=\"{left}\" y=\"{}\" width=\"{}\" height=\"{BOX_HEIGHT}\" rx=\"6\"/>\
              <text x=\"{}\" y=\"{}\">{}</text></g>",
             colour(self.thread(step)),
             step + 1,
             escape(&fit(&self.story.source(step), 120)),
+            escape(&effect),
             y - BOX_HEIGHT / 2,
             self.box_width,
             left + 8,
             y + 4,
-            escape(&self.box_text(step))
+            escape(&text)
         )
         .expect("writing to a string");
     }
@@ -383,4 +419,31 @@ impl<'a> Drawing<'a> {
         )
         .expect("writing to a string");
     }
+}
+
+/// How many bars are to the left of each store's own: it takes the first place that no waiting store has.
+fn slots(evidence: &Evidence<'_>, story: &Story<'_>) -> Vec<usize> {
+    let mut slots = vec![0; evidence.run.steps.len()];
+    let mut waiting: BTreeMap<ThreadId, Vec<Option<usize>>> = BTreeMap::new();
+    for (step, effect) in evidence.replay.effects.iter().enumerate() {
+        let places = waiting.entry(evidence.run.steps[step].thread).or_default();
+        if matches!(effect, Effect::Buffered(..)) {
+            let free = places.iter().position(Option::is_none).unwrap_or(places.len());
+            places.resize(places.len().max(free + 1), None);
+            places[free] = Some(step);
+            slots[step] = free;
+        }
+        if let Some(store) = story.links.store_of[step] {
+            places.iter_mut().filter(|place| **place == Some(store)).for_each(|place| *place = None);
+        }
+    }
+    slots
+}
+
+/// The whole text as a title, where only a part of it fits.
+fn title_if_cut(text: &str) -> String {
+    if text.chars().count() <= *TEXT.end() {
+        return String::new();
+    }
+    format!("<title>{}</title>", escape(text))
 }

@@ -1,7 +1,7 @@
-//! The same picture for narrow screens: the lanes of many threads are thin, and what a step does is written to the right
-//! of all of them, with the thread's name. Memory is left out; the text says what is read and written.
+//! The same picture for narrow screens: the lanes of the threads and of memory are thin, and what a step does is written to
+//! the right of all of them, with the thread's name.
 
-use super::{BOX_HEIGHT, Drawing, ROW, TOP, colour};
+use super::{BOX_HEIGHT, Drawing, ROW, TOP, Towards, colour};
 use crate::fit;
 use crate::html::data::kind;
 use crate::html::text::escape;
@@ -13,8 +13,11 @@ const LEFT: usize = 36;
 /// The room of a lane: for arrows, the mark of a step, and bars.
 const ARROWS: usize = 8;
 const MARK: usize = 10;
-/// Bars next to each other.
+/// Room for this many bars next to each other, and for more if there are few lanes. Other stores have no bar.
 const BARS: usize = 3;
+const MORE_BARS: usize = 8;
+/// The width of the lane of memory.
+const MEMORY: usize = 14;
 /// The longest text of a step.
 const LONGEST: usize = 30;
 
@@ -29,7 +32,7 @@ impl Drawing<'_> {
         for (lane, &thread) in self.cast.shown.iter().enumerate() {
             writeln!(
                 svg,
-                "<g class=\"{}\"><rect class=\"lane\" x=\"{}\" y=\"4\" width=\"{}\" height=\"{}\" rx=\"6\"><title>{}</title></rect></g>",
+                "<g class=\"{}\"><rect class=\"thin\" x=\"{}\" y=\"4\" width=\"{}\" height=\"{}\" rx=\"6\"><title>{}</title></rect></g>",
                 colour(thread.index()),
                 self.thin_left(lane),
                 self.thin_width() - 3,
@@ -38,6 +41,13 @@ impl Drawing<'_> {
             )
             .expect("writing to a string");
         }
+        writeln!(
+            svg,
+            "<rect class=\"thin\" x=\"{0}\" y=\"4\" width=\"{MEMORY}\" height=\"{1}\" rx=\"6\"/><text class=\"memory\" x=\"{0}\" y=\"16\">memory</text>",
+            self.thin_left(self.lanes),
+            height - 8
+        )
+        .expect("writing to a string");
         if let Some((before, rows)) = self.repeated_rows() {
             writeln!(
                 svg,
@@ -56,6 +66,9 @@ impl Drawing<'_> {
             self.narrow_bar(&mut svg, step);
         }
         for &step in self.shown {
+            self.narrow_wire(&mut svg, step);
+        }
+        for &step in self.shown {
             self.narrow_node(&mut svg, step);
         }
         for &step in self.shown {
@@ -70,11 +83,17 @@ impl Drawing<'_> {
 
     /// Lanes are thinner where there are many.
     fn thin_bar(&self) -> usize {
-        if self.lanes > 5 { 2 } else { 4 }
+        if self.lanes > 5 || self.thin_bars() > BARS { 2 } else { 4 }
+    }
+
+    /// How many bars there is room for.
+    fn thin_bars(&self) -> usize {
+        let most = self.slots.iter().max().map_or(0, |slot| slot + 1);
+        if self.lanes > 2 { BARS } else { most.clamp(BARS, MORE_BARS) }
     }
 
     fn thin_width(&self) -> usize {
-        ARROWS + MARK + 3 + BARS * (self.thin_bar() + 1) + 3
+        ARROWS + MARK + 3 + self.thin_bars() * (self.thin_bar() + 1) + 3
     }
 
     fn thin_left(&self, lane: usize) -> usize {
@@ -82,7 +101,7 @@ impl Drawing<'_> {
     }
 
     fn text_left(&self) -> usize {
-        self.thin_left(self.lanes) + 6
+        self.thin_left(self.lanes) + MEMORY + 6
     }
 
     fn mark_left(&self, step: usize) -> usize {
@@ -117,15 +136,35 @@ impl Drawing<'_> {
         .expect("writing to a string");
     }
 
+    fn narrow_bar_left(&self, store: usize) -> usize {
+        self.mark_left(store) + MARK + 3 + self.slots[store].min(self.thin_bars()) * (self.thin_bar() + 1)
+    }
+
+    /// An arrow to or from memory.
+    fn narrow_wire(&self, svg: &mut String, step: usize) {
+        let Some((towards, _)) = self.in_memory(step) else { return };
+        let bar = self.story.links.store_of[step].map(|store| self.narrow_bar_left(store) + self.thin_bar());
+        let here = bar.unwrap_or(self.mark_left(step) + MARK);
+        let (memory, y) = (self.thin_left(self.lanes) + MEMORY / 2, self.narrow_y(step));
+        let (from, to, head, class) = match towards {
+            Towards::Memory => (here, memory, -6, "to"),
+            Towards::Thread => (memory, here, 6, "from"),
+        };
+        writeln!(
+            svg,
+            "<g class=\"{} {class}\"><path class=\"wire\" d=\"M{from} {y}H{to}\"/><path class=\"head\" d=\"M{to} {y}l{head} -3v6z\"/></g>",
+            colour(self.thread(step))
+        )
+        .expect("writing to a string");
+    }
+
     /// A bar as long as a store waits.
     fn narrow_bar(&self, svg: &mut String, step: usize) {
-        if !matches!(self.evidence.replay.effects[step], Effect::Buffered(..)) {
+        let is_store = matches!(self.evidence.replay.effects[step], Effect::Buffered(..));
+        if !is_store || self.slots[step] >= self.thin_bars() {
             return;
         }
-        let mine = self.evidence.run.steps[step].thread;
-        let before = self.evidence.replay.states[step].threads[mine].buffer.len().min(BARS - 1);
-        let left = self.mark_left(step) + MARK + 3 + before * (self.thin_bar() + 1);
-        let top = self.narrow_y(step);
+        let (left, top) = (self.narrow_bar_left(step), self.narrow_y(step));
         let bottom = match self.update_of(step) {
             Some(update) => self.narrow_y(update),
             None => TOP - 30 + self.shown.len() * ROW,
@@ -146,9 +185,10 @@ impl Drawing<'_> {
         let (kind, _) = kind(&self.evidence.replay.effects[step]);
         writeln!(
             svg,
-            "<g class=\"node {kind} {}\" data-step=\"{step}\"><rect x=\"{left}\" y=\"{}\" width=\"{MARK}\" height=\"{MARK}\" rx=\"5\"/>\
+            "<g class=\"node {kind} {}\" data-step=\"{step}\"><title>{}</title><rect x=\"{left}\" y=\"{}\" width=\"{MARK}\" height=\"{MARK}\" rx=\"5\"/>\
              <text x=\"{}\" y=\"{}\">{}</text></g>",
             colour(self.thread(step)),
+            escape(&self.whole_text(step)),
             y - MARK / 2,
             self.text_left(),
             y + 4,

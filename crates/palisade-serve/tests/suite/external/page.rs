@@ -4,6 +4,21 @@ use crate::common::{ENDLESS, Running, STORE_BUFFERING, small};
 use palisade_conformance::browser::{Browser, Page, Shown};
 use palisade_serve::{Config, Load};
 
+/// The pictures of a happens-before cycle that can be seen.
+const VISIBLE_CYCLES: &str = "[...document.querySelectorAll('#result .cycle svg')].filter((e) => e.checkVisibility()).map((e) => e.getAttribute('class') || 'wide').join(' ')";
+/// Elements of the machine that are cut off.
+const CUT: &str = "[...document.querySelectorAll('#result .machine *')].filter((e) => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1).map((e) => e.outerHTML.slice(0, 80)).join('\\n')";
+/// Long names and values.
+const LONG: &str = "\
+enum State { Idle, WaitingForSomethingVeryLongIndeed }
+shared a_very_long_variable_name_indeed[3]: State;
+process P(i: 0..1) {
+    for k in 0..2 { a_very_long_variable_name_indeed[k] = WaitingForSomethingVeryLongIndeed; }
+    let old: State = WaitingForSomethingVeryLongIndeed;
+}
+final a_very_long_variable_name_indeed[0] == Idle;
+";
+
 const IDLE: Load = Load { connections: 0, running: 0, waiting: 0 };
 
 fn playground() -> Running {
@@ -84,7 +99,7 @@ fn a_program_is_chosen_checked_and_fixed() {
     page.wait_until("document.querySelector('#result .problem')?.textContent.includes('SC')");
     choose(&mut page, "model", "pso");
     ask(&mut page, "robust", "not-robust");
-    assert_eq!(page.eval("document.querySelectorAll('#result .cycle svg').length"), 1);
+    assert_eq!(page.text(VISIBLE_CYCLES), "wide");
     choose(&mut page, "model", "tso");
 
     // Other languages, engines and numbers of threads.
@@ -189,13 +204,137 @@ fn a_link_contains_the_program() {
         assert_eq!(page.text("document.getElementById('model').value"), model);
     }
     ask(&mut page, "check", "unsafe");
-    // Fragments that are not links change nothing.
-    for fragment in ["~pal,tso,zAAAA", "~pal,tso,u!", "nonsense"] {
-        page.eval(&format!("location.hash = '#{fragment}'"));
-        assert_eq!(page.eval(&format!("palisadeLink.read('{fragment}')")), serde_json::Value::Null);
-    }
-    assert_eq!(page.text("document.getElementById('text').value"), program);
     assert!(page.problems().is_empty(), "{:?}", page.problems());
+}
+
+#[test]
+fn damaged_links_are_reported_and_change_nothing() {
+    let server = playground();
+    let mut browser = Browser::start();
+    let mut page = browser.page(1300, 900);
+    open(&mut page, &server);
+    let link = page.text("(async () => await palisadeLink.write('pal', 'pso', document.getElementById('text').value, 'N=3'))()");
+    let without_constants = link.strip_suffix(",N=3").expect("it has a constant");
+    write(&mut page, STORE_BUFFERING);
+    let fault = "document.getElementById('address-fault')";
+    let cut_at = |length: usize| link[..length].to_owned();
+    let cases = [
+        ("~pal,pso,garbage!!".to_owned(), "This link is incomplete: its program is damaged."),
+        (cut_at(100), "This link is incomplete: a part of its program is missing or damaged."),
+        (
+            cut_at(without_constants.len() - 1),
+            "This link is incomplete: a part of its program is missing or damaged.",
+        ),
+        (cut_at(link.len() - 1), "This link is incomplete: a value of a constant is missing or damaged."),
+        ("~pal,ps".to_owned(), "This link is incomplete: it has no program."),
+        (
+            "~pal,tso,zAAAA".to_owned(),
+            "This link is incomplete: a part of its program is missing or damaged.",
+        ),
+        ("~cobol,tso,zS87".to_owned(), "This link is for the language `cobol`, which is not known here."),
+        ("~pal,arm,zS87".to_owned(), "This link is for the memory model `arm`, which is not known here."),
+        ("nope/nope.pal".to_owned(), "There is no example `nope/nope.pal`."),
+        ("%".to_owned(), "There is no example `%`."),
+    ];
+    for (fragment, words) in &cases {
+        page.eval(&format!("location.hash = '#{fragment}'"));
+        page.wait_until(&format!("{fault}.checkVisibility() && {fault}.textContent === '{words}'"));
+        assert_eq!(page.text("document.getElementById('text').value"), STORE_BUFFERING, "{fragment}");
+        assert_eq!(page.text("document.getElementById('model').value"), "tso", "{fragment}");
+    }
+    // Parts of the page, and examples that exist, are no faults.
+    page.eval("location.hash = '#text'");
+    page.wait_until(&format!("!{fault}.checkVisibility()"));
+    // What was typed last is still there when a damaged link is opened.
+    page.open(&format!("{}/playground.css", server.server.url().trim_end_matches('/')));
+    page.open(&format!("{}#{}", server.server.url(), cut_at(100)));
+    page.wait_until("document.body.dataset.ready !== undefined");
+    page.wait_until(&format!("{fault}.checkVisibility()"));
+    assert_eq!(page.text("document.getElementById('text').value"), STORE_BUFFERING);
+    assert_eq!(page.poor_contrast(), "");
+    // The address is forgotten, and the fault with it, when the program is changed.
+    write(&mut page, "process P {}");
+    assert_eq!(page.eval(&format!("{fault}.checkVisibility()")), false);
+    assert_eq!(page.text("location.hash"), "");
+    assert!(page.problems().is_empty(), "{:?}", page.problems());
+}
+
+#[test]
+fn the_page_scrolls_to_answers() {
+    let server = playground();
+    let mut browser = Browser::start();
+    let mut page = browser.page(1000, 700);
+    let features = serde_json::json!([{ "name": "prefers-reduced-motion", "value": "reduce" }]);
+    page.call("Emulation.setEmulatedMedia", serde_json::json!({ "features": features }));
+    open(&mut page, &server);
+    let top = |id: &str| format!("Math.round(document.getElementById('{id}').getBoundingClientRect().top)");
+    page.eval("document.getElementById('text').focus({ preventScroll: true })");
+    assert!(page.eval(&top("result")).as_i64() > Some(350), "the answer is below the editor");
+    page.press("Enter", true);
+    page.wait_until("document.querySelector('#result .badge')?.textContent === 'unsafe'");
+    assert!((0..40).contains(&page.eval(&top("result")).as_i64().expect("a number")));
+    page.eval("scrollTo(0, 0); document.querySelector('[data-ask=step]').click()");
+    page.wait_until("document.querySelectorAll('#next button').length === 2");
+    assert!((0..40).contains(&page.eval(&top("steps")).as_i64().expect("a number")));
+    // The player has the whole width, because the program is in the editor.
+    let width = "document.querySelector('#result .player').offsetWidth / document.getElementById('result').offsetWidth";
+    assert!(page.eval(width).as_f64() > Some(0.95));
+    assert!(page.problems().is_empty(), "{:?}", page.problems());
+}
+
+#[test]
+fn the_caret_is_where_the_text_is() {
+    let server = playground();
+    let mut browser = Browser::start();
+    for (width, height) in [(1300, 900), (375, 740)] {
+        let mut page = browser.page(width, height);
+        open(&mut page, &server);
+        for empty in [0, 120] {
+            write(&mut page, &format!("shared aaaa: bool;{}", "\n".repeat(empty)));
+            page.eval("document.getElementById('editor').scrollTo(0, 0)");
+            // The text that can be seen, and the transparent text of the field over it.
+            let seen = "document.querySelector('#lines .line code').getBoundingClientRect().left";
+            let field = "(() => { const e = document.getElementById('text'); return e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft); })()";
+            let apart = page.eval(&format!("Math.abs({seen} - {field})"));
+            assert!(apart.as_f64() < Some(0.1), "{width} {empty}: {apart}");
+            // A click between the second and the third `a`.
+            let place = page.eval("(() => { const walk = document.createTreeWalker(document.querySelector('#lines .line code'), NodeFilter.SHOW_TEXT); let at = 9; let node; while ((node = walk.nextNode()) && node.length < at) { at -= node.length; } const range = document.createRange(); range.setStart(node, at); range.collapse(true); const box = range.getBoundingClientRect(); return [box.left, box.top + box.height / 2]; })()");
+            for kind in ["mousePressed", "mouseReleased"] {
+                let event = serde_json::json!({ "type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1 });
+                page.call("Input.dispatchMouseEvent", event);
+            }
+            assert_eq!(page.eval("document.getElementById('text').selectionStart"), 9, "{width} {empty}");
+        }
+    }
+}
+
+#[test]
+fn long_names_and_values_are_not_cut_off() {
+    let server = playground();
+    let mut browser = Browser::start();
+    for (width, height) in [(375, 740), (1300, 900)] {
+        let mut page = browser.page(width, height);
+        open(&mut page, &server);
+        write(&mut page, LONG);
+        ask(&mut page, "check", "unsafe");
+        for _ in 0..3 {
+            page.click("#result [data-do=previous]");
+            assert_eq!(page.text(CUT), "", "{width}");
+            assert_eq!(page.too_wide(), "", "{width}");
+        }
+        let tallest =
+            "Math.max(...[...document.querySelectorAll('#result .cell dt')].map((e) => e.offsetHeight))";
+        assert!(page.eval(tallest).as_u64() < Some(100), "words are broken only where they must be");
+        let value = "document.querySelector('#result .cell dd').textContent";
+        assert!(["Idle", "WaitingForSomethingVeryLongIndeed"].contains(&page.text(value).as_str()));
+        // Registers have names for values, too.
+        page.click("#result [data-do=last]");
+        let registers = page.text("document.querySelector('#result .lane.now .registers').textContent");
+        assert!(registers.contains("k=") && registers.contains("old="), "{registers}");
+        let named = "[...document.querySelectorAll('#result .registers')].map((e) => /old=(\\w+)/.exec(e.textContent)[1]).every((name) => ['Idle', 'WaitingForSomethingVeryLongIndeed'].includes(name))";
+        assert_eq!(page.eval(named), true);
+        assert!(page.problems().is_empty(), "{:?}", page.problems());
+    }
 }
 
 #[test]
@@ -223,6 +362,9 @@ fn constants_get_other_values() {
     page.eval(&format!("location.hash = '{link}'"));
     page.wait_until("document.getElementById('constants').value === 'N=1'");
     ask(&mut page, "check", "safe");
+    page.eval("document.getElementById('constants').value = 'N=3'");
+    ask(&mut page, "check", "unsafe");
+    assert!(page.text("document.querySelector('#result .why').textContent").starts_with("with N = 3, "));
     // What is wrong with a value is reported.
     page.eval("document.getElementById('constants').value = 'K=1'");
     ask(&mut page, "check", "error");
@@ -264,6 +406,10 @@ fn errors_are_shown_while_typing() {
     // Ctrl+Enter checks.
     page.press("Enter", true);
     page.wait_until("document.querySelector('#result .badge')?.textContent === 'error'");
+    assert_eq!(
+        page.text("document.querySelector('#result .why').textContent"),
+        "1 error, shown below the program"
+    );
     // What is right again is not marked. Tab indents; Escape, then Tab, leaves the editor.
     page.press("Tab", false);
     assert!(page.text("document.getElementById('text').value").contains("        z = 1;"));
@@ -305,6 +451,11 @@ fn steps_are_taken_by_hand() {
     page.wait_until("document.querySelector('#result .count')?.textContent === 'step 0 of 0'");
     choose(&mut page, "start", "1");
     page.wait_until("document.getElementById('start').selectedOptions[0].textContent === 'turn = 1'");
+    write(&mut page, "enum E { A, B }\nshared x: E = *;\nprocess P { x = B; }\n");
+    page.click("[data-ask=step]");
+    page.wait_until(
+        "[...document.getElementById('start').options].map((e) => e.textContent).join() === 'x = A,x = B'",
+    );
     assert!(page.problems().is_empty(), "{:?}", page.problems());
 }
 
@@ -350,6 +501,15 @@ fn readable_on_a_phone_and_in_dark_mode() {
             assert_eq!(page.too_wide(), "", "{width}");
             assert_eq!(page.poor_contrast(), "", "{shown:?}");
             page.keep_picture(&format!("playground-{width}-{shown:?}"));
+            // There are pictures for narrow screens. They fit, and memory is in them.
+            assert_eq!(page.text(VISIBLE_CYCLES), if width < 500 { "narrow" } else { "wide" });
+            let fits = "[...document.querySelectorAll('#result .wide:has(svg)')].every((e) => e.scrollWidth <= e.clientWidth)";
+            assert_eq!(page.eval(fits), true, "{width}");
+            let memory = "[...document.querySelectorAll('#result .timeline text')].filter((e) => e.checkVisibility() && e.textContent === 'memory').length";
+            assert_eq!(page.eval(memory), 1, "{width}");
+            assert!(page.eval("[...document.querySelectorAll('#result .timeline .from')].filter((e) => e.checkVisibility()).length").as_u64() > Some(0));
+            page.eval("document.querySelector('#result .cycle').scrollIntoView({ behavior: 'instant' })");
+            page.keep_picture(&format!("playground-cycle-{width}-{shown:?}"));
             page.click("[data-ask=step]");
             page.wait_until("document.querySelectorAll('#next button').length > 0");
             page.keep_picture(&format!("playground-step-{width}-{shown:?}"));
