@@ -33,7 +33,7 @@ pub struct CExpectation {
 /// # Panics
 /// If a line is malformed.
 pub fn c_expectations() -> Vec<CExpectation> {
-    table(include_str!("../../../corpus/c.tsv"))
+    table(crate::texts::table("c.tsv"))
 }
 
 /// All lines about Rust programs, in the order of the file.
@@ -41,7 +41,7 @@ pub fn c_expectations() -> Vec<CExpectation> {
 /// # Panics
 /// If a line is malformed.
 pub fn rust_expectations() -> Vec<CExpectation> {
-    table(include_str!("../../../corpus/rust.tsv"))
+    table(crate::texts::table("rust.tsv"))
 }
 
 fn table(text: &'static str) -> Vec<CExpectation> {

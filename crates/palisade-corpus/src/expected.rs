@@ -46,7 +46,7 @@ pub struct Expectation {
 /// # Panics
 /// If a line is malformed.
 pub fn expectations() -> Vec<Expectation> {
-    table("expected.tsv", include_str!("../../../corpus/expected.tsv"))
+    table("expected.tsv", crate::texts::table("expected.tsv"))
 }
 
 /// The same for the programs that say what must stay possible: `corpus/progress.tsv`. Only some engines
@@ -55,7 +55,7 @@ pub fn expectations() -> Vec<Expectation> {
 /// # Panics
 /// If a line is malformed.
 pub fn progress_expectations() -> Vec<Expectation> {
-    table("progress.tsv", include_str!("../../../corpus/progress.tsv"))
+    table("progress.tsv", crate::texts::table("progress.tsv"))
 }
 
 fn table(name: &str, text: &'static str) -> Vec<Expectation> {

@@ -35,7 +35,7 @@ pub struct RoundExpectation {
 /// # Panics
 /// If a line is malformed.
 pub fn round_expectations() -> Vec<RoundExpectation> {
-    let mut lines = include_str!("../../../corpus/rounds.tsv").lines();
+    let mut lines = crate::texts::table("rounds.tsv").lines();
     assert_eq!(lines.next(), Some("file\trounds\tsc\ttso\tsource"), "the first line names the columns");
     lines
         .map(|line| expectation(line).unwrap_or_else(|| panic!("rounds.tsv: cannot read `{line}`")))

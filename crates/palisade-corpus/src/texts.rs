@@ -1,20 +1,45 @@
-//! The texts of the programs in `corpus/`.
+//! The texts of the programs in `corpus/`, which `build.rs` has packed.
+
+use std::sync::LazyLock;
+
+type Texts = &'static [(&'static str, &'static str)];
+
+static TEXTS: LazyLock<Texts> = LazyLock::new(|| {
+    palisade_packed::unpack_static(include_bytes!(concat!(env!("OUT_DIR"), "/texts.packed")))
+});
+
+static C_TEXTS: LazyLock<Texts> = LazyLock::new(|| {
+    palisade_packed::unpack_static(include_bytes!(concat!(env!("OUT_DIR"), "/c_texts.packed")))
+});
+
+static TABLES: LazyLock<Texts> = LazyLock::new(|| {
+    palisade_packed::unpack_static(include_bytes!(concat!(env!("OUT_DIR"), "/tables.packed")))
+});
 
 /// All programs except those in C: the path below `corpus/`, and the text.
-pub fn texts() -> &'static [(&'static str, &'static str)] {
-    include!(concat!(env!("OUT_DIR"), "/texts.rs"))
+pub fn texts() -> Texts {
+    &TEXTS
 }
 
 /// The text of a program, by its path below `corpus/`.
 pub fn text(file: &str) -> Option<&'static str> {
-    let texts = texts();
-    let index = texts.binary_search_by_key(&file, |(file, _)| *file).ok()?;
-    Some(texts[index].1)
+    named(texts(), file)
 }
 
 /// All C programs: the path below `corpus/`, and the text.
-pub fn c_texts() -> &'static [(&'static str, &'static str)] {
-    include!(concat!(env!("OUT_DIR"), "/c_texts.rs"))
+pub fn c_texts() -> Texts {
+    &C_TEXTS
+}
+
+/// A table of expected verdicts, by its file name.
+pub(crate) fn table(name: &str) -> &'static str {
+    named(&TABLES, name).expect("build.rs packs all tables")
+}
+
+/// The texts are sorted by name.
+fn named(texts: Texts, name: &str) -> Option<&'static str> {
+    let index = texts.binary_search_by_key(&name, |(name, _)| *name).ok()?;
+    Some(texts[index].1)
 }
 
 #[cfg(test)]

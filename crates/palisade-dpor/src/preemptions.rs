@@ -248,6 +248,6 @@ fn trace(recording: &Recording, mut is_stopped: impl FnMut() -> bool) -> Option<
     }
     let event = |step: Step| (step.process, step.number, step.outcome, step.clock);
     let mut trace: Vec<Event> = history.steps.into_iter().map(event).collect();
-    trace.sort();
+    trace.sort_unstable();
     Some(trace)
 }

@@ -1,4 +1,4 @@
-//! All object files of a program: who calls whom.
+//! All object files of a program, and which function calls which.
 
 use crate::decode::{Code, Function, Reference, functions};
 use crate::image::{Image, SectionOffset, Target};

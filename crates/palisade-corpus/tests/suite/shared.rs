@@ -1,10 +1,11 @@
 //! The programs of the corpus by several processes: the same verdict, the same number of states and the same run as by
 //! one. Here the processes are threads, connected over the loopback interface.
 
-use palisade::cluster::{Place, take_part};
+use palisade::cluster::{Leaving, Place, take_part};
 use palisade::{CheckOptions, EngineChoice, Language, Limits, Model, Options, Source, Verdict};
 use palisade_corpus::expectations;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Larger searches take too long for a test.
@@ -26,7 +27,7 @@ fn shared(
         let limits = Limits::unlimited(1).with_work(STATES);
         let check = || palisade::check(program, &options, &limits);
         let (answer, seat) = take_part(place.sit_down(), check);
-        seat.leave(Duration::from_secs(10));
+        seat.leave(Leaving::default(), &Arc::default(), Duration::from_secs(10));
         let outcome = answer.expect("the engine exists").outcome;
         let counters = ["states", "transitions", "depth", "chain_steps", "thread_states"];
         (outcome.verdict, counters.map(|name| outcome.stats.get(name)).to_vec())

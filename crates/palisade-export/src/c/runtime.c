@@ -26,7 +26,7 @@ extern value __VERIFIER_nondet_NONDET(void);
 #define HALT() __VERIFIER_assume(0)
 #define TICK() ((void)0)
 
-static value choose(value least, value most)
+static __attribute__((unused)) value choose(value least, value most)
 {
     value chosen = __VERIFIER_nondet_NONDET();
     __VERIFIER_assume(least <= chosen && chosen <= most);
@@ -119,7 +119,7 @@ static void run_leave(void)
     run_end();
 }
 
-static inline void run_stuck(void)
+static inline __attribute__((unused)) void run_stuck(void)
 {
     run_leave();
     pthread_exit(NULL);
@@ -127,7 +127,7 @@ static inline void run_stuck(void)
 
 #define BEGIN() run_begin()
 #define END() run_end()
-#define WAIT_UNTIL(condition) for (run_begin(); !(condition); run_begin()) run_end()
+#define WAIT_UNTIL(condition) while (run_begin(), !(condition)) run_end()
 #define STUCK() run_stuck()
 #define HALT() _Exit(0)
 #define TICK() run_tick()
@@ -137,7 +137,7 @@ static int __VERIFIER_nondet_int(void)
     return (int)run_random();
 }
 
-static inline value choose(value least, value most)
+static inline __attribute__((unused)) value choose(value least, value most)
 {
     uint64_t span = (uint64_t)most - (uint64_t)least + 1;
     uint64_t chosen = ((uint64_t)(uint32_t)__VERIFIER_nondet_int() << 32) | (uint32_t)__VERIFIER_nondet_int();
@@ -184,7 +184,7 @@ static inline void run(void)
 #define WHEN(condition, ...) do { WAIT_UNTIL(condition); __VA_ARGS__; END(); } while (0)
 #define LOAD(place) load(&(place))
 
-static inline value load(const value *place)
+static inline __attribute__((unused)) value load(const value *place)
 {
     value loaded;
     BEGIN();

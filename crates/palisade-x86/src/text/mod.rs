@@ -75,7 +75,7 @@ pub(crate) fn read(name: &str, text: &str) -> Result<Image, Vec<Diagnostic>> {
 /// What was read so far.
 struct Reader {
     sections: Vec<Section>,
-    /// The sections by their names, with what else tells them from others.
+    /// The sections by their names, with what else distinguishes them.
     by_key: BTreeMap<String, usize>,
     /// For each section, the index in the image of the one that it is a part of.
     roots: Vec<usize>,

@@ -69,7 +69,7 @@ fn usual(name: &str) -> &'static [&'static str] {
 }
 
 impl Reader {
-    /// The section with this name, which is added if it is new. `more` is what else tells it from others, and follows
+    /// The section with this name, which is added if it is new. `more` is what else distinguishes it, and follows
     /// the flags.
     pub(super) fn section(&mut self, name: &str, flags: Option<&str>, more: &str) -> Option<usize> {
         let usual = usual(name);

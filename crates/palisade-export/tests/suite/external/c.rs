@@ -53,6 +53,21 @@ fn check(folder: &Path, subject: &Subject) -> bool {
     failed > 0
 }
 
+/// Clang also warns about functions that are not used.
+#[test]
+fn clang_does_not_warn() {
+    let folder = scratch("c-clang");
+    let mut clang = Command::new("clang");
+    clang.args(WARNINGS).arg("-fsyntax-only").current_dir(&folder);
+    for (index, subject) in corpus().iter().enumerate() {
+        let name = format!("{index}.c");
+        std::fs::write(folder.join(&name), subject.export(Target::C)).expect("the program can be written");
+        clang.arg(name);
+    }
+    let compiled = run(&mut clang, "clang");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+}
+
 #[test]
 fn the_corpus() {
     let folder = scratch("c-corpus");
