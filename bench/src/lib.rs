@@ -30,6 +30,7 @@ use clap::{Args, Subcommand};
 use models::Model;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 use suites::bounded::Extent;
 use watch::say;
 
@@ -77,6 +78,12 @@ enum Suite {
         /// How many times each measurement is taken; the median counts
         #[arg(long, default_value_t = 5)]
         rounds: usize,
+        /// Instead: what several processes would have to exchange if they shared backward search
+        #[arg(long, conflicts_with_all = ["models", "rounds"])]
+        backward: bool,
+        /// How many seconds a backward search may take
+        #[arg(long, default_value_t = 120, requires = "backward")]
+        seconds: u64,
     },
     /// SC search compared with Spin's verifier: states, speed, memory, and the speedup from a second job
     Spin {
@@ -224,15 +231,22 @@ fn quick() -> Result<()> {
         ("monitor: monitors (TACAS 2011)", &|| suites::monitor::run(5_000_000)),
         ("run: real programs (TACAS 2011, Table 1), Rust only", &|| suites::run::quick(200)),
     ];
+    // A suite that fails does not prevent the others, or the summary.
+    let mut failed = Ok(());
     for (title, suite) in suites {
         say!("== {title}\n");
-        watch::enter(title.split(':').next().unwrap_or(title));
-        suite()?;
+        let name = title.split(':').next().unwrap_or(title);
+        watch::enter(name);
+        match suite() {
+            Err(error) if watch::is_stopped() => return Err(error),
+            Err(error) if failed.is_ok() => failed = Err(error.context(name)),
+            Ok(()) | Err(_) => {}
+        }
         say!();
     }
     let summary = watch::summary();
     say!("== summary\n\n{}", summary.join("\n"));
-    Ok(())
+    failed
 }
 
 impl Suite {
@@ -264,7 +278,10 @@ impl Suite {
         watch::enter(self.name());
         match self {
             Suite::Auto { seconds } => suites::auto::run(*seconds, 5),
-            Suite::Cluster { models, rounds } => suites::cluster::run(models, *rounds),
+            Suite::Cluster { backward: true, seconds, .. } => {
+                suites::cluster::backward::run(Duration::from_secs(*seconds))
+            }
+            Suite::Cluster { models, rounds, .. } => suites::cluster::run(models, *rounds),
             Suite::Spin { models, rounds } => suites::spin::run(models, *rounds),
             Suite::Witness => suites::witness::run(),
             Suite::Translated => suites::translated::run(),

@@ -57,7 +57,7 @@ pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
             .with_context(|| folder.display().to_string())?
             .map(|entry| Ok(entry?.path()))
             .collect::<Result<_>>()?;
-        files.sort();
+        files.sort_unstable();
         for file in files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "txt")) {
             let name = file.file_stem().context("a file has a name")?.to_string_lossy().into_owned();
             let expected = TRENCHER.iter().find(|(other, _)| *other == name).map(|&(_, verdict)| verdict);

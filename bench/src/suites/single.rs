@@ -62,7 +62,7 @@ pub fn run(folders: &[PathBuf], seconds: u64) -> Result<()> {
     } else {
         let mut files = Vec::new();
         folders.iter().try_for_each(|folder| collect(folder, &mut files))?;
-        files.sort();
+        files.sort_unstable();
         for file in files {
             let program = parse(Language::Rmm, &file)?;
             rows.push((stem(&file), memorax(&stem(&file)), program, None));

@@ -99,7 +99,7 @@ pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
     for folder in folders {
         collect(folder, &mut files)?;
     }
-    files.sort();
+    files.sort_unstable();
     ensure!(!files.is_empty(), "no .rmm file below the folders");
     say!("\nThe unchanged files\n");
     table(&files, Threads::Declared, &FIXED, limit)?;

@@ -2,7 +2,8 @@
 //!
 //! For every program of the corpus that the engine proves safe: the number of elements that the search keeps, the
 //! number of elements in the proof, and the least of several times to find the proof and to check it. Both begin with
-//! the program, so both include building its automata. A row is `ok` if checking takes less time than finding; rows
+//! the program, so both include building its automata. A row is `ok` if checking takes less time than finding, and not if
+//! the check runs out of time; rows
 //! are shown for proofs of at least [`WORTH_A_ROW`] elements. The finding includes shrinking the proof. Programs that the
 //! automata alone prove safe have no elements, and are left out.
 
@@ -11,6 +12,7 @@ use crate::corpus;
 use crate::table::{Table, judged, thousands};
 use crate::watch::{measuring, say, stop};
 use anyhow::{Result, anyhow};
+use palisade_certificate::Refusal;
 use palisade_corpus::Fences;
 use palisade_corpus::expectations;
 use palisade_corpus::mutex::{filter_lock, lamport_fast, szymanski};
@@ -64,43 +66,65 @@ struct Measured {
     kept: u64,
     elements: usize,
     found: f64,
+    /// Infinite if no check ended in time.
     checked: f64,
 }
 
 impl Measured {
-    /// `None` if the engine does not prove the program safe.
+    /// `None` if the engine does not prove the program safe in time.
     fn new(name: &str, program: &Program, limit: Duration) -> Result<Option<Measured>> {
         let task = Task::new(program, Model::Tso);
-        let limits = Limits::unlimited(1).with_timeout(limit).with_memory(8 << 30).with_stop(stop());
+        let limits = || Limits::unlimited(1).with_timeout(limit).with_memory(8 << 30).with_stop(stop());
+        let to_find = limits();
         let (mut found, mut checked) = (f64::INFINITY, f64::INFINITY);
         let (mut kept, mut elements) = (0, 0);
         for _ in 0..ROUNDS {
             let start = Instant::now();
-            let (outcome, proof) = Dual.prove(&task.analysis(), &limits);
-            found = found.min(start.elapsed().as_secs_f64());
-            let (Verdict::Holds, Some(proof)) = (&outcome.verdict, &proof) else { return Ok(None) };
+            let (outcome, proof) = Dual.prove(&task.analysis(), &to_find);
+            let time = start.elapsed().as_secs_f64();
+            let (Verdict::Holds, Some(proof)) = (&outcome.verdict, &proof) else { break };
+            found = found.min(time);
             let start = Instant::now();
-            palisade_certificate::verify(&task, proof, &limits)
-                .map_err(|refusal| anyhow!("{name}: {refusal}"))?;
-            checked = checked.min(start.elapsed().as_secs_f64());
+            match palisade_certificate::verify(&task, proof, &limits()) {
+                Ok(_) => checked = checked.min(start.elapsed().as_secs_f64()),
+                Err(Refusal::Exhausted(_)) => {}
+                Err(refusal) => return Err(anyhow!("{name}: {refusal}")),
+            }
             kept = outcome.stats.get("antichain").unwrap_or(0);
             elements = match proof {
                 Proof::LoadBuffers(proof) => proof.parts.iter().map(|part| part.elements.len()).sum(),
                 _ => 0,
             };
         }
-        Ok(Some(Measured { kept, elements, found, checked }))
+        // A round for which there is no time left does not count.
+        Ok(found.is_finite().then_some(Measured { kept, elements, found, checked }))
     }
 
     fn cells(&self, name: &str) -> Vec<String> {
+        let (checked, ratio) = match self.checked.is_finite() {
+            true => (format!("{:.1}", self.checked * 1e3), format!("{:.2}", self.checked / self.found)),
+            false => ("out of time".to_owned(), String::new()),
+        };
         vec![
             name.to_owned(),
             thousands(self.kept),
             thousands(self.elements as u64),
             format!("{:.1}", self.found * 1e3),
-            format!("{:.1}", self.checked * 1e3),
-            format!("{:.2}", self.checked / self.found),
+            checked,
+            ratio,
             judged(self.checked < self.found),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_that_runs_out_of_time_is_short() {
+        let cells = |checked| Measured { kept: 2, elements: 1, found: 0.5, checked }.cells("p");
+        assert_eq!(cells(0.25)[3..], ["500.0", "250.0", "0.50", "ok"]);
+        assert_eq!(cells(f64::INFINITY)[3..], ["500.0", "out of time", "", "SHORT"]);
     }
 }

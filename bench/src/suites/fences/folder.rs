@@ -54,7 +54,7 @@ pub fn run(folders: &[PathBuf], limit: Duration) -> Result<()> {
     for folder in folders {
         collect(folder, &mut files)?;
     }
-    files.sort();
+    files.sort_unstable();
     ensure!(!files.is_empty(), "no .rmm or .txt file below the folders");
     for (extension, goal, known, tool) in [
         ("rmm", Goal::Safety, MEMORAX.as_slice(), "Memorax"),

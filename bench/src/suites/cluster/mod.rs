@@ -9,6 +9,10 @@
 //! figures mean something only on an idle machine with at least two cores; processor time, of all processes together, is
 //! hardly affected by other work. Memory is that of the tables. States are
 //! compared with the engine without timely, and must be the same.
+//!
+//! *Backward search* is not shared. [`backward`] measures what that would take.
+
+pub mod backward;
 
 use crate::measure::{children_cpu, machine, median, output};
 use crate::models::Model;
