@@ -13,11 +13,11 @@ use crate::limits::UserLimits;
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::ran_out::{Backstop, Question};
-use palisade::certificate::{Certificate, Refusal, Summary};
+use palisade::certificate::{Certificate, CertificateError, Refusal, Summary};
 use palisade::engine::{Proof, Threads};
 use palisade::program::written::{Count, Program, ProgressKind, Start};
 use palisade::trace::text_hash;
-use palisade::{Diagnostic, Interlocked, Limits, Model, report};
+use palisade::{Diagnostic, Interlocked, Limits, Model, report, threads_of_each};
 use serde_json::json;
 
 /// Runs the command.
@@ -42,6 +42,10 @@ fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backsto
     };
     let certificate = match Certificate::from_json(&text) {
         Ok(certificate) => certificate,
+        Err(error @ CertificateError::Malformed(_)) => {
+            let help = "give a file that `palisade check --certificate FILE` wrote, unchanged";
+            return refuse(bad(error.to_string()).help(help));
+        }
         Err(error) => return refuse(bad(error.to_string())),
     };
     let recorded = Recorded {
@@ -163,8 +167,7 @@ fn question(certificate: &Certificate, program: &Program) -> String {
         Threads::Several => {
             " with any number of threads of each process that it declares with several".to_owned()
         }
-        Threads::Each(1) => " with 1 thread of each process".to_owned(),
-        Threads::Each(count) => format!(" with {count} threads of each process"),
+        Threads::Each(count) => format!(" with {}", threads_of_each(program, count)),
     });
     for (name, value) in &certificate.constants {
         question.push_str(&format!(", with {name} = {value}"));
@@ -226,6 +229,9 @@ fn by(proof: &Proof, summary: &Summary) -> String {
         }
         Proof::Crowds(_) => {
             format!("by numbers of threads ({elements} elements, {predecessors} steps checked)")
+        }
+        Proof::Identities(_) => {
+            format!("by load buffers with identities ({elements} elements, {predecessors} steps checked)")
         }
         Proof::Stacks(_) => format!("by sets of stacks ({elements} elements, {predecessors} steps checked)"),
     }

@@ -4,6 +4,7 @@
 use crate::args::{ChangesArg, Common, FencesArgs, Format, GoalArg, PerArg, PlacementArg};
 use crate::exit::Exit;
 use crate::files::{self, InputFile, Reading};
+use crate::group::{self, Group, Role};
 use crate::html::{Page, subject};
 use crate::limits::UserLimits;
 use crate::meter::Meter;
@@ -13,14 +14,16 @@ use crate::patch;
 use crate::paths::keep_apart;
 use crate::ran_out::{Backstop, LastWords, Question};
 use palisade::c::{FilePatch, Unsettled};
+use palisade::cluster::Helpers;
 use palisade::engine::Exhausted;
 use palisade::report::{self, Standing, html};
 use palisade::{
     Changes, CheckOptions, Confirm, Costs, Deadlocks, Diagnostic, EngineChoice, FencesAnswer, FencesError,
-    FencesOptions, Goal, Input, InputLanguage, Limits, Model, Options, Per, Placement, Reason, Threads,
-    Which, WriteError,
+    FencesHelp, FencesOptions, Goal, Input, InputLanguage, Limits, Model, Options, Per, Placement, Reason,
+    Threads, Which, WriteError,
 };
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
 
 /// Runs the command.
 pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
@@ -48,7 +51,21 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
     if let Some(error) = engine_of_other_goal(args) {
         return output.refuse_about("--engine", error);
     }
-    let limits = UserLimits::new(common);
+    let paths = std::iter::once(args.file.as_path());
+    if let Some(exit) = group::refuse_standard_input(&args.group, paths, output) {
+        return exit;
+    }
+    if args.minimise && args.group.is_wanted() {
+        return group::refuse("--minimise", "--minimise cannot be shared by several processes", output);
+    }
+    let group = match Group::join(&args.group, common, &[&found.path], output) {
+        Ok(group) => group,
+        Err(exit) => return exit,
+    };
+    let mut limits = UserLimits::new(common);
+    if group.role() != Role::Alone {
+        limits = limits.shared_by(group.on_this_machine, common);
+    }
     let question = Question::Fences {
         model: args.model.into(),
         goal: match args.goal {
@@ -58,11 +75,23 @@ pub fn run(args: &FencesArgs, common: &Common, output: &Output) -> Exit {
         all: args.all,
     };
     let last_words = output.last_words(&found.path, question);
-    let backstop = Backstop::new(&limits, last_words.clone());
-    file(found, args, &limits.per_file(1), output, &last_words, backstop).unwrap_or_else(|what| {
-        output.print(&last_words.say(what));
+    let backstop = (group.role() != Role::Follows).then(|| Backstop::new(&limits, last_words.clone()));
+    let asked = Asked { found, args, role: group.role(), stop: &limits.stop };
+    let exit = file(&asked, &limits.per_file(1), output, &last_words, backstop).unwrap_or_else(|what| {
+        if group.role() != Role::Follows {
+            output.print(&last_words.say(what));
+        }
         Exit::Unknown
-    })
+    });
+    group.end(exit, output)
+}
+
+/// What the user asked, and what this process does for the answer.
+struct Asked<'a> {
+    found: &'a InputFile,
+    args: &'a FencesArgs,
+    role: Role,
+    stop: &'a AtomicBool,
 }
 
 /// What is wrong if the engine exists, but is for the other goal.
@@ -122,13 +151,13 @@ fn options(args: &FencesArgs) -> FencesOptions {
 }
 
 fn file(
-    found: &InputFile,
-    args: &FencesArgs,
+    asked: &Asked<'_>,
     limits: &Limits,
     output: &Output,
     last_words: &LastWords,
-    backstop: Backstop,
+    backstop: Option<Backstop>,
 ) -> Result<Exit, Exhausted> {
+    let &Asked { found, args, role, stop } = asked;
     let mut input = match limits.within(|| files::read_for(found, &args.reading, &args.machine))? {
         Reading::Program(input) => input,
         Reading::Refused(refused) => {
@@ -184,16 +213,33 @@ fn file(
         true => Some(&confirm),
         false => None,
     };
-    let ask = AssertUnwindSafe(|| {
+    let ask = |helpers: Option<&Helpers>| {
         let limits = limits.clone().with_progress(meter.progress());
-        palisade::fences_confirmed(&input, &options, confirm, &limits)
-    });
-    let answer = catch_unwind(ask);
+        let ask = || palisade::fences_confirmed(&input, &options, confirm, helpers, &limits);
+        catch_unwind(AssertUnwindSafe(ask))
+    };
+    let what = format!("fences {:?} {options:?}", input.program);
+    let mut help = FencesHelp::new(&input, &options);
+    let (answer, lost) = group::with_help(&what, stop, ask, |question| help.answer(question, limits));
     drop(meter);
+    if role == Role::Follows {
+        return Ok(Exit::Fine);
+    }
     // Printing takes as long as its readers need. Writing a program checks the limits itself.
     drop(backstop);
+    let Some(answer) = answer else {
+        output.print(&last_words.say_why(Reason::Observed(lost.unwrap_or_default())));
+        return Ok(Exit::Unknown);
+    };
     let answer = match answer {
-        Ok(Ok(answer)) => answer,
+        Ok(Ok(mut answer)) => {
+            lost.into_iter().for_each(|lost| answer.note_end(Reason::Observed(lost)));
+            answer
+        }
+        Ok(Err(FencesError::Exhausted(_))) if lost.is_some() => {
+            output.print(&last_words.say_why(Reason::Observed(lost.unwrap_or_default())));
+            return Ok(Exit::Unknown);
+        }
         Ok(Err(FencesError::Exhausted(what))) => return Err(what),
         Ok(Err(error)) => return Ok(output.refuse_about(input.source.name(), failure(&error))),
         Err(_) => {
@@ -232,7 +278,7 @@ fn file(
 
 /// Prints the answer.
 fn print(input: &Input, answer: &FencesAnswer, page: &mut Page<'_>, output: &Output) {
-    let limits = input.terms();
+    let limits = input.terms(answer.options.check.threads);
     let finding = answer.finding(input, limits.as_deref());
     page.add(|number| html::fences(subject(input), &finding, number));
     output.print(&output.rendered(&finding));
@@ -259,7 +305,7 @@ fn write(
     match patches {
         Ok(patches) => {
             if args.diff {
-                output.print(&patch::unified(&patches));
+                output.print_content(&patch::unified(&patches));
             }
             match args.write.as_deref().map(|path| patch::write(path, input, &patches)) {
                 Some(Err(error)) => {

@@ -174,7 +174,7 @@ pub fn read(found: &InputFile, reading: &ReadingArgs) -> Reading {
             Err(error) => error,
             Ok(_) => c::refuse_other_languages(&found.path).err().unwrap_or_else(|| {
                 if found.path == Path::new("-") {
-                    let message = "standard input has no file name to show its language";
+                    let message = "the language of standard input is unknown";
                     return Diagnostic::error("unknown-language", message)
                         .help("add --input LANGUAGE: `palisade check - --input pal`");
                 }
@@ -281,12 +281,13 @@ const IMPORT_HELP: &str = "paths start at the folder of the file that imports th
 /// [reading options](for_any_number) say so.
 pub fn read_for(found: &InputFile, reading: &ReadingArgs, machine: &MachineArgs) -> Reading {
     match read(found, reading) {
-        Reading::Program(mut input) if input.program.has_open_identities() => {
-            if let Some(Threads::Each(number)) = machine.threads {
-                input.program = input.program.with_identities(number);
-            }
-            Reading::Program(input)
-        }
+        Reading::Program(input) if input.program.identities.is_some() => match machine.threads {
+            Some(Threads::Each(number)) => match input.with_identities(number) {
+                Ok(input) => Reading::Program(Box::new(input)),
+                Err(refused) => Reading::Refused(refused),
+            },
+            _ => Reading::Program(input),
+        },
         Reading::Program(input) if reading.c.any_threads => Reading::Program(input),
         Reading::Program(input) => match c::refuse_threads(input, machine) {
             Ok(input) => Reading::Program(input),
@@ -315,7 +316,7 @@ pub fn read_named(path: &Path, reading: &ReadingArgs) -> Result<Box<Input>, Refu
 }
 
 fn is_txt(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "txt")
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("txt"))
 }
 
 /// The text of a file; `-` is standard input.
@@ -547,6 +548,6 @@ fn shown_as(folder: &Path, name: &OsStr) -> Vec<PathBuf> {
         .filter(|other| other.to_string_lossy() == name.to_string_lossy())
         .map(|other| folder.join(other))
         .collect();
-    found.sort();
+    found.sort_unstable();
     found
 }

@@ -63,7 +63,7 @@ fn file(path: &Path, args: &FmtArgs, output: &Output) -> Result<Exit, Refused> {
         (true, false) => "changed",
     };
     match (output.format, printed) {
-        (Format::Text, Some(formatted)) => output.print(formatted),
+        (Format::Text, Some(formatted)) => output.print_content(formatted),
         (Format::Text, None) if output.detail == Detail::Quiet => {}
         (Format::Text, None) => output.print(&format!("{state}  {}\n", report::visible(&name))),
         (Format::Json, _) => {

@@ -4,7 +4,7 @@ use crate::args::{Common, LspArgs};
 use crate::exit::Exit;
 use crate::limits::{jobs, memory};
 use palisade_lsp::{Config, Ended, serve};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Write};
 use std::time::Duration;
 
 /// The time for one question, if none is given.
@@ -25,6 +25,11 @@ pub fn run(_: &LspArgs, common: &Common) -> Exit {
     };
     match serve(BufReader::new(io::stdin()), io::stdout(), config) {
         Ended::Properly => Exit::Fine,
-        Ended::Abruptly => Exit::Violated,
+        Ended::Abruptly => {
+            let message = "palisade lsp: standard input ended before the editor had sent `exit`; editors start this command and talk to it";
+            // Nothing can be done if standard error is closed.
+            let _ = writeln!(io::stderr(), "{message}");
+            Exit::Violated
+        }
     }
 }

@@ -71,7 +71,7 @@ pub fn minimise(
     };
     let patches: Vec<FilePatch> = patches.into_iter().map(patch::as_on_disk).collect();
     if args.diff {
-        output.print(&patch::unified(&patches));
+        output.print_content(&patch::unified(&patches));
     }
     match args.write.as_deref().map(|path| patch::write(path, &program, &patches)) {
         Some(Err(error)) => {

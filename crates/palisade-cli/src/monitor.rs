@@ -10,6 +10,7 @@
 
 use crate::args::{Common, MonitorArgs};
 use crate::exit::Exit;
+use crate::group::{self, Group, Role};
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::paths::{clash, keep_apart};
@@ -20,10 +21,11 @@ use palisade::memory::Interlocked;
 use palisade::monitor::{Ending, Monitor, Seen, TraceError, TraceReader, Violation};
 use palisade::report::{self, MonitorFinding, Report, SourcePlace, Standing};
 use palisade::{Diagnostic, Source, Stats};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -33,12 +35,79 @@ const UNMARKED: &str = "the trace has no end mark, so events may be missing";
 /// The limits are checked after this many events.
 const CHECKED: usize = 1 << 10;
 
+/// What was found in one of several traces, ready to be printed.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    out: String,
+    err: String,
+    exit: Exit,
+}
+
 /// Runs the command.
 pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
-    let name = args.trace.display().to_string();
-    if let Err(exit) = keep_apart([args.trace.as_path()], &[("--sarif", args.sarif.as_deref())], output) {
+    let traces = args.traces.iter().map(PathBuf::as_path);
+    if let Err(exit) = keep_apart(traces.clone(), &[("--sarif", args.sarif.as_deref())], output) {
         return exit;
     }
+    if args.sarif.is_some() && args.traces.len() > 1 {
+        let error = Diagnostic::error("unsuitable-options", "--sarif is for one trace at a time");
+        return output.refuse_about("--sarif", error.help("run the command once per trace"));
+    }
+    if let Some(exit) = group::refuse_standard_input(&args.group, traces.clone(), output) {
+        return exit;
+    }
+    let traces: Vec<&Path> = traces.collect();
+    let group = match Group::join(&args.group, common, &traces, output) {
+        Ok(group) => group,
+        Err(exit) => return exit,
+    };
+    if group.role() != Role::Alone {
+        let exit = shared(args, common, &group, output);
+        return group.end(exit, output);
+    }
+    let mut worst = Exit::Fine;
+    for trace in &args.traces {
+        if output.is_closed() || interrupt::is_stopped() {
+            return worst.worst(Exit::Unknown);
+        }
+        worst = worst.worst(one(trace, args, common, output));
+    }
+    worst
+}
+
+/// Reads traces together with other processes: each of them reads the next one that no other has.
+fn shared(args: &MonitorArgs, common: &Common, group: &Group, output: &Output) -> Exit {
+    let memory = limits::UserLimits::new(common).shared_by(group.on_this_machine, common).memory;
+    let common = &Common { memory: Some(memory), ..common.clone() };
+    let stop = interrupt::stop_flag();
+    let answer = |index: usize| {
+        let kept = output.keeping();
+        let exit = one(&args.traces[index], args, common, &kept);
+        let (out, err) = kept.into_kept();
+        serde_json::to_vec(&Answer { out, err, exit }).expect("an answer has only string keys")
+    };
+    let (mut worst, mut done) = (Exit::Fine, 0);
+    let mut deliver = |_: usize, answer: Vec<u8>| {
+        let answer: Answer = serde_json::from_slice(&answer).expect("another process runs the same version");
+        output.print(&answer.out);
+        output.complain(&answer.err);
+        worst = worst.worst(answer.exit);
+        done += 1;
+        !output.is_closed()
+    };
+    let shared = group::share_out(common, args.traces.len(), &stop, &answer, &mut deliver);
+    if group.role() == Role::Follows {
+        return Exit::Fine;
+    }
+    if let Err(lost) = shared {
+        output.complain(&format!("{lost}; the traces after this one were not read\n"));
+    }
+    if done < args.traces.len() { worst.worst(Exit::Unknown) } else { worst }
+}
+
+/// Reads one trace.
+fn one(trace: &Path, args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
+    let name = trace.display().to_string();
     let start = Instant::now();
     let memory = limits::UserLimits::new(common).per_file(1).memory();
     let allowance = Allowance {
@@ -46,7 +115,7 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
         deadline: common.timeout.and_then(|timeout| start.checked_add(timeout)),
         memory: Some(memory),
     };
-    let input = match open(&args.trace) {
+    let input = match open(trace) {
         Ok(input) => input,
         Err(error) => return output.refuse_about(&name, error),
     };
@@ -55,7 +124,7 @@ pub fn run(args: &MonitorArgs, common: &Common, output: &Output) -> Exit {
     let mut over = None;
     let (reader, read) = match TraceReader::new(input) {
         Ok(mut reader) => {
-            let meter = Meter::new(output.detail == Detail::Quiet);
+            let meter = Meter::new(output.detail == Detail::Quiet || output.is_kept());
             let read = reader.read_batches(|events| {
                 for events in events.chunks(CHECKED) {
                     let full = || if monitor.is_full() { Err(LimitReached::Memory) } else { Ok(()) };

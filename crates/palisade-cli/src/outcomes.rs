@@ -130,7 +130,7 @@ fn list(args: &OutcomesArgs, limits: &Limits) -> Result<List, NoList> {
             Some((number, run))
         }
     };
-    let mut limits: Vec<String> = input.terms().into_iter().collect();
+    let mut limits: Vec<String> = input.terms(Threads::Declared).into_iter().collect();
     // Not all of the outcomes need be those of the machine, so it is said why.
     if input.language.is_machine_code() {
         limits.extend(input.circumstances().iter().map(|note| format!("where {note}")));

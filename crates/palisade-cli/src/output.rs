@@ -14,6 +14,7 @@ use palisade::{Diagnostic, Input, Refused, Source};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// At most this many diagnostics are printed per file, unless more are requested.
@@ -32,11 +33,15 @@ pub struct Output {
     pub colour: Colour,
     /// Columns of standard output. Without a limit if it is not a terminal.
     pub width: usize,
+    /// Whether standard output is a terminal.
+    is_terminal: bool,
     colour_of_errors: Colour,
     /// Nothing more can be printed.
     closed: AtomicBool,
     /// Something could not be printed, for a reason other than a reader that has gone away.
     failed: AtomicBool,
+    /// What was printed to standard output and standard error, if it is kept instead.
+    kept: Option<Mutex<(String, String)>>,
 }
 
 /// The width of tables on a terminal that does not report its own.
@@ -65,10 +70,39 @@ impl Output {
             detail,
             colour: colour(io::stdout().is_terminal()),
             width,
+            is_terminal: io::stdout().is_terminal(),
             colour_of_errors: colour(io::stderr().is_terminal()),
             closed: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            kept: None,
         }
+    }
+
+    /// An output that looks the same, and whose text is kept and printed later, perhaps by another process.
+    pub fn keeping(&self) -> Output {
+        Output {
+            closed: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            kept: Some(Mutex::default()),
+            ..*self
+        }
+    }
+
+    /// What was kept: the text for standard output, and that for standard error.
+    pub fn into_kept(self) -> (String, String) {
+        self.kept
+            .map_or_else(Default::default, |kept| kept.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether text is kept.
+    pub fn is_kept(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    fn keep(&self, keep: impl FnOnce(&mut (String, String))) -> bool {
+        let Some(kept) = &self.kept else { return false };
+        keep(&mut kept.lock().unwrap_or_else(PoisonError::into_inner));
+        true
     }
 
     /// Prints to standard output, as long as that is possible.
@@ -80,6 +114,9 @@ impl Output {
             Format::Text => Cow::Borrowed(text),
             Format::Json => report::visible_json(text),
         };
+        if self.keep(|(out, _)| out.push_str(&text)) {
+            return;
+        }
         let mut stdout = io::stdout().lock();
         if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             self.closed.store(true, Ordering::Relaxed);
@@ -87,6 +124,15 @@ impl Output {
                 self.failed.store(true, Ordering::Relaxed);
                 self.complain_about(STANDARD_OUTPUT, problem);
             }
+        }
+    }
+
+    /// Prints text that is a program's own. On a terminal, control characters in it have no effect; files and pipes get
+    /// them unchanged.
+    pub fn print_content(&self, text: &str) {
+        match self.is_terminal {
+            true => self.print(&report::visible_text(text)),
+            false => self.print(text),
         }
     }
 
@@ -126,6 +172,9 @@ impl Output {
 
     /// Prints to standard error. If that is closed, nothing can be done about it.
     pub fn complain(&self, text: &str) {
+        if self.keep(|(_, err)| err.push_str(text)) {
+            return;
+        }
         let _ = io::stderr().lock().write_all(text.as_bytes());
     }
 

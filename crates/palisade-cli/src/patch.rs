@@ -81,12 +81,16 @@ pub fn unified(patches: &[FilePatch]) -> String {
     let mut text = String::new();
     for patch in patches.iter().filter(|patch| patch.before != patch.after) {
         let name = relative(&patch.name);
-        // A name with a space ends with a tab.
-        let end = if name.contains(' ') { "\t" } else { "" };
-        let (old, new) = (format!("a/{name}{end}"), format!("b/{name}{end}"));
+        let (old, new) = (in_patch(&format!("a/{name}")), in_patch(&format!("b/{name}")));
         text += &report::unified_diff(&patch.before, &patch.after, (&old, &new));
     }
     text
+}
+
+/// A name in a line `---` or `+++`. One with a space ends with a tab, unless it is quoted.
+fn in_patch(name: &str) -> String {
+    let quoted = report::patch_name(name).into_owned();
+    if quoted == name && name.contains(' ') { quoted + "\t" } else { quoted }
 }
 
 /// The name of a file as a patch has it: from the current folder if the file is below it, else from the root.

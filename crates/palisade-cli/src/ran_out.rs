@@ -6,6 +6,7 @@
 
 use crate::args::Format;
 use crate::exit::Exit;
+use crate::group;
 use crate::limits::UserLimits;
 use palisade::engine::{Exhausted, Process};
 use palisade::report::{
@@ -64,7 +65,7 @@ pub enum Question {
 impl LastWords {
     /// The answer: unknown, because this ran out.
     pub fn say(&self, what: Exhausted) -> String {
-        self.say_why(Reason::Exhausted(what))
+        self.say_why(group::reason(what))
     }
 
     /// The answer: unknown, for this reason.

@@ -21,7 +21,7 @@ use palisade::program::lower_with;
 use palisade::program::running::System;
 use palisade::report::{self, LocalSteps, html};
 use palisade::trace::{Replay, WitnessError, WitnessFile, text_hash};
-use palisade::{Diagnostic, Input, Limits};
+use palisade::{Diagnostic, Input, Limits, threads_of_each};
 use serde_json::json;
 
 /// Witness files with more instances than this are refused. No search would have found them.
@@ -39,6 +39,17 @@ pub fn run(args: &ReplayArgs, common: &Common, output: &Output) -> Exit {
     })
 }
 
+/// Why a file is not a witness file.
+pub fn not_a_witness(error: &WitnessError) -> Diagnostic {
+    let diagnostic = Diagnostic::error("bad-witness", error.to_string());
+    match error {
+        WitnessError::Malformed(_) => {
+            diagnostic.help("give a file that `palisade check --witness FILE` wrote, unchanged")
+        }
+        _ => diagnostic,
+    }
+}
+
 fn judge(args: &ReplayArgs, common: &Common, limits: &Limits, backstop: Backstop, output: &Output) -> Exit {
     let name = args.witness.display().to_string();
     let refuse = |error: Diagnostic| output.refuse_about(&name, error);
@@ -48,7 +59,7 @@ fn judge(args: &ReplayArgs, common: &Common, limits: &Limits, backstop: Backstop
     };
     let witness = match WitnessFile::from_json(&text) {
         Ok(witness) => witness,
-        Err(error) => return refuse(Diagnostic::error("bad-witness", error.to_string())),
+        Err(error) => return refuse(not_a_witness(&error)),
     };
     let recorded = match recorded(&witness) {
         Ok(recorded) => recorded,
@@ -147,9 +158,8 @@ fn report_on(
             if common.format == Format::Json {
                 return Replayed { text: record("valid", None, Some(&why)), exit: Exit::Fine };
             }
-            let with = threads(witness).map_or_else(String::new, |threads| match threads {
-                1 => "with 1 thread of each process, ".to_owned(),
-                threads => format!("with {threads} threads of each process, "),
+            let with = threads(witness).map_or_else(String::new, |threads| {
+                format!("with {}, ", threads_of_each(&input.program, threads))
             });
             let mut text = format!("valid  {}: {with}{why}\n", report::visible(name));
             if output.detail != Detail::Quiet {

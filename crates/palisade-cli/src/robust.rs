@@ -152,7 +152,7 @@ fn all_models(input: &Input, args: &RobustArgs, threads: Threads, limits: &Limit
             }
             Err(_) => return output.refuse_about(name, failed()),
         };
-        let range = input.terms();
+        let range = input.terms(answer.threads);
         let witness = answer.witness_file(&input);
         let finding = answer.finding(&input, range.as_deref(), witness.as_ref());
         worst = worst.worst(Exit::of(&answer.outcome.verdict));
@@ -189,7 +189,7 @@ fn print<Q: Ask>(
     output: &Output,
     page: &mut Page<'_>,
 ) -> Exit {
-    let limits = input.terms();
+    let limits = input.terms(answer.threads);
     let finding = answer.finding(input, limits.as_deref(), witness);
     page.add(|number| html::answer(subject(input), &finding, &[], number));
     let text = match (output.format, single) {

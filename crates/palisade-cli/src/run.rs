@@ -6,10 +6,13 @@
 
 use crate::args::{Common, InterlockedArg, RunArgs, SchedulingArg, StrategyArg};
 use crate::exit::Exit;
+use crate::group::{Group, Role};
 use crate::meter::Meter;
 use crate::output::{Detail, Output};
 use crate::paths::{clash, keep_apart};
-use crate::{cargo, execution_page, files, interrupt, limits, suppress};
+use crate::{cargo, execution_page, files, group, interrupt, limits, suppress};
+use palisade::cluster::{Helpers, fingerprint};
+use palisade::harness::elsewhere::{Elsewhere, Runner};
 use palisade::harness::execution::Leaks;
 use palisade::harness::explore::Searched;
 use palisade::harness::process::{Program, Scheduling, StartError};
@@ -22,10 +25,11 @@ use palisade::memory::Interlocked;
 use palisade::report::{self, RunFinding, RunQuestion, RunVerdict, SourcePlace};
 use palisade::{Diagnostic, Source, Stats};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A session ends when this many executions could not be followed to their end. The others are unlikely to
 /// fare better.
@@ -36,6 +40,16 @@ const PCT_DEPTH: u32 = 3;
 
 /// Runs the command.
 pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
+    let mut joined = None;
+    let exit = with_group(args, common, output, &mut joined);
+    match joined {
+        Some(group) => group.end(exit, output),
+        None => exit,
+    }
+}
+
+/// Runs the command, and joins a group once it is known that there is something to do.
+fn with_group(args: &RunArgs, common: &Common, output: &Output, joined: &mut Option<Group>) -> Exit {
     cargo::note_run();
     let replayed = match args.replay.as_deref().map(schedule_of).transpose() {
         Ok(replayed) => replayed,
@@ -62,7 +76,7 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
         Ok(suppressions) => suppressions,
         Err(exit) => return exit,
     };
-    let job = Job {
+    let mut job = Job {
         args,
         robust,
         program: Program {
@@ -106,31 +120,45 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     if let Err(exit) = keep_apart(inputs.into_iter().flatten(), &outputs, output) {
         return exit;
     }
-    let start = Instant::now();
-    let mut session = match job.start() {
-        Ok(session) => session,
-        Err(StartError::Stopped) => return job.stopped_early(subject, start, output),
-        Err(error) => return refuse(&name, &error, output),
+    // The program is compared with its options.
+    let known: Vec<&Path> = args.suppress.as_deref().into_iter().collect();
+    let group = match Group::join(&args.group, common, &known, output) {
+        Ok(group) => &*joined.insert(group),
+        Err(exit) => return exit,
     };
-    let meter = Meter::new(output.detail == Detail::Quiet);
-    let mut exhaustive = None;
-    match (&replayed, args.strategy) {
-        (Some(schedule), _) => job.replay(&mut session, schedule),
-        (None, StrategyArg::Exhaustive) => exhaustive = Some(job.explore(&mut session, &meter)),
-        (None, _) => session.run(|findings| {
-            report_progress(&meter, findings);
-            is_worth_continuing(findings)
-        }),
+    if group.role() != Role::Alone {
+        let limits = limits::UserLimits::new(common).shared_by(group.on_this_machine, common);
+        (job.options.memory, job.options.jobs) = (Some(limits.memory), limits.jobs);
     }
-    session.confirm();
-    if !session.findings.unrepeated.is_empty() {
-        // What a search does not see as it is, it cannot have seen completely.
-        exhaustive = exhaustive.map(|searched| Searched { complete: false, ..searched });
-    }
-    if exhaustive.is_some_and(|searched: Searched| searched.complete) && args.preemptions.is_none() {
-        job.search_without_buffers(&mut session.findings, &meter);
-    }
+    let start = Instant::now();
+    let meter = Meter::new(output.detail == Detail::Quiet || group.role() == Role::Follows);
+    let mut runner = Runner::new(&job.program, &job.options, &job.stop, job.deadline);
+    let (done, lost) = group::with_help(
+        &job.question(),
+        &job.stop,
+        |helpers| job.run(replayed.as_ref(), helpers, &meter),
+        |request| runner.answer(request),
+    );
     drop(meter);
+    if group.role() == Role::Follows {
+        return Exit::Fine;
+    }
+    let (mut session, exhaustive) = match (done, lost) {
+        (Some(Ok((mut session, exhaustive))), lost) => {
+            if lost.is_some() {
+                // It was stopped for this reason only.
+                session.findings.stopped = false;
+                session.findings.lost = lost;
+            }
+            (session, exhaustive)
+        }
+        (None, lost) => {
+            let lost = lost.expect("a group that was not lost has a result");
+            return job.lost_early(subject, lost, start, output);
+        }
+        (Some(Err(StartError::Stopped)), _) => return job.stopped_early(subject, start, output),
+        (Some(Err(error)), _) => return refuse(&name, &error, output),
+    };
     let problem = job.problem(&session.findings, exhaustive);
     let ended_well = session.findings.failures.is_empty()
         && session.findings.unfollowed.is_empty()
@@ -203,6 +231,28 @@ pub fn run(args: &RunArgs, common: &Common, output: &Output) -> Exit {
     if unwritten { Exit::Error } else { exit }
 }
 
+/// The other processes of the group.
+#[derive(Debug)]
+struct Others {
+    helpers: Helpers,
+    deadline: Option<Instant>,
+}
+
+/// How often to look whether the others are late, and how late they may be.
+const LOOK: Duration = Duration::from_millis(100);
+const LATE: Duration = Duration::from_secs(3);
+
+impl Elsewhere for Others {
+    fn appetite(&self) -> usize {
+        self.helpers.appetite()
+    }
+
+    fn ask(&self, request: Vec<u8>) -> Option<Vec<u8>> {
+        let is_late = || self.deadline.is_some_and(|deadline| deadline.elapsed() > LATE);
+        self.helpers.ask(request).wait_while(LOOK, || !is_late())
+    }
+}
+
 /// Options that do not go together.
 fn unsuitable(args: &RunArgs, model: palisade::Model, wanted: Option<palisade::Model>) -> Option<Diagnostic> {
     use palisade::Model::{Pso, Sc};
@@ -218,6 +268,8 @@ fn unsuitable(args: &RunArgs, model: palisade::Model, wanted: Option<palisade::M
         ("--interlocked own-address is about violations under PSO", "add --robust")
     } else if args.depth.is_some() && args.strategy != StrategyArg::Pct {
         ("--depth is about PCT", "add --strategy pct")
+    } else if args.replay.is_some() && args.group.is_wanted() {
+        ("one schedule cannot be shared by several processes", "leave out --processes and --hosts")
     } else if args.preemptions.is_some() && args.strategy != StrategyArg::Exhaustive {
         ("--preemptions is about a search through all executions", "add --strategy exhaustive")
     } else {
@@ -229,24 +281,33 @@ fn unsuitable(args: &RunArgs, model: palisade::Model, wanted: Option<palisade::M
 fn refuse(name: &str, error: &StartError, output: &Output) -> Exit {
     let is_source =
         ["c", "cc", "cpp", "rs"].iter().any(|end| Path::new(name).extension() == Some(end.as_ref()));
-    let here = format!(
-        "programs without a `/` are looked for on the PATH; for the one in this folder: `palisade run ./{name}`"
-    );
+    let is_here = !name.contains('/') && Path::new(name).is_file();
+    let here = format!("the one in this folder is started with `palisade run ./{name}`");
     let (id, help) = match error {
         _ if is_source && Path::new(name).is_file() => (
             "cannot-start",
-            "this is a source: compile it with `palisade cc` (`c++`, `cargo`) first, and give the program that makes",
+            "this is a source file: compile it with `palisade cc` (`c++`, `cargo`) first, then pass the program that results",
         ),
         StartError::NotInstrumented => (
             "not-instrumented",
             "compile and link it with `palisade cc` or `palisade c++`; run the program itself, not a script that starts it",
         ),
         StartError::NoHello(_) => ("no-start", "run `palisade doctor` to see what this machine can do"),
-        _ if !name.contains('/') && Path::new(name).is_file() => ("cannot-start", here.as_str()),
+        _ if is_here => ("cannot-start", here.as_str()),
         _ => ("cannot-start", "give the path of a program, such as `palisade run ./test`"),
     };
+    let message = match error {
+        // The system says that there is no such file. There is one, but it does not look for it here.
+        StartError::Io(error) if error.kind() == ErrorKind::NotFound && is_source && is_here => {
+            "cannot be started: it is not a program".to_owned()
+        }
+        StartError::Io(error) if error.kind() == ErrorKind::NotFound && is_here => {
+            format!("cannot be started: there is no program `{name}` on the PATH")
+        }
+        _ => error.to_string(),
+    };
     let program = if name.is_empty() { "palisade run" } else { name };
-    output.refuse_about(program, Diagnostic::error(id, error.to_string()).help(help))
+    output.refuse_about(program, Diagnostic::error(id, message).help(help))
 }
 
 fn schedule_of(path: &Path) -> Result<Schedule, (String, Diagnostic)> {
@@ -272,9 +333,56 @@ impl Job<'_> {
         Session::start(&self.program, &self.options, &self.folder, &self.stop, self.deadline)
     }
 
+    /// What all processes of a group have to agree on: the program, its arguments, and what is done with it.
+    fn question(&self) -> String {
+        let file = self.program.command.first().map(|word| decoded(word)).unwrap_or_default();
+        let program = fingerprint(&mut std::fs::read(file).ok().into_iter());
+        let Options { strategy, seed, steps, patience, time, model, interlocked, leaks, .. } = &self.options;
+        let options = (strategy, seed, steps, patience, time, model, interlocked, leaks);
+        format!("run {program:x} {:?} {options:?}", self.program)
+    }
+
+    /// Runs executions, with the help of other processes. Also returns how an exhaustive search ended.
+    fn run(
+        &self,
+        replayed: Option<&Schedule>,
+        helpers: Option<&Helpers>,
+        meter: &Meter,
+    ) -> Result<(Session, Option<Searched>), StartError> {
+        let others = |helpers: &Helpers| Others { helpers: helpers.clone(), deadline: self.deadline };
+        let elsewhere = || helpers.map(|helpers| Arc::new(others(helpers)) as Arc<dyn Elsewhere>);
+        let mut session = self.start()?.helped_by(elsewhere());
+        let mut exhaustive = None;
+        match (replayed, self.args.strategy) {
+            (Some(schedule), _) => self.replay(&mut session, schedule),
+            (None, StrategyArg::Exhaustive) => exhaustive = Some(self.explore(&mut session, meter)),
+            (None, _) => session.run(|findings| {
+                report_progress(meter, findings);
+                is_worth_continuing(findings)
+            }),
+        }
+        session.confirm();
+        if !session.findings.unrepeated.is_empty() {
+            // What a search does not see as it is, it cannot have seen completely.
+            exhaustive = exhaustive.map(|searched| Searched { complete: false, ..searched });
+        }
+        if exhaustive.is_some_and(|searched: Searched| searched.complete) && self.args.preemptions.is_none() {
+            self.search_without_buffers(&mut session.findings, elsewhere(), meter);
+        }
+        Ok((session, exhaustive))
+    }
+
     /// The answer if there was no time even to start the program.
     fn stopped_early(&self, name: &str, start: Instant, output: &Output) -> Exit {
-        let findings = Findings { stopped: true, ..Findings::default() };
+        self.ended_early(name, Findings { stopped: true, ..Findings::default() }, start, output)
+    }
+
+    /// The answer if a process of the group was lost before there was anything to report.
+    fn lost_early(&self, name: &str, lost: String, start: Instant, output: &Output) -> Exit {
+        self.ended_early(name, Findings { lost: Some(lost), ..Findings::default() }, start, output)
+    }
+
+    fn ended_early(&self, name: &str, findings: Findings, start: Instant, output: &Output) -> Exit {
         let problem = self.problem(&findings, None);
         let finding = RunFinding {
             peak_memory_bytes: palisade::engine::peak_memory_bytes(),
@@ -311,7 +419,12 @@ impl Job<'_> {
 
     /// Whether failures that were seen only with store buffers can happen without them: a search through all
     /// executions without buffers shows, if it can be completed.
-    fn search_without_buffers(&self, findings: &mut Findings, meter: &Meter) {
+    fn search_without_buffers(
+        &self,
+        findings: &mut Findings,
+        elsewhere: Option<Arc<dyn Elsewhere>>,
+        meter: &Meter,
+    ) {
         let needs_buffers = |found: &Occurrences<NamedFailure>| {
             !found.what.is_inconclusive && found.possible.is_some_and(|model| model != palisade::Model::Sc)
         };
@@ -319,11 +432,11 @@ impl Job<'_> {
             return;
         }
         let options = Options { model: palisade::Model::Sc, ..self.options.clone() };
-        let Ok(mut session) =
-            Session::start(&self.program, &options, &self.folder, &self.stop, self.deadline)
+        let Ok(session) = Session::start(&self.program, &options, &self.folder, &self.stop, self.deadline)
         else {
             return;
         };
+        let mut session = session.helped_by(elsewhere);
         let searched = session.explore(None, u64::MAX, |findings| {
             report_progress(meter, findings);
             is_worth_continuing(findings)

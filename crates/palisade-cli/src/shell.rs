@@ -54,12 +54,16 @@ fn page(command: &clap::Command) -> String {
     }
     let after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
     let has_commands = command.get_subcommands().any(|sub| !is_hidden(sub));
+    // With the values of options and the names of arguments, as the help shows them.
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim().trim_start_matches("Usage:").lines().map(|line| roff(line.trim()));
+    let synopsis = format!(".SH SYNOPSIS\n.nf\n{}\n.fi\n", usage.collect::<Vec<_>>().join("\n"));
     let man = Man::new(command);
     let mut text = Vec::new();
     let mut render = || {
         man.render_title(&mut text)?;
         man.render_name_section(&mut text)?;
-        man.render_synopsis_section(&mut text)?;
+        text.extend_from_slice(synopsis.as_bytes());
         man.render_description_section(&mut text)?;
         man.render_options_section(&mut text)?;
         if has_commands { man.render_subcommands_section(&mut text) } else { Ok(()) }

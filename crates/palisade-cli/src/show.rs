@@ -12,6 +12,7 @@ use palisade::program::{Instantiation, dot, lower, lower_with, print};
 use palisade::trace::{WitnessError, WitnessFile, text_hash};
 use palisade::{Diagnostic, Evidence, Input, Limits, Refused, Source, report};
 use serde_json::json;
+use std::path::Path;
 
 /// The number of instances of a template whose number of instances is not fixed. The drawing shows each role
 /// only once anyway.
@@ -44,6 +45,9 @@ fn show(args: &ShowArgs, limits: &Limits, output: &Output) -> Result<String, Ref
         && let Some(shown) = drawn_run(args, limits, output)?
     {
         return Ok(shown);
+    }
+    if args.form != Form::Svg && args.input.is_none() {
+        refuse_run(&args.file)?;
     }
     let input = files::read_named(
         &args.file,
@@ -91,6 +95,17 @@ fn picture(input: &Input) -> Result<String, Refused> {
     })
 }
 
+/// Only `--as svg` takes the run of a witness file.
+fn refuse_run(path: &Path) -> Result<(), Refused> {
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    if !is_json || !files::text(path).is_ok_and(|text| WitnessFile::from_json(&text).is_ok()) {
+        return Ok(());
+    }
+    let error = Diagnostic::error("not-a-program", "this is a run, not a program")
+        .help("`--as svg` draws it, and `palisade replay` replays it");
+    Err(Refused { source: Source::new(path.display().to_string(), ""), diagnostics: vec![error] })
+}
+
 /// The run of a witness file as a picture, or `None` if the file is not one. The run is replayed first.
 fn drawn_run(args: &ShowArgs, limits: &Limits, output: &Output) -> Result<Option<String>, Refused> {
     if args.file.extension().is_none_or(|extension| extension != "json") {
@@ -101,7 +116,7 @@ fn drawn_run(args: &ShowArgs, limits: &Limits, output: &Output) -> Result<Option
         |error: Diagnostic| Refused { source: Source::new(name.as_str(), ""), diagnostics: vec![error] };
     let bad = |message: String| refuse(Diagnostic::error("bad-witness", message));
     let text = files::text(&args.file).map_err(refuse)?;
-    let witness = WitnessFile::from_json(&text).map_err(|error| bad(error.to_string()))?;
+    let witness = WitnessFile::from_json(&text).map_err(|error| refuse(replay::not_a_witness(&error)))?;
     let recorded = replay::recorded(&witness).map_err(refuse)?;
     let path = recorded.path(&args.file, None, |text| witness.program.hash == text_hash(text));
     let input = match recorded.read(path, None).map_err(bad)? {

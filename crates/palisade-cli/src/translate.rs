@@ -9,7 +9,7 @@ use crate::output::Output;
 use crate::paths::keep_apart;
 use crate::ran_out::{Backstop, Question};
 use palisade::export::{Export, Target};
-use palisade::program::written::Program;
+use palisade::program::written::{Count, Program};
 use palisade::{Diagnostic, Input, Refused, report};
 use serde_json::json;
 
@@ -58,6 +58,18 @@ fn print(args: &TranslateArgs, input: &Input, text: String, output: &Output) -> 
 }
 
 fn translate(args: &TranslateArgs, input: &Input) -> Result<String, Vec<Diagnostic>> {
+    let is_translated = args.rounds.is_some() || args.age.is_some();
+    let renumbered = args.threads.is_some_and(|number| input.program.has_other_identities(number));
+    if renumbered || is_translated && input.program.has_open_identities() {
+        // A translated program does not know that no two processes have the same identity.
+        let Some(number) = args.threads else { return Err(vec![open_identities(&input.program)]) };
+        let program = with_fixed_numbers(&input.program, number);
+        let diagnostics = palisade::program::validate(&program);
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(diagnostics);
+        }
+        return translate_to(args, input, &program, (target_of(args), None));
+    }
     let (target, threads) = match args.to {
         TargetArg::Pal if args.threads.is_some() => {
             let message = "a .pal program declares its own number of processes";
@@ -65,13 +77,46 @@ fn translate(args: &TranslateArgs, input: &Input) -> Result<String, Vec<Diagnost
             return Err(vec![error.help("leave out --threads, or translate to c or promela")]);
         }
         TargetArg::Pal => (Target::Pal, None),
-        TargetArg::C => (Target::C, args.threads),
-        TargetArg::Promela => (Target::Promela, args.threads),
+        TargetArg::C | TargetArg::Promela => (target_of(args), args.threads),
     };
+    translate_to(args, input, &input.program, (target, threads))
+}
+
+fn target_of(args: &TranslateArgs) -> Target {
+    match args.to {
+        TargetArg::Pal => Target::Pal,
+        TargetArg::C => Target::C,
+        TargetArg::Promela => Target::Promela,
+    }
+}
+
+fn open_identities(program: &Program) -> Diagnostic {
+    let template = program.templates.iter().find(|template| template.count == Count::Any);
+    let template = template.expect("the number of processes with identities is open");
+    let message = format!("the number of `{}` processes is not fixed", template.name);
+    let error = Diagnostic::error("any-number", message).at(template.origin.0, "");
+    error.help("set the number with --threads N")
+}
+
+/// The program with this number of each kind of process of which there may be any number.
+fn with_fixed_numbers(program: &Program, number: u32) -> Program {
+    let mut program = program.with_identities(number);
+    for template in program.templates.iter_mut().filter(|template| template.count == Count::Any) {
+        template.count = Count::Fixed(number);
+    }
+    program
+}
+
+fn translate_to(
+    args: &TranslateArgs,
+    input: &Input,
+    program: &Program,
+    (target, threads): (Target, Option<u32>),
+) -> Result<String, Vec<Diagnostic>> {
     let translated: Program = match (args.rounds, args.age) {
-        (Some(rounds), _) => palisade::translate_rounds(&input.program, rounds)?,
-        (None, Some(age)) => palisade::translate_age(&input.program, age)?,
-        (None, None) => input.program.clone(),
+        (Some(rounds), _) => palisade::translate_rounds(program, rounds)?,
+        (None, Some(age)) => palisade::translate_age(program, age)?,
+        (None, None) => program.clone(),
     };
     let heading = heading(args, input);
     Export { program: &translated, source: &input.source, heading: &heading, threads }.to(target)

@@ -123,6 +123,7 @@ impl<Q: Ask> Answer<Q> {
             shows: self.confirmed.as_ref().map(|confirmed| &confirmed.shows),
             witness,
             threads: self.threads_of_any(&input.program),
+            threads_of: threads_of(&input.program),
             certified: self.certified,
             progress: self.progress.as_ref(),
             coverage: self.reach.as_ref().and_then(|reach| reach.statements.as_ref()),
@@ -137,7 +138,9 @@ impl<Q: Ask> Answer<Q> {
     }
 
     /// How many threads take part in the run that shows a violation, or are mentioned by the violated property, if
-    /// the number of threads is not fixed.
+    /// the number of threads is not fixed. In a program with identities, how many processes have one, if that is open.
+    /// That is also what `--threads` sets there. Each of them counts in loops over all others, whether it takes a
+    /// step or not.
     pub fn threads_of_any(&self, program: &Program) -> Option<usize> {
         let starts = program.templates.iter().filter(|template| template.start == Start::Initially);
         let any = match self.threads {
@@ -149,6 +152,16 @@ impl<Q: Ask> Answer<Q> {
         };
         let run = &self.outcome.verdict.witness().filter(|_| any)?.run;
         let mut threads: BTreeSet<ThreadId> = run.steps.iter().map(|step| step.thread).collect();
+        if let (Some(confirmed), Some(identities)) = (&self.confirmed, &program.identities) {
+            let system = &confirmed.system;
+            let has_identity =
+                |role| system.templates[system.roles[role].template].name == *identities.process;
+            let all = system.instances.iter_enumerated().filter(|(_, instance)| has_identity(instance.role));
+            if program.has_open_identities() {
+                return Some(all.count());
+            }
+            threads.extend(all.map(|(thread, _)| thread));
+        }
         if let Some(confirmed) = &self.confirmed
             && let Some(Violation::Property(index)) = confirmed.replay.violation
         {
@@ -166,6 +179,12 @@ impl Answer<Safety> {
     pub(crate) fn add_note(&mut self, note: String) {
         self.progress.get_or_insert_default().holds.push(note);
     }
+}
+
+/// The process that [`Answer::threads_of_any`] counts, if it is only one.
+fn threads_of(program: &Program) -> Option<&str> {
+    let identities = program.identities.as_ref().filter(|_| program.has_open_identities())?;
+    Some(&identities.process)
 }
 
 /// The threads that a condition is about in a state.

@@ -7,7 +7,7 @@ use palisade_certificate::{
     Certificate, Refusal, Summary, narrowed, verify, verify_fair, verify_progress, verify_ranking, wrapped,
 };
 use palisade_engine::proof::Ranking;
-use palisade_engine::{Limits, Options, Task};
+use palisade_engine::{Limits, Options, Task, Threads};
 use palisade_program::written::{Program, Progress, ProgressKind};
 
 /// Checks that a certificate proves a program safe, like [`certify`]. For a C program the certificate may also prove
@@ -53,10 +53,14 @@ fn task<'p>(program: &'p Program, certificate: &Certificate) -> Task<'p> {
 /// it shares nothing with the engines. What the program says must stay possible is checked too.
 pub fn certify(program: &Program, certificate: &Certificate, limits: &Limits) -> Result<Summary, Refusal> {
     // Proofs are not about data races.
-    let program = &program.without_plain();
-    if let Err(error) = AskError::check_threads(program, certificate.threads) {
+    let mut program = program.without_plain();
+    if let Err(error) = AskError::check_threads(&program, certificate.threads) {
         return Err(Refusal::Unfit(error.to_string()));
     }
+    if let Threads::Each(number) = certificate.threads {
+        program = program.with_identities(number);
+    }
+    let program = &program;
     let narrow = narrowed(program, &certificate.domains)?;
     let narrow = match certificate.modulus {
         Some(modulus) => wrapped(&narrow, modulus)?,

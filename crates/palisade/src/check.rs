@@ -95,7 +95,10 @@ impl From<&str> for EngineChoice {
 /// If the program says what must stay possible, deadlocks are asked about, or there are plain accesses, the answer is
 /// the worst of all.
 pub fn check(program: &Program, options: &CheckOptions, limits: &Limits) -> Result<Answer, AskError> {
-    if let (Threads::Each(number), true) = (options.threads, program.has_open_identities()) {
+    if let Threads::Each(number) = options.threads
+        && program.has_other_identities(number)
+    {
+        AskError::check_threads(program, options.threads)?;
         return check(&program.with_identities(number), options, limits);
     }
     if program.has_plain() {

@@ -332,7 +332,7 @@ impl Answer<Safety> {
     /// Warnings about what no run reaches, if the program is safe: the parts that `safe` says nothing about.
     pub fn vacuity(&self, input: &Input) -> Vec<Diagnostic> {
         let (Some(reach), Verdict::Holds) = (&self.reach, &self.outcome.verdict) else { return Vec::new() };
-        let terms = input.terms().map(|terms| format!(" {terms}")).unwrap_or_default();
+        let terms = input.terms(self.threads).map(|terms| format!(" {terms}")).unwrap_or_default();
         let run = format!("no run under {}{terms}", self.model.name().to_uppercase());
         if input.c.is_some() {
             return untested_assertions(input, &reach.unreached)

@@ -29,6 +29,7 @@ use palisade_program::Value;
 use palisade_program::running::System;
 use palisade_program::written::{Init, InitValue, Outside, Program, Shared};
 use palisade_trace::Run;
+use std::time::Duration;
 
 /// How many runs are looked at, and how many steps of each.
 const RUNS: u64 = 64;
@@ -51,6 +52,9 @@ const WORK_OF_ANY: u64 = 1 << 17;
 
 /// How much work engines do before integers that seem to grow are [taken modulo a number](modulo).
 const PROBE: u64 = 1 << 16;
+
+/// The same in time: a single step of `rounds` or `age` may take forever where an integer grows in a loop.
+const PROBE_TIME: Duration = Duration::from_secs(2);
 
 /// The engines that list values.
 const LISTING: [&str; 2] = ["dual", "sb"];
@@ -84,7 +88,8 @@ pub(crate) fn check_guessing(
     let grows = limits.within(|| runs_away(analysis.task.program)) == Ok(true);
     // Engines that visit states would go on forever, so they do not come first.
     if is_auto && grows {
-        let answer = check_analysis(analysis, options, &limits.clone().at_most_work(PROBE))?;
+        let probe = limits.clone().leaving_one_in(2).at_most_work(PROBE).at_most(PROBE_TIME);
+        let answer = check_analysis(analysis, options, &probe)?;
         if !matches!(answer.outcome.verdict, Verdict::Unknown(_)) {
             return Ok(answer);
         }

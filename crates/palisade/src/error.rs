@@ -37,14 +37,22 @@ pub enum AskError {
         /// The process.
         name: String,
     },
+    /// The program refers to a process with an identity that is not there if there are so few.
+    #[error("with {number} `{name}` processes, the program refers to one that is not there")]
+    NoSuchIdentity {
+        /// The process.
+        name: String,
+        /// How many there are to be.
+        number: u32,
+    },
     /// Palisade has a bug, and there is no verdict.
     #[error("{0}. This is a bug in Palisade, and there is no verdict; please report it with the program")]
     Bug(#[from] Bug),
 }
 
 impl AskError {
-    /// Refuses a fixed number of threads where any number is asked about, and a number of threads that is smaller than what the properties mention. Otherwise the answer would be
-    /// about more threads than it says.
+    /// Refuses a fixed number of threads where any number is asked about, and a number of threads that is smaller than
+    /// what the properties mention. Otherwise the answer would be about other numbers than it says.
     pub(crate) fn check_threads(program: &Program, threads: Threads) -> Result<(), AskError> {
         let several = |template: &Template| {
             template.start == Start::Initially && matches!(template.count, Count::Fixed(2..))
@@ -56,7 +64,27 @@ impl AskError {
         if let (Threads::Any, Some(identities)) = (threads, fixed) {
             return Err(AskError::FixedNumber { name: identities.process.to_string() });
         }
+        // The searches multiply processes with identities, and others where the program says `[*]`.
+        let single = |template: &&Template| {
+            template.start == Start::Initially && matches!(template.count, Count::Fixed(_))
+        };
+        if let (Threads::Any, true) = (threads, program.has_open_identities())
+            && let Some(template) = program.templates.iter().find(single)
+        {
+            return Err(AskError::FixedNumber { name: template.name.to_string() });
+        }
         let Threads::Each(threads) = threads else { return Ok(()) };
+        if let Some(identities) = &program.identities
+            && program.has_other_identities(threads)
+        {
+            let renumbered = program.with_identities(threads);
+            if palisade_program::validate(&renumbered).iter().any(palisade_base::Diagnostic::is_error) {
+                return Err(AskError::NoSuchIdentity {
+                    name: identities.process.to_string(),
+                    number: threads,
+                });
+            }
+        }
         match mentions_more_than(program, threads) {
             Some((name, needed)) => Err(AskError::TooFewThreads { name: name.to_owned(), needed, threads }),
             None => Ok(()),
@@ -69,6 +97,7 @@ impl AskError {
             AskError::NoSuchEngine { .. } => "no-such-engine",
             AskError::TooFewThreads { .. } => "too-few-threads",
             AskError::FixedNumber { .. } => "fixed-number",
+            AskError::NoSuchIdentity { .. } => "no-such-identity",
             AskError::Bug(_) => "internal-error",
         }
     }

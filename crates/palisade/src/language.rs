@@ -49,15 +49,17 @@ impl InputLanguage {
         InputLanguage::all().find(|language| language.name() == name)
     }
 
-    /// The language of files with that extension (without the dot).
+    /// The language of files with that extension (without the dot), in any case: `.PAL` is `.pal`. But `.C` is C++, and `.S`
+    /// is assembly for the preprocessor.
     pub fn from_extension(extension: &str) -> Option<InputLanguage> {
-        match extension {
+        let lower = extension.to_ascii_lowercase();
+        match if matches!(extension, "C" | "S") { extension } else { &lower } {
             "c" => Some(InputLanguage::C),
             "ll" => Some(InputLanguage::Llvm),
             "rs" => Some(InputLanguage::Rust),
             "o" => Some(InputLanguage::Object),
             "s" => Some(InputLanguage::Assembly),
-            _ => Language::from_extension(extension).map(InputLanguage::Text),
+            other => Language::from_extension(other).map(InputLanguage::Text),
         }
     }
 

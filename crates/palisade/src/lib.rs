@@ -64,8 +64,8 @@ pub use coverage::{CoverageWanted, Reach};
 pub use engines::engines;
 pub use error::{AskError, Bug};
 pub use fences::{
-    Changes, Compile, Confirm, Costs, FencesAnswer, FencesError, FencesOptions, Goal, Known, Minimised, Spot,
-    WriteError, fences, fences_confirmed, minimise,
+    Changes, Compile, Confirm, Costs, FencesAnswer, FencesError, FencesHelp, FencesOptions, Goal, Known,
+    Minimised, Spot, WriteError, fences, fences_confirmed, minimise,
 };
 pub use language::InputLanguage;
 pub use outcome_list::OutcomeList;
@@ -73,7 +73,7 @@ pub use outcomes::{Listed, Listing, OutcomeRun, Outcomes, TestQuestion};
 pub use progress::Deadlocks;
 pub use property::no_property;
 pub use question::{Ask, Confirmed, Unconfirmed};
-pub use read::{Input, IntRange, Refused, read};
+pub use read::{Input, IntRange, Refused, read, threads_of_each};
 pub use robust::{RobustOptions, robust, triangular};
 pub use translate::{translate_age, translate_rounds};
 pub use values::{CellValues, possible_values};

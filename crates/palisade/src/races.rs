@@ -1,7 +1,8 @@
 //! Data races, which only explicit search looks for.
 //!
 //! All other questions are asked about the program with its plain accesses unmarked, which has the same runs.
-//! So every engine can answer them, and proofs are about that program. If it is safe, explicit search looks for races.
+//! So every engine can answer them, and proofs are about that program. Unless it is unsafe, explicit search then looks for
+//! races.
 //!
 //! In C programs, `free` and the end of a local variable are plain stores of a mark. A store of another thread that
 //! comes later finds the mark. Only under PSO can such a store come earlier and still be pending, so that it reaches
@@ -30,7 +31,7 @@ pub(crate) fn check_with_races(
     let unmarked = (options.model != Model::Pso).then(|| program.without_plain_stores_of(palisade_c::FREED));
     let program = unmarked.as_ref().unwrap_or(program);
     let mut answer = check(&program.without_plain(), options, limits)?;
-    if answer.outcome.verdict != Verdict::Holds || !program.has_plain() {
+    if matches!(answer.outcome.verdict, Verdict::Violated(_)) || !program.has_plain() {
         return Ok(answer);
     }
     let looks = match &options.engine {
@@ -38,6 +39,10 @@ pub(crate) fn check_with_races(
         EngineChoice::Named(name) => name == EXPLICIT,
     };
     if !looks {
+        if matches!(answer.outcome.verdict, Verdict::Unknown(_)) {
+            answer.add_note(format!("data races are not ruled out: {ONLY_EXPLICIT_FINDS_RACES}"));
+            return Ok(answer);
+        }
         let why = Reason::Unsupported(ONLY_EXPLICIT_FINDS_RACES.to_owned());
         answer.outcome.verdict = Verdict::Unknown(why);
         (answer.proof, answer.certified) = (None, None);
@@ -51,10 +56,20 @@ pub(crate) fn check_with_races(
         ..options.clone()
     };
     let found = check_states(program, &options, limits)?;
-    match &found.outcome.verdict {
-        Verdict::Violated(_) => return Ok(Answer { seconds: start.elapsed().as_secs_f64(), ..found }),
-        Verdict::Holds => {}
-        Verdict::Unknown(reason) => answer.add_note(format!("data races are not ruled out: {reason}")),
+    match (&found.outcome.verdict, &mut answer.outcome.verdict) {
+        (Verdict::Violated(_), _) => {
+            return Ok(Answer { seconds: start.elapsed().as_secs_f64(), ..found });
+        }
+        (Verdict::Holds, _) => {}
+        // What is known of both holds within both bounds.
+        (Verdict::Unknown(bound), Verdict::Unknown(known)) if bound.is_bound() && known.is_bound() => {
+            let both = Reason::within([known.clone(), bound.clone()]);
+            *known = both.expect("there are two bounds");
+        }
+        (Verdict::Unknown(reason), _) => {
+            let note = format!("data races are not ruled out: {reason}");
+            answer.add_note(note);
+        }
     }
     answer.seconds = start.elapsed().as_secs_f64();
     Ok(answer)

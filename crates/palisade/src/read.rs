@@ -3,7 +3,7 @@
 use crate::c::CProgram;
 use crate::language::InputLanguage;
 use palisade_base::{Diagnostic, Source};
-use palisade_engine::any_number_of_several;
+use palisade_engine::{Threads, any_number_of_several};
 use palisade_program::Value;
 use palisade_program::written::{Block, Domain, Outside, Program, StmtKind, Type};
 use palisade_report::Colour;
@@ -28,13 +28,30 @@ pub struct Input {
     pub c: Option<Box<CProgram>>,
 }
 
+/// How many threads there are with `--threads N`. In a program with identities, that is the number of processes with
+/// identities, and the others are there as declared.
+pub fn threads_of_each(program: &Program, count: u32) -> String {
+    let threads = if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") };
+    match &program.identities {
+        Some(identities) => format!("{threads} of {}", identities.process),
+        None => format!("{threads} of each process"),
+    }
+}
+
 impl Input {
-    /// What was given for the program on the command line and answers depend on, in words: values of constants,
-    /// and the range of integers.
-    pub fn terms(&self) -> Option<String> {
+    /// What was given for the program on the command line and answers depend on, in words: values of constants, the
+    /// number of threads, and the range of integers. C programs have an assumption about their threads instead.
+    pub fn terms(&self, threads: Threads) -> Option<String> {
+        let threads = match threads {
+            _ if self.c.is_some() => None,
+            Threads::Declared => None,
+            Threads::Several => Some("any number of threads".to_owned()),
+            Threads::Any => Some("any number of threads of each process".to_owned()),
+            Threads::Each(count) => Some(threads_of_each(&self.program, count)),
+        };
         let constants = self.source.constants().iter().map(|(name, value)| format!("{name} = {value}"));
         let range = self.int_range.map(|range| format!("integers in {range}"));
-        let terms: Vec<String> = constants.chain(range).collect();
+        let terms: Vec<String> = constants.chain(threads).chain(range).collect();
         (!terms.is_empty()).then(|| format!("with {}", terms.join(", ")))
     }
 }
@@ -50,6 +67,20 @@ impl Input {
             let error = Diagnostic::error("declared-once", message).help(help);
             return Err(Refused { source: self.source, diagnostics: vec![error] });
         }
+        let diagnostics = palisade_program::validate(&self.program);
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(Refused { source: self.source, diagnostics });
+        }
+        Ok(self)
+    }
+
+    /// The program with this number of processes with identities, if it has any. Refused if it refers to one that is not
+    /// there then.
+    pub fn with_identities(mut self, number: u32) -> Result<Input, Refused> {
+        if !self.program.has_other_identities(number) {
+            return Ok(self);
+        }
+        self.program = self.program.with_identities(number);
         let diagnostics = palisade_program::validate(&self.program);
         if diagnostics.iter().any(Diagnostic::is_error) {
             return Err(Refused { source: self.source, diagnostics });

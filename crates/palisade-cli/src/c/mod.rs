@@ -234,7 +234,7 @@ fn unit(
 }
 
 fn is_llvm(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "ll")
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ll"))
 }
 
 /// Whether a C or Rust file or a module in a folder is a program: whether it defines `main`.

@@ -81,7 +81,8 @@ fn one_model(
     let model = request.options.model;
     let limits = request.limits.per_file(1);
     let last_words = output.last_words(&found.path, Question::Check(model));
-    let backstop = single.then(|| Backstop::new(&request.limits, last_words));
+    let backstop =
+        (single && request.role != Role::Follows).then(|| Backstop::new(&request.limits, last_words));
     let meter = Meter::new(output.detail == Detail::Quiet);
     let watched = limits.clone().with_progress(meter.progress());
     let checked = catch_unwind(AssertUnwindSafe(|| check_again(found, kept, request, &watched, output)));

@@ -63,6 +63,7 @@ pub(super) fn run(
         remarks: Vec::new(),
         page: Page::new(request.args.html.as_deref()),
         exit: Exit::Fine,
+        lost: None,
     };
     if request.role != Role::Alone {
         return shared(tally, request, expectations, start);
@@ -125,25 +126,26 @@ fn shared(
     let meter = Meter::new(output.detail == Detail::Quiet || request.role == Role::Follows);
     // Each file is one process's alone.
     let (options, limits) = (request.options.clone(), request.limits.clone());
-    let alone = Request { args: request.args, options, limits, role: Role::Alone };
+    let alone = Request { args: request.args, common: request.common, options, limits, role: Role::Alone };
     let answer = |index: usize| {
         let line = look(index, &found[index], &alone, 1, output);
         serde_json::to_vec(&line).expect("a line has only string keys")
     };
-    let mut deliver = |_: usize, line: Vec<u8>| {
+    let mut deliver = |index: usize, line: Vec<u8>| {
         let line = serde_json::from_slice(&line).expect("another process runs the same version");
         meter.wipe();
+        tally.done = index;
         tally.add(line);
         meter.files(tally.done, found.len());
-        !output.is_closed() && !request.limits.stop.load(Ordering::Relaxed)
+        !output.is_closed()
     };
-    let shared = group::share_out(found.len(), &answer, &mut deliver);
+    let shared = group::share_out(request.common, found.len(), &request.limits.stop, &answer, &mut deliver);
     drop(meter);
     if request.role == Role::Follows {
         return Exit::Fine;
     }
     if let Err(lost) = shared {
-        output.complain(&format!("{lost}; the files after this one were not checked\n"));
+        tally.lost = Some(lost);
     }
     tally.finish(request, expectations, start)
 }
@@ -226,6 +228,8 @@ struct Tally<'a> {
     remarks: Vec<(usize, Remark)>,
     page: Page<'a>,
     exit: Exit,
+    /// What happened if a process was lost.
+    lost: Option<String>,
 }
 
 impl Tally<'_> {
@@ -275,10 +279,20 @@ impl Tally<'_> {
         }
         if self.output.format == Format::Text && self.output.detail != Detail::Quiet {
             let results: Vec<FileResult> = self.results.into_iter().map(|(_, result)| result).collect();
+            if let Some(lost) = &self.lost {
+                self.output.complain(&format!("{lost}\n"));
+            }
             let summary = report::summary(&results, compared.as_ref(), left, start.elapsed().as_secs_f64());
             self.output.print(&format!("\n{summary}"));
-        } else if let Some(compared) = &compared {
-            // Programs that read the output look at the exit code. People who wonder about it look here.
+            return self.exit;
+        }
+        // Programs that read the output look at the exit code. People who wonder about it look here.
+        match &self.lost {
+            Some(lost) => self.output.complain(&format!("{lost}; {left} more were not checked\n")),
+            None if left > 0 => self.output.complain(&format!("stopped before {left} more\n")),
+            None => {}
+        }
+        if let Some(compared) = &compared {
             for d in &compared.disagreements {
                 self.output.complain(&format!(
                     "{}: expected {}, got {}\n",

@@ -10,14 +10,14 @@ use crate::args::{CheckArgs, Common, ModelChoice};
 use crate::exit::Exit;
 use crate::expect::Expectations;
 use crate::files::{self, InputFile};
-use crate::group::{Group, Role};
+use crate::group::{self, Group, Role};
 use crate::limits::UserLimits;
 use crate::output::Output;
 use crate::paths::keep_apart;
 use palisade::{
     CheckOptions, CoverageWanted, Deadlocks, Diagnostic, EngineChoice, Model, Options, Refused, Source,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Runs the command.
 pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
@@ -50,25 +50,39 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
     if let Some(exit) = not_shared(args, output) {
         return exit;
     }
-    let group = match Group::join(&args.group, output) {
+    let files: Vec<&Path> = found.iter().map(|found| found.path.as_path()).collect();
+    let group = match Group::join(&args.group, common, &files, output) {
         Ok(group) => group,
         Err(exit) => return exit,
     };
+    let exit = with_group(args, common, &found, expectations.as_ref(), &group, output);
+    group.end(exit, output)
+}
+
+/// Runs the command as a member of a group, or alone.
+fn with_group(
+    args: &CheckArgs,
+    common: &Common,
+    found: &[InputFile],
+    expectations: Option<&Expectations>,
+    group: &Group,
+    output: &Output,
+) -> Exit {
     let role = group.role();
     let mut options = options(args);
     let mut limits = UserLimits::new(common);
     if role != Role::Alone {
         limits = limits.shared_by(group.on_this_machine, common);
-        if single_program(args, &found) {
+        if single_program(args, found) {
             options.engine = EngineChoice::from("explicit");
         }
     }
-    let request = Request { args, options, limits, role };
+    let request = Request { args, common, options, limits, role };
     if args.model == ModelChoice::All {
-        return all::run(&found, &request, output);
+        return all::run(found, &request, output);
     }
     if let Some(command) = &args.build {
-        return match found.as_slice() {
+        return match found {
             [found] => build::run(found, command, &request, output),
             _ => {
                 let error = Diagnostic::error("build-of-c", "--build compiles one program at a time");
@@ -76,7 +90,7 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
             }
         };
     }
-    match found.as_slice() {
+    match found {
         [found] if single_program(args, std::slice::from_ref(found)) => one::run(found, &request, output),
         _ if args.witness.is_some() => {
             let error =
@@ -89,7 +103,7 @@ pub fn run(args: &CheckArgs, common: &Common, output: &Output) -> Exit {
             let error = Diagnostic::error("certificate-of-many", message).help("check one file at a time");
             output.refuse_about("--certificate", error)
         }
-        _ => many::run(&found, &request, expectations.as_ref(), output),
+        _ => many::run(found, &request, expectations, output),
     }
 }
 
@@ -104,25 +118,21 @@ fn not_shared(args: &CheckArgs, output: &Output) -> Option<Exit> {
     if !args.group.is_wanted() {
         return None;
     }
-    let (option, message) = if !matches!(args.engine.as_str(), "auto" | "explicit") {
-        (
-            "--engine",
-            format!("only explicit search is shared by several processes, not engine {}", args.engine),
-        )
-    } else if args.build.is_some() {
-        ("--build", "--build cannot be shared by several processes".to_owned())
-    } else if args.paths.iter().any(|path| path.as_os_str() == "-") {
-        ("-", "standard input cannot be read by several processes".to_owned())
-    } else {
-        return None;
-    };
-    let error = Diagnostic::error("not-shared", message).help("leave out --processes or --hosts, or this");
-    Some(output.refuse_about(option, error))
+    if !matches!(args.engine.as_str(), "auto" | "explicit") {
+        let message =
+            format!("only explicit search is shared by several processes, not engine {}", args.engine);
+        return Some(group::refuse("--engine", &message, output));
+    }
+    if args.build.is_some() {
+        return Some(group::refuse("--build", "--build cannot be shared by several processes", output));
+    }
+    group::refuse_standard_input(&args.group, args.paths.iter().map(PathBuf::as_path), output)
 }
 
 /// The user's request.
 struct Request<'a> {
     args: &'a CheckArgs,
+    common: &'a Common,
     options: CheckOptions,
     limits: UserLimits,
     role: Role,

@@ -14,7 +14,9 @@ use palisade::engine::Exhausted;
 use palisade::report::html::{self, Entry};
 use palisade::report::{self, Colour, Finding, LocalSteps, Report};
 use palisade::trace::WitnessFile;
-use palisade::{Answer, AskError, CheckOptions, Diagnostic, Input, Limits, Note, Refused, Threads, Verdict};
+use palisade::{
+    Answer, AskError, CheckOptions, Diagnostic, Input, Limits, Note, Reason, Refused, Threads, Verdict,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
@@ -107,7 +109,13 @@ pub(super) fn answer(mut input: Input, request: &Request<'_>, limits: &Limits) -
     };
     let answer = match group::take_part(|| palisade::c::check_input(&mut input, &options, limits)) {
         Ok(_) if request.role == Role::Follows => return Checked::TookPart,
-        Ok(answer) => answer,
+        Ok(mut answer) => {
+            // The loss of a process stops what this one does alone.
+            if let &Verdict::Unknown(Reason::Exhausted(what)) = &answer.outcome.verdict {
+                answer.outcome.verdict = Verdict::Unknown(group::reason(what));
+            }
+            answer
+        }
         Err(error) => return Checked::Failed(input.source.name().to_owned(), error),
     };
     let answer = match answer.compared_with_sc(&input, &options, limits) {
@@ -134,7 +142,7 @@ pub(super) fn answer(mut input: Input, request: &Request<'_>, limits: &Limits) -
     let vacuity = answer.vacuity(&input);
     input.warnings.extend(vacuity.iter().cloned());
     let witness = graced.within(|| answer.witness_file(&input)).unwrap_or(None);
-    let limits = input.terms();
+    let limits = input.terms(answer.threads);
     Checked::Answered(Box::new(Answered { input, answer, has_property, vacuity, witness, limits }))
 }
 
@@ -209,7 +217,7 @@ pub(super) fn run(found: &InputFile, request: &Request<'_>, output: &Output) -> 
     let start = Instant::now();
     let limits = request.limits.per_file(1);
     let last_words = output.last_words(&found.path, Question::Check(request.options.model));
-    let backstop = Backstop::new(&request.limits, last_words);
+    let backstop = (request.role != Role::Follows).then(|| Backstop::new(&request.limits, last_words));
     let meter = Meter::new(output.detail == Detail::Quiet);
     let check =
         AssertUnwindSafe(|| check(found, request, &limits.clone().with_progress(meter.progress()), output));

@@ -224,14 +224,35 @@ fn names_that_are_not_text() {
     run().exits(1);
 }
 
+#[test]
+fn extensions_in_capitals() {
+    let scratch = Scratch::new("bad_capitals").file("SB.PAL", STORE_BUFFERING).file("sb.S", "nop\n");
+    scratch.run(&["check", "-q", "SB.PAL"]).exits(1);
+    // This is assembly for the preprocessor, which is not started.
+    let ran = scratch.run(&["check", "-q", "sb.S"]).exits(2);
+    assert!(ran.stderr.contains("error[unknown-language]"), "{}", ran.stderr);
+}
+
+#[test]
+fn names_like_options() {
+    let scratch = Scratch::new("bad_dash").file("-x.pal", STORE_BUFFERING);
+    let ran = scratch.run(&["check", "--", "-x.pal"]).exits(2);
+    assert!(ran.stderr.contains("write './-x.pal' instead of '-- -x.pal'"), "{}", ran.stderr);
+    scratch.run(&["check", "-q", "./-x.pal"]).exits(1);
+    let ran = scratch.run(&["check", "--", "-y.pal"]).exits(2);
+    assert!(!ran.stderr.contains("-y.pal"), "{}", ran.stderr);
+}
+
 /// What to do about a program that `palisade run` cannot start.
 #[test]
 fn programs_that_cannot_be_started() {
     let scratch = Scratch::new("cannot_start").file("here", "not a program").file("lock.c", "int main;");
     for (program, help) in [
-        ("here", "for the one in this folder: `palisade run ./here`"),
+        ("here", "error[cannot-start]: here: cannot be started: there is no program `here` on the PATH"),
+        ("here", "the one in this folder is started with `palisade run ./here`"),
         ("./gone", "give the path of a program, such as `palisade run ./test`"),
-        ("./lock.c", "this is a source: compile it with `palisade cc`"),
+        ("lock.c", "error[cannot-start]: lock.c: cannot be started: it is not a program"),
+        ("./lock.c", "this is a source file: compile it with `palisade cc`"),
     ] {
         let ran = scratch.run(&["run", program]).exits(2);
         assert!(ran.stderr.contains("error[cannot-start]") && ran.stderr.contains(help), "{}", ran.stderr);

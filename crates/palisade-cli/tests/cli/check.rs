@@ -9,6 +9,20 @@ fn scratch(name: &str) -> Scratch {
     Scratch::new(name).file("sb.pal", STORE_BUFFERING).file("fenced.pal", FENCED)
 }
 
+/// A property without its end may mean the opposite.
+#[test]
+fn long_properties_are_quoted_whole() {
+    let long = "a_name_that_is_longer_than_all_others";
+    let property = format!("final (exists p in P, q in P: p != q && {long} == 1) == false");
+    let text = format!("shared {long}: 0..1;\nprocess P[2] {{ {long} = 1; }}\n{property};\n");
+    let scratch = Scratch::new("check_long").file("long.pal", text);
+    let whole = format!("(line 3: {property})");
+    for format in ["text", "json"] {
+        let ran = scratch.run(&["check", "-q", "long.pal", "--format", format]).exits(1);
+        assert!(ran.stdout.contains(&whole), "{}", ran.stdout);
+    }
+}
+
 #[test]
 fn safe() {
     scratch("check_safe")

@@ -21,7 +21,7 @@ fn constants_are_recorded_with_runs_and_proofs() {
     assert!(ran.stdout.starts_with("safe  lost.pal: with N = 1"), "{}", ran.stdout);
     let ran = scratch.run(&["check", "lost.pal", "-DN=3", "--witness", "run.json"]);
     assert!(
-        ran.stdout.starts_with("unsafe  lost.pal") && ran.stdout.contains("buffer P[2]"),
+        ran.stdout.starts_with("unsafe  lost.pal: with N = 3, ") && ran.stdout.contains("buffer P[2]"),
         "{}",
         ran.stdout
     );

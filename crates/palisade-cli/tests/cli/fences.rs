@@ -293,3 +293,15 @@ fn any_number_of_threads_and_started_ones() {
         }
     }
 }
+
+/// As Git quotes them: a name cannot add lines to a patch.
+#[test]
+#[cfg(unix)]
+fn names_in_patches_are_quoted() {
+    let name = "a\n+++ b\u{1b}[31m.pal";
+    let scratch = Scratch::new("fences_names").file(name, STORE_BUFFERING);
+    let ran = scratch.run(&["fences", "-q", name, "--diff"]).exits(0);
+    let quoted = r#"a\n+++ b\033[31m.pal""#;
+    assert!(ran.stdout.contains(&format!("\n--- \"a/{quoted}\n+++ \"b/{quoted}\n@@ ")), "{}", ran.stdout);
+    assert!(!ran.stdout.contains('\u{1b}'), "{}", ran.stdout);
+}

@@ -57,6 +57,23 @@ fn what_cannot_be_formatted_stays_as_it_is() {
     assert_eq!((scratch.read("wrong.pal").as_str(), scratch.read("a.pal").as_str()), (wrong, NEAT));
 }
 
+/// The grammar decides, not the files that a program imports.
+#[test]
+fn imported_files_do_not_matter() {
+    let program = "import \"gone.pal\" ;\nshared x:0 .. N;\nshared s :State = Idle;\nshared n: Node;\nprocess P{\nx=N ;\n}\n";
+    let neat = "import \"gone.pal\";\nshared x: 0..N;\nshared s: State = Idle;\nshared n: Node;\nprocess P {\n    x = N;\n}\n";
+    let scratch = Scratch::new("fmt_imports")
+        .file("a.pal", program)
+        .file("b.pal", "import \"c.pal\";\nshared x:0 .. 1;\n")
+        .file("c.pal", "shared y = ;\n");
+    assert_eq!(with_input(&scratch, &["fmt", "-"], program).exits(0).stdout, neat);
+    assert_eq!(scratch.run(&["fmt", "a.pal", "b.pal"]).exits(0).stdout, "changed  a.pal\nchanged  b.pal\n");
+    assert_eq!(scratch.read("a.pal"), neat);
+    assert_eq!(scratch.read("b.pal"), "import \"c.pal\";\nshared x: 0..1;\n");
+    let ran = with_input(&scratch, &["fmt", "-"], "import \"gone.pal\";\nshared x = ;\n").exits(2);
+    assert!(ran.stderr.contains("-:2:12") && !ran.stderr.contains("import files"), "{}", ran.stderr);
+}
+
 #[test]
 fn other_languages_are_refused_by_name() {
     let names = [

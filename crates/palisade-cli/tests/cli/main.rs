@@ -15,6 +15,9 @@ mod fences;
 mod fmt;
 mod folder;
 mod group;
+mod group_asked;
+mod group_ends;
+mod group_questions;
 mod heavy;
 mod hostile;
 mod imports;
@@ -54,6 +57,8 @@ mod external {
     mod c_schedule;
     mod cargo;
     mod cargo_test;
+    mod group_c;
+    mod group_run;
     mod html;
     mod html_run;
     mod lsp_c;

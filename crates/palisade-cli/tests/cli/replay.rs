@@ -124,9 +124,13 @@ fn files_that_are_not_witnesses() {
     let scratch = Scratch::new("replay_wrong").file("empty.json", "").file("sb.pal", STORE_BUFFERING);
     scratch.run(&["replay", "empty.json"]).exits(2).prints("").complains(str![[r#"
 error[bad-witness]: empty.json: not a witness file: EOF while parsing a value at line 1 column 0
+ |
+ = help: give a file that `palisade check --witness FILE` wrote, unchanged
 
 "#]]);
     scratch.run(&["replay", "sb.pal"]).exits(2).prints("");
+    let ran = scratch.run(&["certify", "sb.pal"]).exits(2).prints("");
+    assert!(ran.stderr.contains("that `palisade check --certificate FILE` wrote"), "{}", ran.stderr);
     scratch.run(&["replay", "missing.json"]).exits(2).prints("");
 }
 
@@ -166,6 +170,8 @@ fn show_draws_programs_and_runs() {
         .file("bad.json", run.replacen("\"thread\": 0", "\"thread\": 1", 1))
         .file("no.json", "{}")
         .file("long.pal", format!("shared x: 0..1;\nprocess P {{ {} }}\n", "x = 1; ".repeat(300)));
+    let refused = scratch.run(&["show", "run.json", "--as", "pal"]).exits(2);
+    assert!(refused.stderr.contains("error[not-a-program]: run.json: this is a run"), "{}", refused.stderr);
     scratch.run(&["show", "bad.json", "--as", "svg"]).exits(2);
     scratch.run(&["show", "no.json", "--as", "svg"]).exits(2);
     let refused = scratch.run(&["show", "long.pal", "--as", "svg"]).exits(2);

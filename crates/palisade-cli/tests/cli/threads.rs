@@ -45,6 +45,32 @@ fn processes_that_are_declared_once_stay_alone() {
     scratch.run(&["certify", "proof.json"]).exits(2);
 }
 
+/// Every answer says how many threads it is about, if the command line did.
+#[test]
+fn answers_say_what_they_are_about() {
+    let scratch = Scratch::new("threads_said").file("lock.pal", LOCK);
+    for (threads, about) in [
+        ("any", "with any number of threads"),
+        ("3", "with 3 threads of each process"),
+        ("1", "with 1 thread of each process"),
+    ] {
+        for command in ["check", "robust", "fences"] {
+            let lock = LOCK
+                .replace("process Once { once: skip; }\n", "")
+                .replace("forbid count(Once@once) >= 2;\n", "");
+            let scratch = Scratch::new(&format!("threads_said_{command}_{threads}")).file("w.pal", lock);
+            let ran = scratch.run(&[command, "w.pal", "--threads", threads]).exits(0);
+            let first = ran.stdout.lines().next().unwrap_or_default().to_owned();
+            assert!(first.ends_with(about), "{first}");
+            let ran = scratch.run(&[command, "w.pal", "--threads", threads, "--format", "json"]).exits(0);
+            assert!(ran.stdout.contains(&format!("\"limits\":\"{about}\"")), "{}", ran.stdout);
+        }
+    }
+    let scratch = scratch.file("skip.pal", "process P { skip; }\n");
+    let ran = scratch.run(&["check", "-q", "skip.pal", "--threads", "any=all"]).exits(0);
+    assert_eq!(ran.stdout, "safe  skip.pal: with any number of threads of each process\n");
+}
+
 #[test]
 fn fences_for_any_number_of_some() {
     let text = "\
@@ -77,4 +103,23 @@ fn programs_without_such_processes_are_refused() {
     scratch.run(&["check", "index.pal", "--threads", "any"]).exits(2);
     let ran = scratch.run(&["check", "once.pal", "--threads", "many"]).exits(2);
     assert!(ran.stderr.contains("any=all"), "{}", ran.stderr);
+}
+
+/// With identities, `--threads` is the number of processes that have one, whatever the program declares. Others stay as
+/// they are, and no text says anything else.
+#[test]
+fn processes_with_identities_beside_others() {
+    let scratch = Scratch::new("threads_identities").file(
+        "ids.pal",
+        "shared n: 0..9 blocking;\nshared t: id or none;\n\
+         process Q { let r: 0..9 = fetch_add(n, 1); assert(r != 1); }\nprocess P(me: id)[2] { t = me; }\n",
+    );
+    let checked =
+        scratch.run(&["check", "ids.pal", "-q", "--threads", "3", "--certificate", "c.json"]).exits(0);
+    assert!(checked.stdout.starts_with("safe  ids.pal: with 3 threads of P"), "{}", checked.stdout);
+    let certified = scratch.run(&["certify", "c.json"]).exits(0);
+    assert!(certified.stdout.contains("with 3 threads of P, "), "{}", certified.stdout);
+    let translated =
+        scratch.run(&["translate", "ids.pal", "--as-is", "--to", "promela", "--threads", "3"]).exits(0);
+    assert!(translated.stdout.contains("run P_3()"), "{}", translated.stdout);
 }

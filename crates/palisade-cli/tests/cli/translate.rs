@@ -133,6 +133,13 @@ fn usage() {
 fn what_cannot_be_expressed() {
     let scratch = Scratch::new("translate-refused")
         .file("any.pal", "shared x: 0..1;\nprocess P[*] { x = 1; }\n")
+        .file(
+            "identities.pal",
+            "shared owner: id or none;
+process P(me: id)[*] { cas(owner, none, me); if owner == me { cs: skip; } }
+forbid count(P@cs) >= 2;
+",
+        )
         .file("large.pal", "shared x;\nprocess P { x = 5_000_000_000; }\n")
         .file("sb.pal", STORE_BUFFERING);
     scratch.run(&["translate", "any.pal", "--as-is", "--to", "c"]).exits(2).prints("").complains(str![[r#"
@@ -149,6 +156,15 @@ error[any-number]: the number of `P` processes is not fixed
     let three =
         scratch.run(&["translate", "any.pal", "--as-is", "--to", "promela", "--threads", "3"]).exits(0);
     assert_eq!(three.stdout.matches("run P();").count(), 3, "{}", three.stdout);
+    // Translated programs do not know that identities differ, so the number of processes has to be fixed.
+    for to in ["pal", "c", "promela"] {
+        let refused = scratch.run(&["translate", "identities.pal", "--rounds", "2", "--to", to]).exits(2);
+        assert!(refused.stderr.contains("error[any-number]"), "{}", refused.stderr);
+    }
+    let of_two =
+        ["translate", "identities.pal", "--rounds", "2", "--to", "pal", "--threads", "2", "-o", "two.pal"];
+    scratch.run(&of_two).exits(0);
+    scratch.run(&["check", "two.pal", "--model", "sc", "-q"]).exits(0);
     scratch.run(&["translate", "large.pal", "--as-is", "--to", "promela"]).exits(2).prints("").complains(
         str![[r#"
 error[number-too-large]: 5000000000 does not fit into 32 bits, the size of numbers in Promela

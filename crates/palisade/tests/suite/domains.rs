@@ -69,6 +69,55 @@ fn differential_engines_with_guessed_domains() {
     assert!(guessed.is_none_or(|guessed| guessed > 5), "{guessed:?}");
 }
 
+/// In a variable that wraps around, `cas` compares with what its operand becomes there.
+#[test]
+fn differential_engines_where_cas_expects_other_numbers() {
+    let guessed = differential(WORD, 30, 2_000, expecting_more);
+    assert!(guessed.is_none_or(|guessed| guessed > 5), "{guessed:?}");
+}
+
+/// The program in which each `cas` expects 2^32 more, which is the same in a word.
+fn expecting_more(program: Program) -> Program {
+    let text = print::print(&program);
+    let mut parts = text.split("cas(");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let more = parts.fold(first, |text, part| text + "cas(" + &part.replacen(", ", ", 4294967296 + ", 1));
+    let read = palisade::read(Source::new("words.pal", more), Language::Pal, None);
+    read.map_or(program, |input| input.program)
+}
+
+#[test]
+fn cas_expects_what_its_operand_becomes() {
+    let limits = Limits::unlimited(1);
+    for text in [
+        "shared x: u32 = 3; process P { if cas(x, 4294967299, 1) { assert(false); } } process Q { loop { x = 4; x = 3; } }",
+        "const FREE = -1; shared lock: u32 = 4294967295;
+         process P[2] { if cas(lock, FREE, 4294967294) { cs: skip; lock = 4294967295; } } process Q { let t = lock; }
+         forbid count(P@cs) >= 1;",
+        "shared x: 0..7 wrap = 3; process P { loop { let e = x; if cas(x, e + 8, e) { assert(false); } } }",
+    ] {
+        let program = input(text);
+        for (engine, model) in
+            [("dual", Model::Tso), ("sb", Model::Tso), ("sb", Model::Pso), ("dual", Model::Sc), ("auto", Model::Tso)]
+        {
+            let (verdict, _) = ask(&program, engine, model);
+            assert_ne!(verdict, Verdict::Holds, "{engine} under {}\n{text}", model.name());
+        }
+        let name = program.program.shared[0].name.text.to_string();
+        let value = if name == "lock" { Value::from(u32::MAX) } else { 3 };
+        let domain = palisade::certificate::CellDomain { name, lo: value, hi: value };
+        let refused = palisade::certificate::narrowed(&program.program, &[domain]);
+        assert!(refused.is_err_and(|why| why.to_string().contains("cas")), "{text}");
+    }
+    // Within its domain, a word may be compared.
+    let text = "shared x: u32 = 3; shared n: u32;
+                process P[2] { loop { if cas(x, 3, 5) { fetch_add(n, 1); assert(n <= 1); fetch_sub(n, 1); fence; x = 3; } } }";
+    let program = input(text);
+    let (verdict, certificate) = ask(&program, "dual", Model::Tso);
+    assert_eq!(verdict, Verdict::Holds);
+    assert!(palisade::certify(&program.program, &certificate.expect("it has a proof"), &limits).is_ok());
+}
+
 /// Without domains, every value that a process stores is also counted up and down again. So the values that one
 /// process alone could store have no bound.
 #[test]

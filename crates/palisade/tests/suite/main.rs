@@ -6,6 +6,7 @@ mod cost;
 mod domains;
 mod fair;
 mod fences;
+mod identities;
 mod languages;
 mod layering;
 mod modulo;

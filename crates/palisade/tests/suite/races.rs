@@ -48,6 +48,46 @@ fn races_and_their_absence() {
     check("shared x; process P[2] { plain(x) = 1; assert(false); }", [Some("assertion failed"); 3]);
 }
 
+/// A proof for any number of processes is not about races, and the answer says so. Where few processes race, there is a run.
+#[test]
+fn races_of_any_number_of_processes() {
+    let ask = |text: &str| {
+        let input = read(text);
+        let answer = palisade::check(&input.program, &CheckOptions::default(), &Limits::unlimited(1));
+        let answer = answer.expect("an answer");
+        let notes = answer.finding(&input, None, None).progress.map_or(Vec::new(), |note| note.holds.clone());
+        (answer.outcome.verdict, notes)
+    };
+    let lock = "shared lock: 0..1; shared x: 0..2;
+        process P[*] { await cas(lock, 0, 1); plain(x) = 1; xchg(lock, 0); } forbid x == 2;";
+    let (verdict, notes) = ask(lock);
+    assert_eq!(verdict, Verdict::Holds);
+    assert!(matches!(&notes[..], [note] if note.starts_with("data races are not ruled out: ")), "{notes:?}");
+    let (verdict, _) = ask(&lock.replace("await cas(lock, 0, 1);", ""));
+    assert!(matches!(verdict, Verdict::Violated(_)), "{verdict:?}");
+    let (verdict, notes) = ask(&lock.replace("plain(x)", "x"));
+    assert_eq!((verdict, notes.len()), (Verdict::Holds, 0));
+}
+
+/// Explicit search knows no more than small numbers of processes. Races count within these numbers.
+#[test]
+fn races_of_small_numbers_of_processes() {
+    let ask = |text: &str, engine: &str| {
+        let options = CheckOptions { engine: engine.into(), ..CheckOptions::default() };
+        let answer = palisade::check(&read(text).program, &options, &Limits::unlimited(1));
+        answer.expect("an answer").outcome.verdict
+    };
+    let race = "shared x: bool; process P[*] { plain(x) = true; }";
+    assert!(matches!(ask(race, "explicit"), Verdict::Violated(_)));
+    let none = ask(&race.replace("plain(x)", "x"), "explicit");
+    assert!(matches!(&none, Verdict::Unknown(reason) if reason.is_bound()), "{none:?}");
+    let named = "shared turn: id or none; shared s: bool;
+        process P(me: id)[*] {
+            if turn == none { turn = me; fence; if turn == me { plain(s) = true; } }
+        }";
+    assert!(matches!(ask(named, "explicit"), Verdict::Violated(_)));
+}
+
 #[test]
 fn proofs_are_about_everything_but_races() {
     let input = read("shared x: 0..1; process P { plain(x) = 1; } process Q { assert(plain(x) < 2); }");

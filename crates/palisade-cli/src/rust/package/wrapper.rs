@@ -87,7 +87,7 @@ pub fn wrapped() -> Option<ExitCode> {
     let failure = match text.filter(|text| is_for_us(text)) {
         None => command.args(arguments).exec(),
         Some(words) if words.iter().any(|word| word == MARK) => match take_down(&words, &folder) {
-            // Cargo is told that this has failed, so that it asks again the next time.
+            // This fails for cargo, so that it asks again the next time.
             Ok(()) => return Some(ExitCode::FAILURE),
             Err(error) => error,
         },

@@ -1,10 +1,14 @@
 //! `palisade lsp`, as an editor uses it.
 
 pub mod editor;
+mod errors;
+mod options;
 
-use crate::common::{ENDLESS, FENCED, STORE_BUFFERING, Scratch};
+use crate::common::{ENDLESS, FENCED, Ran, STORE_BUFFERING, Scratch};
 use editor::{Editor, applied};
 use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
 
 const SB: &str = "file:///nowhere/sb.pal";
 
@@ -46,6 +50,8 @@ fn a_session() {
     assert!(has(&found, "overtakes"), "{found:?}");
     // The fences come by themselves, as a quick fix.
     let found = editor.diagnostics(SB, |found| has(found, "fences"));
+    let hint = found.iter().find(|found| found["code"] == "fences").expect("it is there");
+    assert_eq!(hint["message"], "write `fence;` here: safe with 2 fences");
     let params = json!({
         "textDocument": { "uri": SB }, "range": range(12, 0, 1), "context": { "diagnostics": found },
     });
@@ -205,6 +211,32 @@ fn what_is_not_a_message_is_skipped() {
     editor.open(SB, "pal", FENCED);
     assert_eq!(editor.run("palisade.check", SB)["word"], "safe");
     assert_eq!(editor.shut_down(), Some(0));
+}
+
+/// The line above a program is short, whatever the answers are.
+#[test]
+fn fences_that_do_not_help() {
+    let mut editor = Editor::start(&Scratch::new("lsp_hopeless"), &[]);
+    editor.open(SB, "pal", "shared x: 0..3;\nprocess P[2] { x = 1; }\nfinal x == 2;\n");
+    let answer = editor.run("palisade.fences", SB);
+    assert!(answer["headline"].as_str().is_some_and(|text| text.contains("no fences can help, because")));
+    let lenses = editor.ask("textDocument/codeLens", json!({ "textDocument": { "uri": SB } }));
+    assert_eq!(lenses[2]["command"]["title"], "fences: none can help", "{lenses}");
+    assert_eq!(editor.shut_down(), Some(0));
+}
+
+#[test]
+fn started_by_hand() {
+    let mut command = Scratch::new("lsp_by_hand").command(&["lsp"]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command can be started");
+    child.stdin.take().expect("a pipe").write_all(b"hello\n").expect("it reads");
+    let ran = Ran::new(child.wait_with_output().expect("it ends")).exits(1);
+    assert!(ran.stderr.contains("editors start this command"), "{}", ran.stderr);
 }
 
 #[test]
