@@ -11,7 +11,8 @@
 //! *How.* The smallest elements are expanded first, so that subsumption removes more. An element that is
 //! subsumed by the time it would be expanded is not expanded.
 //!
-//! *Guesses.* Elements that are only guessed to be unreachable can be added as well ([`Search::guess`]). Each
+//! *Guesses.* Elements that are only guessed to be unreachable can be added as well ([`Search::guess`]), also while the
+//! search runs ([`Search::run_guessing`]). Each
 //! element has a *root*, the added element from which it was derived. An initial element whose root is a guess
 //! refutes that guess and nothing else. The guess is then [retracted](Search::retract) together with all elements
 //! derived from it. Elements that were left out because they were above a retracted one may be missing now. So,
@@ -188,7 +189,17 @@ impl<'s, B: Backward> Search<'s, B> {
 
     /// Runs until the search ends, or until `may_continue` returns false (`None`); it can then be called
     /// again. `may_continue` is called before each expansion.
-    pub fn run(&mut self, mut may_continue: impl FnMut(&Self) -> bool) -> Option<SearchEnd> {
+    pub fn run(&mut self, may_continue: impl FnMut(&Self) -> bool) -> Option<SearchEnd> {
+        self.run_guessing(may_continue, |_| None)
+    }
+
+    /// The same with guesses that come up during the search: `generalise` may name an element below the one that is about
+    /// to be expanded. It takes the place of that element as a guess.
+    pub fn run_guessing(
+        &mut self,
+        mut may_continue: impl FnMut(&Self) -> bool,
+        mut generalise: impl FnMut(&B::Element) -> Option<B::Element>,
+    ) -> Option<SearchEnd> {
         loop {
             if let Some(initial) = self.initial {
                 return Some(SearchEnd::Initial(initial));
@@ -203,6 +214,14 @@ impl<'s, B: Backward> Search<'s, B> {
                 self.expand_again();
                 continue;
             };
+            if self.guesses.binary_search(&next).is_err()
+                && let Some(general) = generalise(&element)
+            {
+                self.guess(general);
+                if self.nodes[next.index()].removed {
+                    continue;
+                }
+            }
             let mut found = std::mem::take(&mut self.found);
             self.system.predecessors(&element, &mut |element| found.push(element));
             found.drain(..).for_each(|element| self.meet(element, next));

@@ -52,7 +52,7 @@ const ALGORITHMS: [Algorithm; 6] = [
     algorithm("lamport_fast", lamport_fast, 6, 8),
     algorithm("bakery, 2 threads", |numbers, fences| bakery(2, numbers, fences), 8, 8),
     algorithm("bakery, 3 threads", |numbers, fences| bakery(3, numbers, fences), 4, 4),
-    algorithm("filter_lock", filter_lock, 5, 4),
+    algorithm("filter_lock", filter_lock, 5, 5),
     algorithm("szymanski", szymanski, 6, 6),
 ];
 

@@ -90,6 +90,12 @@ impl<'s> Lifted<'s> {
         self.before + self.search.as_ref().map_or(0, Guessing::generated)
     }
 
+    /// The memory that is kept between attempts, approximately.
+    pub fn bytes(&self) -> u64 {
+        let guesses = self.guesses.len() * size_of::<Element>();
+        guesses as u64 + self.search.as_ref().map_or(0, Guessing::bytes)
+    }
+
     /// Continues with this much work. `check` is called from time to time with the number of generated elements and
     /// the memory in use. If a bad element is reachable, `unfold` gets the initial element that shows it, and the
     /// result does not matter.

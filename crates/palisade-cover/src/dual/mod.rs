@@ -97,8 +97,8 @@
 //!
 //! # Few processes
 //! If this search takes a long time, it takes turns with three kinds of attempts at shorter proofs ([`turns`]): proofs
-//! that follow only some processes ([`tracked`]), proofs for some processes that are extended to all ([`lifted`]), and proofs
-//! with guesses about memory ([`apart`]).
+//! that follow only some processes ([`tracked`]), proofs with guesses from a visit ([`visited`]), and proofs for some processes
+//! that are extended to all ([`lifted`]).
 //!
 //! # Small proofs
 //! A closed set that becomes a certificate is first made smaller: requirements of its elements are left out as long as
@@ -107,7 +107,6 @@
 //! # Sequential consistency
 //! With every access locked, the same search decides reachability under SC.
 
-mod apart;
 mod element;
 mod guessing;
 mod lifted;
@@ -119,6 +118,7 @@ mod sharing;
 mod store;
 mod tracked;
 mod turns;
+mod visited;
 mod witness;
 
 pub use sharing::{SharedSearch, shared_search};

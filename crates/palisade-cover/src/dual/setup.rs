@@ -332,7 +332,7 @@ impl ProcessKind {
     }
 
     /// The edges of each state, one for each value.
-    fn outgoing(&self) -> IdVec<StateId, Vec<usize>> {
+    pub fn outgoing(&self) -> IdVec<StateId, Vec<usize>> {
         let mut outgoing: IdVec<StateId, Vec<usize>> = vec![Vec::new(); self.is_start.len()].into();
         for (number, edge) in self.single.iter().enumerate() {
             outgoing[edge.source].push(number);

@@ -4,13 +4,13 @@
 //! work, each kind of attempt gets its own, and then the shares grow. So all of them together do a few times as much work
 //! as the one that answers.
 
-use super::apart;
 use super::element::Element;
 use super::guessing::Guessing;
 use super::lifted::Lifted;
 use super::proof;
 use super::setup::Setup;
 use super::tracked::{Attempt, Tracked};
+use super::visited::Visited;
 use super::witness::{Program, Unfolded};
 use crate::bad::{Bad, bad_combinations};
 use crate::chain::{chain, count};
@@ -29,11 +29,17 @@ use rustc_hash::FxHashSet;
 /// After each round both get four times as much.
 const FIRST_SHARE: u64 = 4096;
 
-/// Lifting begins with this share. Smaller searches are over before it pays.
+/// Attempts that need preparation begin with this share. Smaller searches are over before they pay.
 const LIFTED_FROM: u64 = 16 * FIRST_SHARE;
 
 /// Lifting gets this many times the share: where it succeeds, the exact search is far from its end.
 const FOR_LIFTING: u64 = 4;
+
+/// A visit may have this many times as many configurations as the share: they take less time than those of a search.
+const FOR_VISITS: u64 = 4;
+
+/// With more configurations than this, nothing is guessed.
+const MAX_VISITED: u64 = 1 << 20;
 
 /// A question about a program in which the values of some cells stay apart.
 pub(crate) struct Asked<'a> {
@@ -93,7 +99,7 @@ impl Asked<'_> {
             may_be_pending: prepared.may_be_pending(&combinations),
             tracked: Tracked::new(&setup, bad.clone()),
             lifted: Lifted::new(&setup, &bad),
-            apart: Apart::NotYet,
+            guessing: FromVisit::NotYet,
             bad,
             search,
             stats,
@@ -146,7 +152,7 @@ struct Turns<'a, 's> {
     search: Search<'s, Setup>,
     tracked: Option<Tracked<'s>>,
     lifted: Option<Lifted<'s>>,
-    apart: Apart<'a>,
+    guessing: FromVisit<'a>,
     stats: &'a mut Stats,
     /// The proof, if one is wanted.
     parts: Option<proof::Writer<'s>>,
@@ -164,9 +170,8 @@ impl Turns<'_, '_> {
             if verdict.is_none() && share >= LIFTED_FROM {
                 verdict = self.lift(FOR_LIFTING * share)?;
             }
-            // With many processes there are too many states to visit, and lifting is the better attempt.
-            if verdict.is_none() && share >= LIFTED_FROM && self.lifted.is_none() {
-                verdict = self.keep_apart(share)?;
+            if verdict.is_none() && share >= LIFTED_FROM {
+                verdict = self.guess(share)?;
             }
             if let Some(verdict) = verdict {
                 return Ok(verdict);
@@ -179,8 +184,15 @@ impl Turns<'_, '_> {
     fn elsewhere(&self) -> [u64; 3] {
         let tracked = self.tracked.as_ref().map_or(0, |tracked| tracked.generated);
         let lifted = self.lifted.as_ref().map_or(0, Lifted::generated);
-        let apart = if let Apart::Guessing(search) = &self.apart { search.generated() } else { 0 };
-        [tracked, lifted, apart]
+        let guessing = if let FromVisit::Guessing(search) = &self.guessing { search.generated() } else { 0 };
+        [tracked, lifted, guessing]
+    }
+
+    /// The memory that attempts keep between their turns.
+    fn bytes_elsewhere(&self) -> [u64; 2] {
+        let lifted = self.lifted.as_ref().map_or(0, Lifted::bytes);
+        let guessing = if let FromVisit::Guessing(search) = &self.guessing { search.bytes() } else { 0 };
+        [lifted, guessing]
     }
 
     fn count(&mut self) -> Result<(), Unanswered> {
@@ -192,7 +204,9 @@ impl Turns<'_, '_> {
     /// Continues the exact search up to this many elements.
     fn search_exactly(&mut self, share: u64) -> Result<Option<Verdict>, Unanswered> {
         let elsewhere: u64 = self.elsewhere().iter().sum();
-        let alone = self.tracked.is_none() && self.lifted.is_none() && matches!(self.apart, Apart::Not);
+        let kept: u64 = self.bytes_elsewhere().iter().sum();
+        let alone =
+            self.tracked.is_none() && self.lifted.is_none() && matches!(self.guessing, FromVisit::Not);
         let Turns { limits, runs, search, stats, pace, .. } = self;
         let mut exhausted = None;
         let mut expanded = 0u64;
@@ -202,9 +216,9 @@ impl Turns<'_, '_> {
                 count(search, elsewhere, &runs.program.merged.automata, stats);
                 limits.report("searching backward with load buffers", stats);
                 let work = limits.check_work(search.generated() + elsewhere);
-                exhausted = limits.check(search.bytes()).and(work).err();
+                exhausted = limits.check(search.bytes() + kept).and(work).err();
             } else {
-                exhausted = limits.check_often(pace, || search.bytes()).err();
+                exhausted = limits.check_often(pace, || search.bytes() + kept).err();
             }
             let within = alone || search.generated() < share;
             exhausted.is_none() && within && runs.program.setup.sets.overflown().is_none()
@@ -235,10 +249,11 @@ impl Turns<'_, '_> {
 
     /// Tries to prove the program by following few processes.
     fn follow_few(&mut self, share: u64) -> Result<Option<Verdict>, Unanswered> {
-        let [_, lifted, apart] = self.elsewhere();
+        let [_, lifted, guessing] = self.elsewhere();
+        let kept = self.bytes_elsewhere().iter().sum();
         let Turns { limits, search, tracked, stats, parts, .. } = self;
         let Some(attempts) = tracked else { return Ok(None) };
-        let others = lifted + apart;
+        let others = Others { generated: lifted + guessing, bytes: kept };
         let mut check = checks(limits, search, stats, "following few processes with load buffers", others);
         let mut keep = |tracked: &[u32], closed: Closed<'_, Setup>, bad: &[Element], work: u64| {
             if let Some(parts) = parts {
@@ -260,10 +275,11 @@ impl Turns<'_, '_> {
 
     /// Tries to prove the program by lifting.
     fn lift(&mut self, work: u64) -> Result<Option<Verdict>, Unanswered> {
-        let [tracked, _, apart] = self.elsewhere();
+        let [tracked, _, guessing] = self.elsewhere();
+        let [_, kept] = self.bytes_elsewhere();
         let Turns { limits, runs, bad, search, lifted, stats, parts, .. } = self;
         let Some(attempts) = lifted else { return Ok(None) };
-        let others = tracked + apart;
+        let others = Others { generated: tracked + guessing, bytes: kept };
         let mut check = checks(limits, search, stats, "lifting proofs of few processes to all", others);
         let mut violated = None;
         let attempt = attempts.attempt(&runs.program, work, &mut check, &mut |setup, search, node| {
@@ -287,21 +303,31 @@ impl Turns<'_, '_> {
         Ok(None)
     }
 
-    /// Tries to prove the program with guesses about memory.
-    fn keep_apart(&mut self, work: u64) -> Result<Option<Verdict>, Unanswered> {
+    /// Tries to prove the program with guesses from a visit.
+    fn guess(&mut self, share: u64) -> Result<Option<Verdict>, Unanswered> {
         let [tracked, lifted, _] = self.elsewhere();
+        let [kept, _] = self.bytes_elsewhere();
         let Turns { limits, runs, bad, search, stats, parts, .. } = self;
-        let Program { merged, setup, .. } = runs.program;
-        if let Apart::NotYet = self.apart {
-            let machine = runs.analysis.machine(runs.system);
-            let guessing = apart::guessing(setup, bad, &merged.automata, machine);
-            self.apart = guessing.map_or(Apart::Not, |guessing| Apart::Guessing(Box::new(guessing)));
+        if let FromVisit::NotYet = self.guessing {
+            let setup = runs.program.setup;
+            let most = (FOR_VISITS * share).min(MAX_VISITED) as usize;
+            let has_room = |bytes| limits.check(search.bytes() + kept + bytes).is_ok();
+            let visited = limits.within(|| Visited::new(setup, most, &has_room))?;
+            self.guessing = match visited {
+                Some(visited) if bad.iter().any(|element| !visited.meets(setup, element)) => {
+                    FromVisit::Guessing(Box::new(Guessing::from_visit(setup, bad, visited)))
+                }
+                Some(_) => FromVisit::Not,
+                None if FOR_VISITS * share < MAX_VISITED => FromVisit::NotYet,
+                None => FromVisit::Not,
+            };
         }
-        let Apart::Guessing(attempts) = &mut self.apart else { return Ok(None) };
-        let what = "searching with guesses about memory";
-        let mut check = checks(limits, search, stats, what, tracked + lifted);
+        let FromVisit::Guessing(attempts) = &mut self.guessing else { return Ok(None) };
+        let what = "searching backward with guesses from a visit";
+        let others = Others { generated: tracked + lifted, bytes: kept };
+        let mut check = checks(limits, search, stats, what, others);
         let mut violated = None;
-        let most = attempts.generated() + work;
+        let most = attempts.generated() + share;
         let attempt = attempts.attempt(&runs.program, most, &mut check, &mut |setup, search, node| {
             violated = Some(runs.unfold(setup, search, node));
         });
@@ -316,20 +342,26 @@ impl Turns<'_, '_> {
         match attempt {
             Attempt::Proved => return Ok(Some(Verdict::Holds)),
             Attempt::Unfinished => {}
-            Attempt::Hopeless => self.apart = Apart::Not,
+            Attempt::Hopeless => self.guessing = FromVisit::Not,
             Attempt::Exhausted(exhausted) => return Err(exhausted.into()),
         }
         Ok(None)
     }
 }
 
-/// The attempt with guesses about memory.
-enum Apart<'s> {
-    /// Nothing was guessed yet.
+/// The attempt with guesses from a visit.
+enum FromVisit<'s> {
+    /// Nothing was visited yet, or not all.
     NotYet,
     Guessing(Box<Guessing<'s>>),
-    /// There is nothing to guess.
+    /// There is too much to visit, or guesses do not help.
     Not,
+}
+
+/// What the attempts that have no turn have generated, and the memory that they keep.
+struct Others {
+    generated: u64,
+    bytes: u64,
 }
 
 /// What the limits say to a number of elements generated by attempts, and to the memory they take.
@@ -338,9 +370,9 @@ fn checks<'c>(
     search: &'c Search<'_, Setup>,
     stats: &'c mut Stats,
     what: &'static str,
-    elsewhere: u64,
+    others: Others,
 ) -> impl FnMut(u64, u64) -> Result<(), Exhausted> + 'c {
-    let (generated, bytes) = (search.generated() + elsewhere, search.bytes());
+    let (generated, bytes) = (search.generated() + others.generated, search.bytes() + others.bytes);
     move |here, more| {
         stats.set("configurations", generated + here);
         limits.report(what, stats);
