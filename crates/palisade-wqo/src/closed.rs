@@ -25,6 +25,11 @@ pub trait Generalise: Backward<Element: Clone> {
     /// Passes elements below this one to `give`, in normal form, each with one requirement less, in the order in
     /// which they should be tried. Stops when `give` returns true.
     fn generalise(&self, element: &Self::Element, give: &mut dyn FnMut(Self::Element) -> bool);
+
+    /// How much an element requires; those that require the least are generalised first.
+    fn size(&self, element: &Self::Element) -> usize {
+        self.weight(element)
+    }
 }
 
 /// A closed set of elements without an initial one.
@@ -204,7 +209,7 @@ impl<B: Generalise> Closed<'_, B> {
         let mut work = BTreeSet::new();
         for (index, element) in self.elements.iter().enumerate() {
             let specific = element.as_ref().filter(|element| !is_general(element));
-            work.extend(specific.map(|element| (self.system.weight(element), index as u32)));
+            work.extend(specific.map(|element| (self.system.size(element), index as u32)));
         }
         while let Some((_, mut index)) = work.pop_first() {
             loop {
@@ -232,7 +237,7 @@ impl<B: Generalise> Closed<'_, B> {
                 index = added.start;
                 for other in added.skip(1) {
                     let element = self.elements[other as usize].as_ref().expect("it was added");
-                    work.insert((self.system.weight(element), other));
+                    work.insert((self.system.size(element), other));
                 }
             }
         }

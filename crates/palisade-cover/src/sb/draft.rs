@@ -130,8 +130,9 @@ impl Setup {
         Some(())
     }
 
-    /// Drops the newest letters that allow all values that the end of the buffer can hold.
-    fn drop_exposed(&self, draft: &mut Draft) -> Possible {
+    /// Drops the newest letters that allow all values that the end of the buffer can hold, and passes them to
+    /// `exposed` with their chains.
+    fn drop_exposed(&self, draft: &mut Draft, mut exposed: impl FnMut(usize, Symbol)) -> Possible {
         let chains = self.chains(draft);
         for chain in 0..chains {
             limits::checkpoint();
@@ -148,6 +149,7 @@ impl Setup {
                     break;
                 }
                 self.remove_newest(draft, process);
+                exposed(chain, symbol);
             }
         }
         Some(())
@@ -162,7 +164,8 @@ impl Setup {
 
     /// The element immediately after something is put at the end of the buffer, with one of these values in each
     /// cell. Memory holds it, and letters may be there. Produces all ways to choose these letters. Each choice
-    /// includes all letters that cannot be older, and ends with one that requires what was put there.
+    /// includes all letters that cannot be older, and ends with one that requires what was put there. Choices that
+    /// lead to the same element are made once.
     pub fn with_effect(
         &self,
         mut draft: Draft,
@@ -184,7 +187,12 @@ impl Setup {
         chain: usize,
         give: &mut dyn FnMut(Draft),
     ) {
-        if self.drop_exposed(&mut draft).is_none() {
+        let requires_it = |symbol: Symbol| effect.iter().any(|&(cell, _)| cell == symbol.cell());
+        // A letter that the choices made so far expose could have been chosen in its chain as well, with the same
+        // result.
+        let mut again = false;
+        let exposed = self.drop_exposed(&mut draft, |of, symbol| again |= of < chain && requires_it(symbol));
+        if exposed.is_none() || again {
             return;
         }
         if chain == self.chains(&draft) {
@@ -206,8 +214,7 @@ impl Setup {
                 return;
             }
             let dropped = index + 1;
-            let requires_it = effect.iter().any(|&(cell, _)| cell == symbol.cell());
-            if dropped == least || dropped > least && requires_it {
+            if dropped == least || dropped > least && requires_it(symbol) {
                 self.choose_letters(draft.clone(), effect, writer, chain + 1, give);
             }
         }
@@ -230,7 +237,7 @@ impl Setup {
             }
             self.normalise_process(&mut draft.processes[index])?;
         }
-        self.drop_exposed(draft)?;
+        self.drop_exposed(draft, |_, _| ())?;
         for index in 0..draft.memory.len() {
             let cell = CellId::from_index(index);
             let content = draft.memory[index];

@@ -2,7 +2,7 @@
 //! defines their meaning.
 
 use crate::symbol::Symbol;
-use crate::values::SetId;
+use crate::values::{SetId, ValueSets};
 use palisade_automata::StateId;
 use palisade_base::Id;
 use palisade_program::running::CellId;
@@ -134,11 +134,36 @@ impl Element {
         self.memory[cell.index()]
     }
 
-    /// The sum of the letters, the pending values, twice the processes, and the known cells.
-    pub fn weight(&self) -> usize {
+    /// The number of its letters, its pending values and its known cells, and twice that of its processes.
+    pub fn requirements(&self) -> usize {
         let of = |p: &Process| p.word.len() + p.queues.iter().map(|queue| queue.values.len()).sum::<usize>();
-        let known = self.memory.iter().filter(|&&content| content != Content::ANY).count();
-        self.processes.iter().map(|process| of(process) + 2).sum::<usize>() + known
+        self.processes.iter().map(|process| of(process) + 2).sum::<usize>() + self.known().count()
+    }
+
+    /// The requirements, without known cells that follow from a newest letter once its position is the end of the
+    /// buffer.
+    pub fn weight(&self, sets: &ValueSets) -> usize {
+        let follows = |&(cell, content): &(CellId, Content)| {
+            let allows_no_more = |letter: Symbol| sets.is_subset(cell, letter.set(), content.set());
+            let mut newest = self.newest_letters().filter(|letter| !letter.is_own() && letter.cell() == cell);
+            newest.any(allows_no_more)
+        };
+        self.requirements() - self.known().filter(follows).count()
+    }
+
+    /// The known cells.
+    fn known(&self) -> impl Iterator<Item = (CellId, Content)> {
+        let cells =
+            self.memory.iter().enumerate().map(|(index, &content)| (CellId::from_index(index), content));
+        cells.filter(|&(_, content)| content != Content::ANY)
+    }
+
+    /// The letters that no other letter is newer than: in one buffer the last of all, otherwise the last of each process.
+    fn newest_letters(&self) -> impl Iterator<Item = Symbol> {
+        let last = self.order.last().map(|&process| usize::from(process));
+        let processes = self.processes.iter().enumerate();
+        let of_last = processes.filter(move |&(process, _)| last.is_none_or(|last| last == process));
+        of_last.filter_map(|(_, process)| process.word.last().copied())
     }
 
     /// The kinds and states of the processes, sorted. A process that may be at any state has no key, since

@@ -51,6 +51,11 @@ impl Generalise for Setup {
             }
         }
     }
+
+    /// Every requirement counts, because each of them can be left out.
+    fn size(&self, element: &Element) -> usize {
+        element.requirements()
+    }
 }
 
 /// Whether something says where the process is: a state, or stores that it has executed.

@@ -86,7 +86,8 @@
 //!   entry, p may have read from the buffer. If it read at its pointer, that may be the position of p's first
 //!   letter, if that is a plain letter (x,T): then it was (x,S∩T). Or it is an older position: a plain letter
 //!   (x,S) before all letters of p (at any position there, in one word). The second is above the first if S ⊆ T,
-//!   and above the element if T ⊆ S. If p read an own store, this gives an own letter, at any position not after
+//!   and above the element if T ⊆ S. In one word, positions before a letter (x,T) of another process with T ⊆ S are
+//!   covered by the position after it. If p read an own store, this gives an own letter, at any position not after
 //!   plain ones on x.
 //! - *A value in S takes effect for x*, by a store of p (under TSO when it is executed; then S has one value). The
 //!   end of the buffer holds it. All p's letters on x are there, and maybe more. The letters that are there form a
@@ -100,7 +101,8 @@
 //!   locked instruction, letters of p were at the end of the buffer and none of them was own. Memory is as
 //!   the instruction requires.
 //! - *A process that is not mentioned* takes part only by doing something that the element requires. It
-//!   enters by writing, or (PSO) with a value in a queue, at any state.
+//!   enters by writing, or (PSO) with a value in a queue, at any state. If a locked instruction leaves everything
+//!   that is required as it was, the predecessor is above the element and is left out.
 //!
 //! Normal form:
 //! - The newest letter is dropped if it allows all values that the end of the buffer can hold.
@@ -113,6 +115,12 @@
 //!
 //! Each rule gives exactly the predecessors of the element's configurations, up to advancing pointers and
 //! queues taking effect. So the search is exact.
+//!
+//! # Order of the search
+//! Elements with fewer requirements are expanded first ([`Element::weight`]). With sets, an element can require (x,S)
+//! of the end of the buffer and, as its newest letter, (x,T) with T ⊆ S. With single values the two would be one
+//! requirement, since the letter would be dropped. So they count as one here as well. Otherwise, sets would move
+//! elements with such a pair, and the runs through them, to the end of the search.
 //!
 //! # One process at a time
 //! If p is not at a start state and the last instruction of p, whichever it was, can be moved to the end of
@@ -374,7 +382,7 @@ impl Backward for Setup {
     }
 
     fn weight(&self, element: &Element) -> usize {
-        element.weight()
+        element.weight(&self.sets)
     }
 
     fn is_initial(&self, element: &Element) -> bool {

@@ -300,22 +300,31 @@ impl Setup {
                 let letters = super::element::letters(&draft.processes, &draft.order, None);
                 let limit =
                     letters.iter().position(|&(process, _)| process == actor).unwrap_or(letters.len());
-                for place in 0..=limit {
-                    // A position immediately before a letter that requires as much is skipped: the position
-                    // after that letter covers it.
-                    let same = place < limit && {
-                        let (process, next) = letters[place];
-                        let held = self.effective(&draft.processes[process], next);
-                        next.cell() == cell && self.sets.is_subset(cell, held, letter.set())
-                    };
-                    if !same {
-                        let mut read = read.clone();
-                        read.order.insert(place, actor as u8);
-                        finish(read, Required::New(0));
-                    }
+                for place in self.oldest(draft, &letters[..limit], letter)..=limit {
+                    let mut read = read.clone();
+                    read.order.insert(place, actor as u8);
+                    finish(read, Required::New(0));
                 }
             }
         }
+    }
+
+    /// The oldest position that matters for a new plain letter. The given letters, of other processes, are the oldest
+    /// ones in the buffer.
+    /// - If one of them allows no more values, the position after it covers all older ones.
+    /// - If these are all letters, and the end of the buffer holds one of the new letter's values anyway, the end
+    ///   covers all positions.
+    fn oldest(&self, draft: &Draft, letters: &[(usize, Symbol)], letter: Symbol) -> usize {
+        let cell = letter.cell();
+        let is_enough = |held: SetId| self.sets.is_subset(cell, held, letter.set());
+        let held = self.values(&draft.memory, &draft.processes, cell);
+        if letters.len() == draft.order.len() && held.is_some_and(is_enough) {
+            return letters.len();
+        }
+        let requires_it = |&(process, other): &(usize, Symbol)| {
+            other.cell() == cell && is_enough(self.effective(&draft.processes[process], other))
+        };
+        letters.iter().rposition(requires_it).map_or(0, |place| place + 1)
     }
 
     /// The process read its own newest store, which had taken effect for the others. That store is not after
@@ -541,9 +550,13 @@ impl Setup {
         let is_required = |cell: CellId| element.content(cell) != Content::ANY;
         match &edge.act {
             Act::Locked { effect, .. } => {
-                let required = effect.iter().any(|&(cell, _)| is_required(cell));
                 self.undo_locked(draft, actor, kind, number, &mut |draft, _| {
-                    if required || draft.any_dropped() {
+                    // Without a change, the predecessor is above the element.
+                    let changes = effect.iter().any(|&(cell, _)| {
+                        let (before, after) = (draft.memory[cell.index()].set(), element.content(cell).set());
+                        !self.sets.is_subset(cell, before, after)
+                    });
+                    if changes || draft.any_dropped() {
                         self.finish(element, draft, actor, what, roots(), Required::Nothing, give);
                     }
                 });
