@@ -46,6 +46,7 @@ mod translate;
 mod waiting;
 
 use args::Command;
+use exit::Exit;
 use output::Output;
 use std::process::ExitCode;
 
@@ -59,7 +60,11 @@ fn main() -> ExitCode {
     interrupt::report_size_limit();
     let palisade = match args::parse() {
         Ok(palisade) => palisade,
-        Err(message) => return ExitCode::from(output::print_instead(&message)),
+        Err(message) => {
+            let exit = output::print_instead(&message);
+            group::inform_others_about(&std::env::args_os().collect::<Vec<_>>(), &message);
+            return ExitCode::from(exit);
+        }
     };
     let starts_compilers =
         matches!(palisade.command, Command::Cc(_) | Command::Cxx(_) | Command::Cargo(_) | Command::Doctor);
@@ -92,5 +97,9 @@ fn main() -> ExitCode {
         Command::Completions(args) => shell::completions(args, &output),
         Command::Man(args) => shell::man(args, &output),
     };
-    ExitCode::from(output.ended(exit).code())
+    let exit = output.ended(exit);
+    if exit == Exit::Error {
+        group::inform_others(&palisade.command, output.problem());
+    }
+    ExitCode::from(exit.code())
 }

@@ -14,7 +14,7 @@ use palisade::{Diagnostic, Input, Refused, Source};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// At most this many diagnostics are printed per file, unless more are requested.
@@ -40,6 +40,8 @@ pub struct Output {
     closed: AtomicBool,
     /// Something could not be printed, for a reason other than a reader that has gone away.
     failed: AtomicBool,
+    /// The first problem because of which there is no answer.
+    problem: OnceLock<String>,
     /// What was printed to standard output and standard error, if it is kept instead.
     kept: Option<Mutex<(String, String)>>,
 }
@@ -74,6 +76,7 @@ impl Output {
             colour_of_errors: colour(io::stderr().is_terminal()),
             closed: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            problem: OnceLock::new(),
             kept: None,
         }
     }
@@ -83,6 +86,7 @@ impl Output {
         Output {
             closed: AtomicBool::new(false),
             failed: AtomicBool::new(false),
+            problem: OnceLock::new(),
             kept: Some(Mutex::default()),
             ..*self
         }
@@ -186,6 +190,7 @@ impl Output {
 
     /// Reports why there is no answer for a file. With JSON, this goes to standard output as well.
     pub fn refuse(&self, refused: &Refused) -> Exit {
+        refused.diagnostics.iter().for_each(|problem| self.note(refused.source.name(), problem));
         self.complain(&self.diagnostics(&refused.source, &refused.diagnostics));
         self.print(&self.refused(&refused.source, &refused.diagnostics));
         Exit::Error
@@ -193,9 +198,19 @@ impl Output {
 
     /// The same for something that is not in a source text.
     pub fn refuse_about(&self, name: &str, problem: Diagnostic) -> Exit {
+        self.note(name, &problem);
         self.print(&self.refused(&Source::new(name, ""), std::slice::from_ref(&problem)));
         self.complain_about(name, problem);
         Exit::Error
+    }
+
+    fn note(&self, name: &str, problem: &Diagnostic) {
+        self.problem.get_or_init(|| format!("{name}: {}", problem.message));
+    }
+
+    /// The first problem because of which there is no answer.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.get().map(String::as_str)
     }
 
     /// The same for files, each with its problem.

@@ -95,7 +95,7 @@ fn disagreement(own: &[u64], messages: &[Vec<u64>]) -> Option<Over> {
     }
     let process = messages.iter().position(|message| message != own)?;
     let lost = match Leaving::decode(&messages[process]).is_some() {
-        true => Lost { process, why: "it has ended without taking part".to_owned() },
+        true => Lost::because(process, "it has ended without taking part"),
         false => another_question_than(own, process, &messages[process]),
     };
     Some(Over::Lost(lost))
@@ -120,7 +120,7 @@ pub(crate) fn another_question(process: usize) -> Lost {
 
 fn asked_else(process: usize, how: &str) -> Lost {
     let help = "run the same command, on the same files, in every process";
-    Lost { process, why: format!("it was asked something else{how}; {help}") }
+    Lost::because(process, format!("it was asked something else{how}; {help}"))
 }
 
 #[cfg(test)]

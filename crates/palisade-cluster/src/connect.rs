@@ -13,7 +13,9 @@
 //! not wait until their time is up.
 //!
 //! *Strangers.* All connections are handled at the same time, and none of them is waited for. A greeting has to arrive as a
-//! whole within [`GREETING`]. So a stranger that says nothing, or says it slowly, keeps nobody from meeting.
+//! whole within [`GREETING`]. So a stranger that says nothing, or says it slowly, keeps nobody from meeting. Neither does one
+//! that is not Palisade, or that disagrees about the version or the number of processes, unless it runs on a host of the
+//! group: then it is one of the processes, and the group cannot work.
 //!
 //! *What is not protected.* Connections are neither encrypted nor authenticated. Local groups share a secret that other
 //! users of the machine do not know, so that nobody else can join. Groups on several machines need a network that only
@@ -21,15 +23,16 @@
 
 use crate::greeting::{Greeting, Heard, Talk, Word, not_palisade};
 use rustix::net::sockopt;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long to wait between two attempts to connect.
-const RETRY: Duration = Duration::from_millis(50);
+pub(crate) const RETRY: Duration = Duration::from_millis(50);
 /// How often to look for connections and lines.
 const LOOK: Duration = Duration::from_millis(5);
 /// How long a greeting may take once a connection exists.
@@ -38,8 +41,6 @@ const GREETING: Duration = Duration::from_secs(2);
 const MAX_STRANGERS: usize = 64;
 /// How many processes are called at a time.
 const MAX_CALLS: usize = 8;
-/// How long a process that cannot take part tries to say so to the others.
-const REFUSAL: Duration = Duration::from_secs(1);
 /// A connection without traffic is tested after this time, this often, at these intervals.
 const KEEP_ALIVE: (Duration, u32, Duration) = (Duration::from_secs(3), 3, Duration::from_secs(2));
 /// How long sent bytes may stay unconfirmed.
@@ -56,6 +57,9 @@ pub struct Meeting {
     pub version: String,
     /// What all members know, in hexadecimal digits.
     pub secret: String,
+    /// The hosts that processes of the group run on, or `None` if any host may be one of them. What a process on another
+    /// host says counts only if it is one of the group, by its version and the number of processes.
+    pub hosts: Option<BTreeSet<IpAddr>>,
     /// How long to wait for the others.
     pub patience: Duration,
 }
@@ -139,8 +143,22 @@ impl fmt::Display for ConnectError {
 
 impl std::error::Error for ConnectError {}
 
-/// Says why not to wait for others any longer, if there is a reason.
-pub type GivesUp<'a> = dyn Fn() -> Option<ConnectError> + Sync + 'a;
+/// Whoever waits for the group to come together.
+pub trait Waiting: Sync {
+    /// Why not to wait for others any longer, if there is a reason.
+    fn gives_up(&self) -> Option<ConnectError>;
+
+    /// A stranger was ignored: who it is, and why.
+    fn ignores(&self, stranger: &str) {
+        let _ = stranger;
+    }
+}
+
+impl<F: Fn() -> Option<ConnectError> + Sync> Waiting for F {
+    fn gives_up(&self) -> Option<ConnectError> {
+        self()
+    }
+}
 
 impl Meeting {
     /// Listens at this process's own address. If that fails, the others are informed.
@@ -148,21 +166,21 @@ impl Meeting {
         let address = &self.addresses[self.index];
         TcpListener::bind(address).map_err(|error| {
             let error = ConnectError::CannotListen(address.clone(), error);
-            self.call_off(&error);
+            self.say_to_everyone(&self.word(&error));
             error
         })
     }
 
     /// Meets all others. Returns the connections in order, with `None` for this process itself. While it waits for them,
-    /// `gives_up` is asked whether to go on.
+    /// `waiting` is asked whether to go on.
     pub fn meet(
         &self,
         listener: &TcpListener,
-        gives_up: &GivesUp<'_>,
+        waiting: &dyn Waiting,
     ) -> Result<Vec<Option<TcpStream>>, ConnectError> {
         listener.set_nonblocking(true).map_err(ConnectError::Failed)?;
-        let mut gathering = Gathering::new(self);
-        if let Err(error) = gathering.come_together(listener, gives_up) {
+        let mut gathering = Gathering::new(self, waiting);
+        if let Err(error) = gathering.come_together(listener) {
             gathering.refuse(&error);
             return Err(error);
         }
@@ -173,38 +191,18 @@ impl Meeting {
         Ok(streams)
     }
 
-    fn greeting(&self) -> Greeting {
+    pub(crate) fn greeting(&self) -> Greeting {
         let Meeting { addresses, index, version, secret, .. } = self;
         let (secret, version) = (secret.clone(), version.clone());
         Greeting { index: *index, processes: addresses.len(), secret, version }
     }
 
-    /// Says to all others that this process cannot take part. Those that do not listen yet do not hear it.
-    fn call_off(&self, error: &ConnectError) {
-        let (sender, done) = channel::<()>();
-        for (_, address) in self.addresses.iter().enumerate().filter(|(process, _)| *process != self.index) {
-            let (address, sender) = (address.clone(), sender.clone());
-            let lines = [self.greeting().line(), self.word(error).line()];
-            let call = move || {
-                let talk = call(&address, REFUSAL).and_then(Talk::new);
-                // One that cannot be reached cannot be informed.
-                let _ = talk.and_then(|mut talk| lines.iter().try_for_each(|line| talk.say(line)));
-                drop(sender);
-            };
-            let _ = thread::Builder::new().spawn(call);
-        }
-        drop(sender);
-        let _ = done.recv_timeout(REFUSAL);
-    }
-
-    /// What to say to the others about an error.
-    fn word(&self, error: &ConnectError) -> Word {
-        match error {
-            ConnectError::Stopped => Word::Stopped(self.index),
-            ConnectError::StoppedElsewhere(process) => Word::Stopped(*process),
-            ConnectError::Refused { process, why } => Word::Refused(*process, why.clone()),
-            error => Word::Refused(self.index, error.to_string()),
-        }
+    /// Whether a process of the group may call from this address.
+    fn lists(&self, caller: Option<SocketAddr>) -> bool {
+        let is_listed = |caller: SocketAddr| {
+            self.hosts.as_ref().is_none_or(|hosts| hosts.contains(&caller.ip().to_canonical()))
+        };
+        caller.is_some_and(is_listed)
     }
 
     fn check(&self, greeting: &Greeting) -> Result<(), ConnectError> {
@@ -250,6 +248,7 @@ type Call = (usize, io::Result<TcpStream>);
 /// A group that is coming together, as one process sees it.
 struct Gathering<'m> {
     meeting: &'m Meeting,
+    waiting: &'m dyn Waiting,
     /// One for each process. That of this process itself stays absent.
     contacts: Vec<Contact>,
     /// The last error of each process.
@@ -263,10 +262,11 @@ struct Gathering<'m> {
 }
 
 impl<'m> Gathering<'m> {
-    fn new(meeting: &'m Meeting) -> Gathering<'m> {
+    fn new(meeting: &'m Meeting, waiting: &'m dyn Waiting) -> Gathering<'m> {
         let now = Instant::now();
         Gathering {
             meeting,
+            waiting,
             contacts: meeting.addresses.iter().map(|_| Contact::Absent(now)).collect(),
             errors: meeting.addresses.iter().map(|_| None).collect(),
             strangers: Vec::new(),
@@ -276,7 +276,7 @@ impl<'m> Gathering<'m> {
         }
     }
 
-    fn come_together(&mut self, listener: &TcpListener, gives_up: &GivesUp<'_>) -> Result<(), ConnectError> {
+    fn come_together(&mut self, listener: &TcpListener) -> Result<(), ConnectError> {
         let deadline = Instant::now() + self.meeting.patience;
         loop {
             self.listen()?;
@@ -297,7 +297,7 @@ impl<'m> Gathering<'m> {
             let Some(missing) = missing(Contact::is_met).or_else(|| missing(Contact::is_ready)) else {
                 return Ok(());
             };
-            gives_up().map_or(Ok(()), Err)?;
+            self.waiting.gives_up().map_or(Ok(()), Err)?;
             // One that was met and is not ready is about to say why.
             let grace = if all_met { GREETING } else { Duration::ZERO };
             if Instant::now() >= deadline + grace {
@@ -377,7 +377,10 @@ impl<'m> Gathering<'m> {
         while let Ok((stream, _)) = listener.accept() {
             self.strangers.extend(Talk::new(stream));
             let surplus = self.strangers.len().saturating_sub(MAX_STRANGERS);
-            self.strangers.drain(..surplus);
+            for stranger in self.strangers.drain(..surplus) {
+                self.waiting
+                    .ignores(&format!("{} has not said who it is, and others call", stranger.caller()));
+            }
             if self.strangers.len() == MAX_STRANGERS {
                 // Those that have something to say have said it by the next look.
                 break;
@@ -386,15 +389,20 @@ impl<'m> Gathering<'m> {
         for mut talk in std::mem::take(&mut self.strangers) {
             match talk.listen() {
                 Heard::Nothing if talk.since.elapsed() < GREETING => self.strangers.push(talk),
-                Heard::Nothing | Heard::Ended(_) => {}
-                Heard::Line(line) => {
-                    if let Some(greeting) = self.of_group(&line) {
-                        self.welcome(talk, &greeting)?;
-                    }
-                }
+                Heard::Nothing => self.ignore(&talk, "has not said who it is"),
+                Heard::Ended(error) => self.ignore(&talk, &format!("has not said who it is: {error}")),
+                Heard::Line(line) => match (self.of_group(&line), Greeting::parse(&line)) {
+                    (Some(greeting), _) => self.welcome(talk, &greeting)?,
+                    (None, Some(_)) => self.ignore(&talk, "belongs to another group"),
+                    (None, None) => self.ignore(&talk, "is not Palisade"),
+                },
             }
         }
         Ok(())
+    }
+
+    fn ignore(&self, stranger: &Talk, why: &str) {
+        self.waiting.ignores(&format!("{} {why}", stranger.caller()));
     }
 
     /// A process has called and greeted.
@@ -403,7 +411,18 @@ impl<'m> Gathering<'m> {
         if talk.say(&self.meeting.greeting().line()).is_err() {
             return Ok(());
         }
-        let checked = self.meeting.check(greeting).and_then(|()| match self.contacts.get(process) {
+        let agrees = self.meeting.check(greeting);
+        if let Err(error) = &agrees
+            && !self.meeting.lists(talk.peer)
+        {
+            let why = format!("is not on a host of the group, and does not belong to it: {error}");
+            self.ignore(&talk, &why);
+            if let Some(last) = self.errors.get_mut(process) {
+                *last = Some(io::Error::other(format!("{} {why}", talk.caller())));
+            }
+            return Ok(());
+        }
+        let checked = agrees.and_then(|()| match self.contacts.get(process) {
             Some(Contact::Absent(_)) if process > self.meeting.index => Ok(()),
             Some(_) if process < self.meeting.index => Ok(()),
             _ => Err(ConnectError::Twice(process)),
@@ -488,7 +507,7 @@ fn refusal(word: Option<Word>) -> Result<(), ConnectError> {
 }
 
 /// Connects to an address.
-fn call(address: &str, patience: Duration) -> io::Result<TcpStream> {
+pub(crate) fn call(address: &str, patience: Duration) -> io::Result<TcpStream> {
     let nowhere = || io::Error::new(io::ErrorKind::NotFound, "there is no such address");
     let address: SocketAddr = address.to_socket_addrs()?.next().ok_or_else(nowhere)?;
     let stream = TcpStream::connect_timeout(&address, patience)?;
@@ -536,12 +555,14 @@ fn notice_loss(stream: &TcpStream) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::net::{self, AddressFamily, SocketType};
     use std::io::Write;
+    use std::sync::Mutex;
 
     fn meeting(addresses: &[String], index: usize, version: &str) -> Meeting {
         let (version, secret) = (version.to_owned(), "00ff".to_owned());
         let patience = Duration::from_secs(10);
-        Meeting { addresses: addresses.to_vec(), index, version, secret, patience }
+        Meeting { addresses: addresses.to_vec(), index, version, secret, hosts: None, patience }
     }
 
     /// Lets processes with these versions meet.
@@ -641,13 +662,13 @@ mod tests {
             let first = scope.spawn(|| first.meet(&listeners[0], &|| None));
             listeners[1].set_nonblocking(true).expect("it can be");
             // It is stopped once it is connected. Before that, there is nobody to inform.
-            let mut gathering = Gathering::new(&second);
+            let mut gathering = Gathering::new(&second, &|| Some(ConnectError::Stopped));
             while !gathering.contacts[0].is_met() {
                 gathering.listen().expect("nobody refuses");
                 gathering.call(Instant::now() + GREETING);
                 thread::yield_now();
             }
-            let met = gathering.come_together(&listeners[1], &|| Some(ConnectError::Stopped));
+            let met = gathering.come_together(&listeners[1]);
             gathering.refuse(met.as_ref().expect_err("it is stopped"));
             (first.join().expect("meeting does not panic"), met)
         });
@@ -695,7 +716,7 @@ mod tests {
         let listeners = [listener(), listener()];
         let addresses = addresses(&listeners);
         let first = meeting(&addresses, 0, "1");
-        let mut gathering = Gathering::new(&first);
+        let mut gathering = Gathering::new(&first, &|| None);
         listeners[0].set_nonblocking(true).expect("it can be");
         for _ in 0..2 {
             let mut second = TcpStream::connect(&addresses[0]).expect("it listens");
@@ -728,6 +749,87 @@ mod tests {
             met.join().expect("meeting does not panic")
         });
         assert!(matches!(met, Err(ConnectError::Unreachable { process: 1, .. })), "{met:?}");
+    }
+
+    /// Calls from an address of this machine, and says something.
+    fn call_from(caller: [u8; 4], address: &str, says: &str) -> TcpStream {
+        let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None).expect("there are sockets");
+        net::bind(&socket, &SocketAddr::from((caller, 0))).expect("it is an address of this machine");
+        net::connect(&socket, &address.parse::<SocketAddr>().expect("it is an address")).expect("it listens");
+        let mut stream = TcpStream::from(socket);
+        stream.write_all(says.as_bytes()).expect("it reads");
+        stream
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn only_hosts_of_the_group_can_end_the_start() {
+        let other_version = "palisade 1 2 00ff 2\n";
+        let check = |caller: [u8; 4], says: &str, ends_the_start: bool| {
+            let listeners = [listener(), listener()];
+            let addresses = addresses(&listeners);
+            let hosts = Some(BTreeSet::from([IpAddr::from([127, 0, 0, 1])]));
+            let of = |index| Meeting { hosts: hosts.clone(), ..meeting(&addresses, index, "1") };
+            let (first, second) = (of(0), of(1));
+            let stranger = call_from(caller, &addresses[0], says);
+            let ignored = Ignored::default();
+            let met = thread::scope(|scope| {
+                let met = scope.spawn(|| first.meet(&listeners[0], &ignored));
+                if !ends_the_start {
+                    // The right one comes after the stranger.
+                    while ignored.0.lock().expect("nobody panics").is_empty() {
+                        thread::yield_now();
+                    }
+                    second.meet(&listeners[1], &|| None).expect("they agree");
+                }
+                met.join().expect("meeting does not panic")
+            });
+            drop(stranger);
+            assert_eq!(met.is_err(), ends_the_start, "{caller:?} says {says:?}: {met:?}");
+            ignored.0.into_inner().expect("nobody panics")
+        };
+        let why = "is not on a host of the group, and does not belong to it: process 1 ";
+        let ignored = check([127, 0, 0, 2], other_version, false);
+        assert!(ignored[0].contains(&format!("{why}runs Palisade 2, and this one runs 1")), "{ignored:?}");
+        let ignored = check([127, 0, 0, 2], "palisade 1 3 00ff 1\n", false);
+        assert!(ignored[0].contains(&format!("{why}expects 3 processes")), "{ignored:?}");
+        let ignored = check([127, 0, 0, 1], "GET / HTTP/1.1\n", false);
+        assert!(
+            ignored[0].starts_with("127.0.0.1:") && ignored[0].ends_with(" is not Palisade"),
+            "{ignored:?}"
+        );
+        check([127, 0, 0, 1], other_version, true);
+    }
+
+    /// Waits without end, and notes which strangers were ignored.
+    #[derive(Default)]
+    struct Ignored(Mutex<Vec<String>>);
+
+    impl Waiting for Ignored {
+        fn gives_up(&self) -> Option<ConnectError> {
+            None
+        }
+
+        fn ignores(&self, stranger: &str) {
+            self.0.lock().expect("nobody panics").push(stranger.to_owned());
+        }
+    }
+
+    #[test]
+    fn a_process_that_does_not_join_says_why() {
+        for own in [0, 1] {
+            let listeners = [listener(), listener()];
+            let addresses = addresses(&listeners);
+            let met = thread::scope(|scope| {
+                let (first, second) = (meeting(&addresses, own, "1"), meeting(&addresses, 1 - own, "1"));
+                let listener = &listeners[1 - own];
+                let met = scope.spawn(move || second.meet(listener, &|| None));
+                first.call_off("a.pal: no such file");
+                met.join().expect("meeting does not panic")
+            });
+            let error = met.expect_err("a process is missing").to_string();
+            assert_eq!(error, format!("process {own} cannot take part: a.pal: no such file"));
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! read byte by byte, because what follows the last line is not ours.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
 
 /// The longest line.
@@ -94,13 +94,21 @@ pub(crate) struct Talk {
     line: Vec<u8>,
     /// When the connection was made.
     pub since: Instant,
+    /// The address of the other side, if there still is one.
+    pub peer: Option<SocketAddr>,
 }
 
 impl Talk {
     pub fn new(stream: TcpStream) -> io::Result<Talk> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
-        Ok(Talk { stream, line: Vec::new(), since: Instant::now() })
+        let peer = stream.peer_addr().ok();
+        Ok(Talk { stream, line: Vec::new(), since: Instant::now(), peer })
+    }
+
+    /// The other side, for messages.
+    pub fn caller(&self) -> String {
+        self.peer.map_or_else(|| "a caller".to_owned(), |peer| peer.to_string())
     }
 
     /// Sends a line. There is always room for it, because little has been sent before.

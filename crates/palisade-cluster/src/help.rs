@@ -167,7 +167,7 @@ fn pass_on(
             if since.elapsed() > PATIENCE
                 && let Some(process) = has.iter().position(|&questions| questions > 0)
             {
-                return Err(Lost { process, why: "it does not answer".to_owned() });
+                return Err(Lost::because(process, "it does not answer"));
             }
         }
         waiting.extend(questions.try_iter());

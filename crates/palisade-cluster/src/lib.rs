@@ -14,6 +14,7 @@
 //! | file | idea |
 //! |---|---|
 //! | [`connect`] | finding the other processes, comparing versions |
+//! | [`call_off`](mod@call_off) | saying that a process does not join them |
 //! | [`greeting`] | what they say before they are connected |
 //! | [`agree`](mod@agree) | finding out whether all of them were asked the same thing |
 //! | [`link`](mod@link) | connections: bytes are counted, and a lost process is noticed |
@@ -31,6 +32,7 @@
 //! [timely]: https://github.com/TimelyDataflow/timely-dataflow
 
 mod agree;
+mod call_off;
 mod connect;
 mod greeting;
 mod help;
@@ -43,9 +45,9 @@ mod share;
 mod summary;
 
 pub use agree::{Asked, Leaving};
-pub use connect::{ConnectError, GivesUp, Meeting, fingerprint};
+pub use connect::{ConnectError, Meeting, Waiting, fingerprint};
 pub use help::{Helpers, Pending, with_help};
 pub use questions::share_out;
 pub use search::{End, Found, Spread, Stop, search};
-pub use seat::{Lost, Place, Seat, Watch, is_shared, take_part, with_seat};
+pub use seat::{Loss, Lost, Place, Seat, Watch, is_shared, take_part, with_seat};
 pub use summary::Part;

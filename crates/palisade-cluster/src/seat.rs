@@ -62,13 +62,31 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub struct Lost {
     /// Which one, counting from 0.
     pub process: usize,
-    /// What happened, as the second half of a sentence about it.
-    pub why: String,
+    /// What happened.
+    pub how: Loss,
+}
+
+/// How a process was lost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// Its user asked it to stop, and it has said so.
+    Stopped,
+    /// For another reason: the second half of a sentence about it.
+    Because(String),
+}
+
+impl Lost {
+    pub(crate) fn because(process: usize, why: impl Into<String>) -> Lost {
+        Lost { process, how: Loss::Because(why.into()) }
+    }
 }
 
 impl std::fmt::Display for Lost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "process {} was lost: {}", self.process, self.why)
+        match &self.how {
+            Loss::Stopped => write!(f, "process {} was stopped by its user", self.process),
+            Loss::Because(why) => write!(f, "process {} was lost: {why}", self.process),
+        }
     }
 }
 
@@ -245,7 +263,7 @@ pub struct Watch(Arc<Wire>);
 impl Watch {
     /// The process that was lost first, if any was.
     pub fn lost(&self) -> Option<Lost> {
-        self.0.lost().map(|(process, why)| Lost { process, why })
+        self.0.lost().map(|(process, why)| Lost::because(process, why))
     }
 }
 
@@ -393,7 +411,7 @@ impl Seat {
     /// Fails if a process was lost.
     pub fn check(&self) -> Result<(), Lost> {
         match self.wire.lost() {
-            Some((process, why)) => Err(Lost { process, why }),
+            Some((process, why)) => Err(Lost::because(process, why)),
             None => Ok(()),
         }
     }
@@ -498,15 +516,26 @@ impl Seat {
         let inbox = self.inbox.borrow();
         let heard = |process: usize| inbox.iter().any(|(_, block)| block.source as usize == process);
         let process = (0..self.processes).find(|&process| process != self.index && !heard(process));
-        Lost { process: process.unwrap_or(0), why: "it does not answer".to_owned() }
+        Lost::because(process.unwrap_or(0), "it does not answer")
     }
 
-    /// Why the group has come to an end early, if it has.
-    pub fn lost(&self) -> Option<Lost> {
-        match &self.over {
-            Some(Over::Lost(lost)) => Some(lost.clone()),
-            _ => self.check().err(),
+    /// Why the group has come to an end early, if it has. A process that was stopped while the others worked on something
+    /// alone has said so before it ended, and nobody has listened yet.
+    pub fn lost(&mut self) -> Option<Lost> {
+        if let Some(Over::Lost(lost)) = &self.over {
+            return Some(lost.clone());
         }
+        let lost = self.check().err()?;
+        self.worker.step();
+        let says_stopped = self.said_leaving(lost.process).is_some_and(|leaving| leaving.is_stopped);
+        Some(if says_stopped { Lost { how: Loss::Stopped, ..lost } } else { lost })
+    }
+
+    /// How a process has left, if it has said so where nobody expected it yet.
+    fn said_leaving(&self, process: usize) -> Option<Leaving> {
+        let inbox = self.inbox.borrow();
+        let said = inbox.iter().filter(|(_, block)| block.source as usize == process);
+        said.filter_map(|(_, block)| Leaving::decode(&block.words)).next()
     }
 
     /// Leaves the group, once all others leave it too. They end what they do if this process was asked to stop.
@@ -549,10 +578,7 @@ impl Seat {
     /// Process 0 may have left with an answer before the group came to an end.
     fn hear_first(&mut self) {
         self.worker.step();
-        let inbox = self.inbox.borrow();
-        let first = inbox.iter().filter(|(_, block)| block.source == 0);
-        let left = first.filter_map(|(_, block)| Leaving::decode(&block.words)).next();
-        self.left = left.unwrap_or_default();
+        self.left = self.said_leaving(0).unwrap_or_default();
     }
 }
 
@@ -598,4 +624,27 @@ impl Drop for InUse {
 pub fn with_seat<T>(work: impl FnOnce(&mut Seat) -> T) -> Option<T> {
     let mut seat = InUse(Some(SEAT.take()?));
     seat.0.as_mut().map(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_stopped_is_not_just_lost() {
+        let mut places = Place::group(2).expect("there are ports");
+        let (second, first) = (places.pop().expect("there are two"), places.pop().expect("there are two"));
+        std::thread::scope(|scope| {
+            let how = Leaving { is_stopped: true, is_complete: false };
+            // It does not wait for the first one, which works on something alone.
+            let stop = Arc::new(AtomicBool::new(true));
+            scope.spawn(move || second.sit_down().leave(how, &stop, Duration::ZERO));
+            let mut seat = first.sit_down();
+            while seat.check().is_ok() {
+                std::thread::yield_now();
+            }
+            let lost = seat.lost().expect("the other one has left");
+            assert_eq!(lost.to_string(), "process 1 was stopped by its user");
+        });
+    }
 }

@@ -256,6 +256,17 @@ pub enum Command {
 }
 
 impl Command {
+    /// How the command is shared with other processes, if it can be.
+    pub fn group(&self) -> Option<&GroupArgs> {
+        match self {
+            Command::Check(args) => Some(&args.group),
+            Command::Fences(args) => Some(&args.group),
+            Command::Monitor(args) => Some(&args.group),
+            Command::Run(args) => Some(&args.group),
+            _ => None,
+        }
+    }
+
     /// The command, as typed.
     pub fn name(&self) -> &'static str {
         match self {

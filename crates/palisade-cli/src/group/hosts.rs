@@ -2,8 +2,8 @@
 
 use crate::files;
 use palisade::{Diagnostic, report};
-use std::collections::BTreeMap;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -48,30 +48,36 @@ fn parse(text: &str) -> Result<Vec<String>, Diagnostic> {
     Ok(addresses)
 }
 
-/// Refuses addresses with different names that are the same. Names that are not found in time are not compared.
-pub fn are_apart(addresses: &[String]) -> Result<(), Diagnostic> {
+/// The hosts that the addresses are on, or `None` if that is not known: a name was not found in time, or an address stands
+/// for any host. Addresses with different names that are the same are refused, as far as their names are found.
+pub fn look_up(addresses: &[String]) -> Result<Option<BTreeSet<IpAddr>>, Diagnostic> {
     let (sender, found) = channel();
     let all = addresses.to_vec();
     // Nobody waits for this thread longer than that.
     std::thread::spawn(move || {
         for address in all {
-            let found = address.to_socket_addrs().ok().and_then(|mut all| all.next());
+            let found: Vec<SocketAddr> =
+                address.to_socket_addrs().map_or_else(|_| Vec::new(), Iterator::collect);
             if sender.send((address, found)).is_err() {
                 return;
             }
         }
     });
     let mut known: BTreeMap<SocketAddr, String> = BTreeMap::new();
+    let mut hosts = BTreeSet::new();
     let deadline = Instant::now() + PATIENCE;
-    while let Ok((address, socket)) = found.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-        let Some(socket) = socket else { continue };
+    while let Ok((address, sockets)) = found.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+    {
+        hosts.extend(sockets.iter().map(|socket| socket.ip().to_canonical()));
+        let Some(&socket) = sockets.first() else { continue };
         if let Some(other) = known.get(&socket) {
             let message = format!("`{other}` and `{address}` are the same address");
             return Err(Diagnostic::error("hosts-file", message).help("give every process a port of its own"));
         }
         known.insert(socket, address);
     }
-    Ok(())
+    let are_known = known.len() == addresses.len() && !hosts.iter().any(IpAddr::is_unspecified);
+    Ok(are_known.then_some(hosts))
 }
 
 #[cfg(test)]
@@ -98,12 +104,18 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_are_the_same() {
-        let check = |addresses: [&str; 2], expected: Result<(), &str>| {
-            let found = are_apart(&addresses.map(str::to_owned));
+    fn hosts_of_addresses_and_addresses_that_are_the_same() {
+        let check = |addresses: [&str; 2], expected: Result<Option<&[&str]>, &str>| {
+            let found = look_up(&addresses.map(str::to_owned));
+            let expected = expected.map(|hosts| {
+                let address = |host: &&str| host.parse::<IpAddr>().expect("it is an address");
+                hosts.map(|hosts| hosts.iter().map(address).collect::<BTreeSet<_>>())
+            });
             assert_eq!(found.map_err(|error| error.message), expected.map_err(str::to_owned));
         };
-        check(["127.0.0.1:7", "127.0.0.1:8"], Ok(()));
+        check(["127.0.0.1:7", "127.0.0.1:8"], Ok(Some(&["127.0.0.1"])));
+        check(["127.0.0.1:7", "[::ffff:127.0.0.2]:8"], Ok(Some(&["127.0.0.1", "127.0.0.2"])));
+        check(["127.0.0.1:7", "0.0.0.0:8"], Ok(None));
         check(["127.0.0.1:7", "127.0.0.1:07"], Err("`127.0.0.1:7` and `127.0.0.1:07` are the same address"));
     }
 }

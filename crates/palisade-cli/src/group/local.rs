@@ -95,7 +95,8 @@ pub fn start(
         children.children.push(child);
     }
     let asked = asked();
-    let meeting = Meeting { addresses, index: 0, version: version::version(), secret, patience };
+    let version = version::version();
+    let meeting = Meeting { addresses, index: 0, version, secret, hosts: None, patience };
     let started = Mutex::new(&mut children);
     let gives_up = || {
         let ended = started.lock().unwrap_or_else(PoisonError::into_inner).ended_early();
@@ -180,7 +181,8 @@ impl Invitation {
         let Invitation { index, secret, parent, addresses } = self;
         let (processes, asked) = (addresses.len(), asked());
         let patience = super::LOCAL_PATIENCE;
-        let meeting = Meeting { addresses, index, version: version::version(), secret, patience };
+        let version = version::version();
+        let meeting = Meeting { addresses, index, version, secret, hosts: None, patience };
         let gives_up = || has_parent(Some(parent)).or_else(super::asked_to_stop);
         let streams = meeting.meet(&listener, &gives_up)?;
         let place = Place::connected(streams, index).map_err(ConnectError::Failed)?;

@@ -4,8 +4,10 @@
 //! its searches, and print nothing unless there is no complete answer.
 //!
 //! - `--processes N`: process 0 starts the others ([`local`]).
-//! - `--hosts FILE --process I`: someone starts each of them, on its machine ([`hosts`]).
+//! - `--hosts FILE --process I`: someone starts each of them, on its machine ([`hosts`]). One that fails before it joins says so
+//!   to the others ([`absent`]).
 
+mod absent;
 pub mod hosts;
 mod local;
 mod question;
@@ -13,16 +15,19 @@ mod version;
 
 use crate::args::{Common, GroupArgs};
 use crate::exit::Exit;
-use crate::interrupt;
-use crate::output::Output;
+use crate::output::{Detail, Output};
+use crate::{files, interrupt};
+pub use absent::{inform_others, inform_others_about};
 use local::{Children, Started};
 pub use local::{describe as how_it_ended, start_by_cluster};
-use palisade::cluster::{Asked, ConnectError, Helpers, Leaving, Lost, Meeting, Place, Seat, Watch};
+use palisade::cluster::{Asked, ConnectError, Helpers, Leaving, Lost, Meeting, Place, Seat, Waiting, Watch};
 use palisade::engine::Exhausted;
 use palisade::{Diagnostic, Reason};
 use rustix::process::{Resource, getrlimit};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::io::Write;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,9 +97,12 @@ impl Group {
                     let error = Diagnostic::error("no-such-process", message).help("count from 0");
                     return Err(output.refuse_about("--process", error));
                 }
-                hosts::are_apart(&addresses).map_err(|error| output.refuse_about(&name, error))?;
+                let known = hosts::look_up(&addresses).map_err(|error| output.refuse_about(&name, error))?;
                 enough_files("--hosts", addresses.len(), output)?;
-                join_hosts(addresses, index, parent, asked)
+                all_there(files, output)?;
+                absent::does_not_apply();
+                let meeting = hosts_meeting(addresses, index, known);
+                join_hosts(&meeting, &Patient { parent, output }, asked)
             }
             (None, _) => {
                 let processes = args.processes.unwrap_or(1) as usize;
@@ -128,7 +136,7 @@ impl Group {
     /// Leaves the group at the end of the command, and returns its exit code. Process 0 has the answer. The others end with 0
     /// if it is complete; otherwise, they say why it is not.
     pub fn end(mut self, exit: Exit, output: &Output) -> Exit {
-        let lost = SEAT.with_borrow(|seat| seat.as_ref().and_then(Seat::lost));
+        let lost = lost();
         let left = self.leave(exit != Exit::Unknown);
         if self.role != Role::Follows || exit == Exit::Error {
             return exit;
@@ -147,7 +155,9 @@ impl Group {
 
     /// Leaves the group. Returns how the others have left, as far as this process knows.
     fn leave(&mut self, is_complete: bool) -> Leaving {
-        let how = Leaving { is_stopped: interrupt::is_stopped(), is_complete };
+        // The loss of a process stops the others, too.
+        let is_stopped = interrupt::is_stopped() && lost().is_none();
+        let how = Leaving { is_stopped, is_complete };
         let Some(seat) = SEAT.take() else { return how };
         seat.leave(how, &interrupt::stop_flag(), FAREWELL)
     }
@@ -158,9 +168,10 @@ fn unfinished(why: &str) -> String {
     format!("the shared work was not completed: {why}\n")
 }
 
-/// What happened if a process of the group was lost.
+/// What happened if a process of the group was lost. On the main thread, the seat knows more than the watch.
 pub fn lost() -> Option<Lost> {
-    WATCH.get().and_then(Watch::lost)
+    let of_seat = SEAT.with_borrow_mut(|seat| seat.as_mut().and_then(Seat::lost));
+    of_seat.or_else(|| WATCH.get().and_then(Watch::lost))
 }
 
 /// Why the work ended, if it was stopped. A lost process stops it, too.
@@ -273,20 +284,48 @@ struct Joined {
     asked: Asked,
 }
 
-fn join_hosts(
-    addresses: Vec<String>,
-    index: usize,
+/// The processes of a hosts file, which are on these hosts.
+fn hosts_meeting(addresses: Vec<String>, index: usize, hosts: Option<BTreeSet<IpAddr>>) -> Meeting {
+    let (version, secret, patience) = (version::version(), "-".to_owned(), REMOTE_PATIENCE);
+    Meeting { addresses, index, version, secret, hosts, patience }
+}
+
+/// Waits for processes on other machines.
+struct Patient<'a> {
+    /// The process without which this one is not needed.
     parent: Option<u32>,
+    output: &'a Output,
+}
+
+impl Waiting for Patient<'_> {
+    fn gives_up(&self) -> Option<ConnectError> {
+        local::has_parent(self.parent).or_else(asked_to_stop)
+    }
+
+    fn ignores(&self, stranger: &str) {
+        if self.output.detail == Detail::Verbose {
+            self.output.complain(&format!("ignored while waiting for the other processes: {stranger}\n"));
+        }
+    }
+}
+
+fn join_hosts(
+    meeting: &Meeting,
+    patient: &Patient<'_>,
     asked: impl FnOnce() -> Asked,
 ) -> Result<Joined, ConnectError> {
-    let processes = addresses.len();
-    let (version, secret, patience) = (version::version(), "-".to_owned(), REMOTE_PATIENCE);
-    let meeting = Meeting { addresses, index, version, secret, patience };
-    let asked = asked();
-    let gives_up = || local::has_parent(parent).or_else(asked_to_stop);
-    let streams = meeting.meet(&meeting.listen()?, &gives_up)?;
+    let (index, processes, asked) = (meeting.index, meeting.addresses.len(), asked());
+    let streams = meeting.meet(&meeting.listen()?, patient)?;
     let place = Place::connected(streams, index).map_err(ConnectError::Failed)?;
     Ok(Joined { place, index, processes, children: Children::default(), asked })
+}
+
+/// Refuses files that this machine does not have. The others would only see that this process does not take part.
+fn all_there(files: &[&Path], output: &Output) -> Result<(), Exit> {
+    let missing = files.iter().find_map(|path| Some((path, path.metadata().err()?)));
+    missing.map_or(Ok(()), |(path, error)| {
+        Err(output.refuse_about(&path.display().to_string(), files::unreadable(&error)))
+    })
 }
 
 /// Refuses a number of processes for which this one cannot have enough connections.

@@ -5,7 +5,7 @@ use crate::common;
 
 use common::groups::{children, hosts, is_alive, pair, send, start_group};
 use common::{ENDLESS, FENCED, Ran, STORE_BUFFERING, Scratch, interrupt, signal, start};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
@@ -41,7 +41,10 @@ fn control_c_in_a_process_that_works_alone_stops_all() {
     let (child, others) = start_group(&scratch, &["check", "live.pal", "--model", "sc"], 2, &[]);
     send(others[0], "-INT");
     let ran = Ran::new(child.wait_with_output().expect("the group ends")).exits(3);
-    assert!(ran.stdout.starts_with("unknown  live.pal: "), "{}", ran.stdout);
+    let says =
+        ["process 1 was stopped by its user", "stopped"].map(|why| format!("unknown  live.pal: {why}\n"));
+    // If it has not begun to work alone, all of them hear that it was stopped.
+    assert!(says.iter().any(|says| ran.stdout.starts_with(says)), "{}", ran.stdout);
     wait_until_gone(&others);
 }
 
@@ -85,22 +88,69 @@ fn control_c_ends_the_waiting_for_others() {
     }
 }
 
-#[test]
-fn a_slow_stranger_keeps_nobody_waiting() {
-    let addresses = hosts(2);
-    let scratch = Scratch::new("group_stranger").file("a.pal", FENCED).file("hosts", &addresses);
-    let command = |index: &str| {
-        let mut command = scratch.command(&["check", "a.pal", "-q", "--hosts", "hosts", "--process", index]);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can be started")
-    };
-    let first = command("0");
-    let address = addresses.lines().next().expect("there are two");
-    let mut stranger = loop {
+/// A connection to one of the processes of a hosts file, as soon as it listens.
+fn call(addresses: &str, process: usize) -> TcpStream {
+    let address = addresses.lines().nth(process).expect("it is in the list");
+    loop {
         match TcpStream::connect(address) {
             Ok(stream) => break stream,
             Err(_) => std::thread::yield_now(),
         }
+    }
+}
+
+/// Starts a command in one of the processes of the file `hosts`.
+fn begin(scratch: &Scratch, args: &[&str], index: &str) -> Child {
+    let mut command = scratch.command(&[args, &["--hosts", "hosts", "--process", index]].concat());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can be started")
+}
+
+#[test]
+fn a_process_that_fails_before_it_joins_says_why() {
+    let addresses = hosts(2);
+    let scratch = Scratch::new("group_absent").file("a.pal", FENCED).file("hosts", &addresses);
+    let check = |wrong: &[&str], of: usize, why: &str| {
+        let waits = begin(&scratch, &["check", "a.pal"], &(1 - of).to_string());
+        // From now on, it can be informed.
+        drop(call(&addresses, 1 - of));
+        let fails = begin(&scratch, wrong, &of.to_string());
+        Ran::new(fails.wait_with_output().expect("it ends")).exits(2);
+        let ran = Ran::new(waits.wait_with_output().expect("it ends")).exits(2);
+        let says =
+            format!("error[process-refused]: the other processes: process {of} cannot take part: {why}");
+        assert!(ran.stderr.contains(&says), "{says}: {}", ran.stderr);
     };
+    check(&["check", "a.pal", "--wrong"], 1, "unexpected argument '--wrong' found");
+    check(&["check", "a.pal", "--model", "best"], 0, "invalid value 'best' for '--model <MODEL>'");
+    check(&["check", "missing.pal"], 1, "missing.pal: there is no such file or folder");
+    check(&["check", "a.pal", "--engine", "dual"], 0, "--engine: only explicit search is shared");
+    check(&["monitor", "-"], 1, "-: standard input cannot be read by several processes");
+    check(&["run"], 1, "the following required arguments were not provided");
+}
+
+#[test]
+fn strangers_are_named_on_request() {
+    let addresses = hosts(2);
+    let scratch = Scratch::new("group_noise").file("a.pal", FENCED).file("hosts", &addresses);
+    let first = begin(&scratch, &["check", "a.pal", "-v"], "0");
+    let mut stranger = call(&addresses, 0);
+    stranger.write_all(b"GET / HTTP/1.1\n").expect("it reads");
+    // The connection is closed once it was noticed that this is not Palisade.
+    while stranger.read(&mut [0]).is_ok_and(|count| count > 0) {}
+    let second = begin(&scratch, &["check", "a.pal", "-q"], "1");
+    let first = Ran::new(first.wait_with_output().expect("it ends")).exits(0);
+    let says = "ignored while waiting for the other processes: 127.0.0.1:";
+    assert!(first.stderr.contains(says) && first.stderr.contains(" is not Palisade\n"), "{}", first.stderr);
+    Ran::new(second.wait_with_output().expect("it ends")).exits(0).complains("");
+}
+
+#[test]
+fn a_slow_stranger_keeps_nobody_waiting() {
+    let addresses = hosts(2);
+    let scratch = Scratch::new("group_stranger").file("a.pal", FENCED).file("hosts", &addresses);
+    let command = |index: &str| begin(&scratch, &["check", "a.pal", "-q"], index);
+    let first = command("0");
+    let mut stranger = call(&addresses, 0);
     stranger.write_all(b"pali").expect("it reads");
     let second = command("1");
     let first = Ran::new(first.wait_with_output().expect("it ends")).exits(0);
