@@ -1,6 +1,7 @@
 //! The steps of an execution as a picture. There is a lane per thread, and time runs downwards.
 //!
-//! - A store that waits in its buffer has a bar, from the step that made it to the step in which it reaches memory.
+//! - A store that waits in its buffer has a bar, from the step that made it to the step in which it reaches memory. A lane is as
+//!   wide as its longest buffer. Stores beyond [`Shape::max_bars`] share a bar, with their number beside it.
 //! - An arrow leads from a step that overtook a store to above that store.
 //! - Folded steps leave a gap with their number.
 //!
@@ -11,7 +12,7 @@ use super::text::escape;
 use super::timeline::colour;
 use crate::{fit, visible};
 use palisade_harness::timeline::StepKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// A picture has at most this many steps: the last ones.
@@ -27,10 +28,8 @@ const LEFT: usize = 50;
 const ARROWS: usize = 22;
 const BOX_HEIGHT: usize = 24;
 const BAR: usize = 7;
-/// How many bars fit next to each other.
-const SLOTS: usize = 3;
-/// Space for the bars.
-const BARS: usize = 8 + SLOTS * (BAR + 2);
+/// Space for the number of stores that have no bar of their own.
+const MORE: usize = 26;
 /// Boxes are as wide as the longest text in one of them, within this range of characters.
 const TEXT: std::ops::RangeInclusive<usize> = 12..=36;
 /// With more than two lanes, boxes have at most this many characters.
@@ -78,6 +77,17 @@ enum Shape {
     Thin,
 }
 
+impl Shape {
+    /// How many bars one of these lanes has next to each other at most. With more, the others would not fit the screen.
+    fn max_bars(self, lanes: usize) -> usize {
+        match self {
+            Shape::Wide => 8,
+            Shape::Thin if lanes > 3 => 3,
+            Shape::Thin => 6,
+        }
+    }
+}
+
 struct Drawing<'a> {
     shape: Shape,
     execution: &'a Execution<'a>,
@@ -94,6 +104,8 @@ struct Drawing<'a> {
     reached: BTreeMap<usize, usize>,
     /// The bar of each store that is shown, by its position beside the boxes.
     slots: BTreeMap<usize, usize>,
+    /// How many bars each lane would have next to each other.
+    longest: Vec<usize>,
 }
 
 impl<'a> Drawing<'a> {
@@ -119,6 +131,11 @@ impl<'a> Drawing<'a> {
         }
         let reached = execution.reached();
         let slots = slots(execution, shown, &reached);
+        let mut longest = vec![0; lanes];
+        for (&store, &slot) in &slots {
+            let longest = &mut longest[execution.timeline.steps[store].lane];
+            *longest = (slot + 1).max(*longest);
+        }
         let mut drawing = Drawing {
             shape,
             execution,
@@ -132,6 +149,7 @@ impl<'a> Drawing<'a> {
             bottom,
             reached,
             slots,
+            longest,
         };
         let longest = shown.iter().map(|&step| drawing.text(step).chars().count()).max().unwrap_or(0);
         drawing.text_width = 16 + longest.max(*TEXT.start()) * CHARACTER / 10;
@@ -153,19 +171,26 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn lane_width(&self) -> usize {
-        match self.shape {
-            Shape::Wide => ARROWS + self.box_width + BARS,
-            Shape::Thin => self.arrows() + MARK + 6 + SLOTS * (self.bar_width() + 1),
+    fn max_bars(&self) -> usize {
+        self.shape.max_bars(self.lanes)
+    }
+
+    fn lane_width(&self, lane: usize) -> usize {
+        let longest = self.longest[lane];
+        let bars = longest.clamp(1, self.max_bars());
+        let more = if longest > self.max_bars() { self.bar_width() + MORE } else { 0 };
+        more + match self.shape {
+            Shape::Wide => ARROWS + self.box_width + 8 + bars * (BAR + 2),
+            Shape::Thin => self.arrows() + MARK + 6 + bars * (self.bar_width() + 1),
         }
     }
 
     fn lane_left(&self, lane: usize) -> usize {
-        LEFT + lane * self.lane_width()
+        LEFT + (0..lane).map(|lane| self.lane_width(lane)).sum::<usize>()
     }
 
     fn width(&self) -> usize {
-        let lanes = LEFT + self.lanes * self.lane_width() + 6;
+        let lanes = self.lane_left(self.lanes) + 6;
         if self.shape == Shape::Thin { lanes + self.text_width } else { lanes }
     }
 
@@ -217,7 +242,7 @@ impl<'a> Drawing<'a> {
                 "<g class=\"{}\"><rect class=\"lane\" x=\"{}\" y=\"6\" width=\"{}\" height=\"{}\" rx=\"10\"/>{name}</g>",
                 colour(lane),
                 self.lane_left(lane) + gap,
-                self.lane_width() - 2 * gap,
+                self.lane_width(lane) - 2 * gap,
                 self.bottom - 2
             )
             .expect("writing to a string");
@@ -226,6 +251,7 @@ impl<'a> Drawing<'a> {
         self.shown.iter().for_each(|&step| self.row(&mut svg, step));
         self.gaps(&mut svg);
         self.slots.keys().for_each(|&store| self.bar(&mut svg, store));
+        (0..self.lanes).for_each(|lane| self.more(&mut svg, lane));
         self.shown.iter().for_each(|&step| self.node(&mut svg, step));
         self.overtaking(&mut svg);
         if let Some(message) = end {
@@ -280,27 +306,83 @@ impl<'a> Drawing<'a> {
         self.box_left(store)
             + self.box_width
             + (self.arrows() / 3).min(6)
-            + self.slots[&store].min(SLOTS - 1) * (self.bar_width() + 1)
+            + self.slots[&store].min(self.max_bars()) * (self.bar_width() + 1)
     }
 
-    /// A bar from a store down to where it reaches memory.
-    fn bar(&self, svg: &mut String, store: usize) {
+    /// The step in which a store reaches memory. Later than all steps if it does not.
+    fn end(&self, store: usize) -> usize {
+        self.reached.get(&store).copied().unwrap_or(usize::MAX)
+    }
+
+    /// A bar from a store down to where it, or the store that ends last, reaches memory.
+    fn rect(&self, svg: &mut String, store: usize, end: usize, title: &str) {
         let top = self.y.get(&store).copied().unwrap_or(self.top);
         let width = self.bar_width();
-        let reach = self.reached.get(&store);
-        let (bottom, class) = match reach.and_then(|reach| self.y.get(reach)) {
+        let (bottom, class) = match self.y.get(&end) {
             Some(&bottom) => (bottom, "bar"),
             None => (self.bottom, "bar endless"),
         };
         writeln!(
             svg,
-            "<g class=\"{}\"><rect class=\"{class}\" data-store=\"{store}\" x=\"{}\" y=\"{top}\" width=\"{width}\" height=\"{}\" rx=\"3\"><title>the store of step {} waits in the store buffer</title></rect></g>",
+            "<g class=\"{}\"><rect class=\"{class}\" data-store=\"{store}\" x=\"{}\" y=\"{top}\" width=\"{width}\" height=\"{}\" rx=\"3\"><title>{title}</title></rect></g>",
             colour(self.lane(store)),
             self.bar_left(store),
             bottom.saturating_sub(top).max(width),
-            self.execution.number(store)
         )
         .expect("writing to a string");
+    }
+
+    /// The bars of stores that have none of their own: one for all that wait at the same time, with their number where it
+    /// changes.
+    fn more(&self, svg: &mut String, lane: usize) {
+        let has_bar = |slot: usize| slot < self.max_bars();
+        let stores = self.slots.iter().filter(|&(&store, &slot)| self.lane(store) == lane && !has_bar(slot));
+        let stores: Vec<usize> = stores.map(|(&store, _)| store).collect();
+        let waiting =
+            |step: usize| stores.iter().filter(|&&store| store <= step && step < self.end(store)).count();
+        let first = self.shown.first().copied().unwrap_or(0);
+        let mut rest = stores.as_slice();
+        while let Some((&start, _)) = rest.split_first() {
+            let mut end = self.end(start);
+            let together = rest.iter().take_while(|&&store| {
+                store == start
+                    || store < end && {
+                        end = end.max(self.end(store));
+                        true
+                    }
+            });
+            let (run, after) = rest.split_at(together.count());
+            rest = after;
+            let most = run.iter().map(|&store| waiting(store)).max().unwrap_or(0);
+            let stores = if most == 1 { "store waits" } else { "stores wait" };
+            self.rect(svg, start, end, &format!("{most} more {stores} in the store buffer"));
+            let left = self.bar_left(start) + self.bar_width() + 2;
+            let changes = run.iter().flat_map(|&store| [store.max(first), self.end(store)]);
+            for step in changes.collect::<BTreeSet<usize>>() {
+                let Some((&y, count)) = self.y.get(&step).zip(Some(waiting(step)).filter(|&count| count > 0))
+                else {
+                    continue;
+                };
+                let colour = colour(lane);
+                writeln!(
+                    svg,
+                    "<g class=\"{colour}\"><text class=\"more\" x=\"{left}\" y=\"{}\">+{count}</text></g>",
+                    y + 4
+                )
+                .expect("writing to a string");
+            }
+        }
+    }
+
+    /// A bar from a store down to where it reaches memory.
+    fn bar(&self, svg: &mut String, store: usize) {
+        let width = self.bar_width();
+        let reach = self.reached.get(&store);
+        if self.slots[&store] < self.max_bars() {
+            let number = self.execution.number(store);
+            let title = format!("the store of step {number} waits in the store buffer");
+            self.rect(svg, store, self.end(store), &title);
+        }
         if let Some(&y) = reach.and_then(|reach| self.y.get(reach)) {
             let from = self.box_left(store) + self.box_width;
             writeln!(
@@ -393,6 +475,11 @@ impl<'a> Drawing<'a> {
         let mut text = String::from("Time runs downwards.");
         if !self.slots.is_empty() {
             text.push_str(" A bar is a store waiting in its buffer.");
+        }
+        // The thin picture has fewer bars.
+        let bars = Shape::Thin.max_bars(self.lanes);
+        if self.longest.iter().any(|&longest| longest > bars) {
+            text.push_str(" A number such as +5 stands for further stores that wait.");
         }
         if self.overtakings().next().is_some() {
             text.push_str(" <span class=\"over\">An orange arrow</span> leads from a step to the older store that it overtook.");

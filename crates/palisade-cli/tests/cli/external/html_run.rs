@@ -70,6 +70,78 @@ fn count(page: &mut Page<'_>, selector: &str) -> u64 {
     page.eval(&format!("document.querySelectorAll({selector:?}).length")).as_u64().expect("a number")
 }
 
+/// A thread whose buffer holds `stores` stores before it reads.
+fn long_buffer(stores: usize) -> String {
+    let cells =
+        |text: fn(usize) -> String, between: &str| (0..stores).map(text).collect::<Vec<_>>().join(between);
+    let store =
+        cells(|cell| format!("    atomic_store_explicit(&a[{cell}], 1, memory_order_release);"), "\n");
+    let all = cells(|cell| format!("a[{cell}]"), " && ");
+    format!(
+        "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int a[{stores}], y;
+static int r[2];
+static void *p(void *arg)
+{{
+{store}
+    r[0] = atomic_load_explicit(&y, memory_order_acquire);
+    return arg;
+}}
+static void *q(void *arg)
+{{
+    atomic_store_explicit(&y, 1, memory_order_release);
+    r[1] = atomic_load_explicit(&a[0], memory_order_acquire);
+    return arg;
+}}
+int main(void)
+{{
+    pthread_t t[2];
+    pthread_create(&t[0], 0, p, 0);
+    pthread_create(&t[1], 0, q, 0);
+    pthread_join(t[0], 0);
+    pthread_join(t[1], 0);
+    assert(r[0] || r[1] || !({all}));
+    return 0;
+}}
+"
+    )
+}
+
+#[test]
+fn stores_that_wait_together_are_drawn_side_by_side() {
+    let mut browser = Browser::start();
+    let mut page = browser.page(1280, 900);
+    // How many stores have no bar of their own, in the wide picture and in the narrow one.
+    for (stores, wide, narrow) in [(6, 0, 0), (12, 4, 6)] {
+        let scratch = compiled_as("long.c", &format!("html_run_long_{stores}"), &long_buffer(stores));
+        let run = ["run", "--strategy", "pct", "--schedules", "3000", "--html", "run.html", "--", "./t"];
+        scratch.run(&run).exits(4);
+        open(&mut page, &scratch, "run.html");
+        for (svg, more) in [("svg:not(.narrow)", wide), ("svg.narrow", narrow)] {
+            let numbers = page.text(&format!(
+                "Math.max(0, ...[...document.querySelectorAll('.timeline {svg} .more')].map((e) => Number(e.textContent))).toString()"
+            ));
+            assert_eq!(numbers, more.to_string(), "{stores} stores, {svg}");
+            let misplaced = page.eval(&format!(
+                "(() => {{
+                    const box = (e) => ['x', 'y', 'width', 'height'].map((name) => Number(e.getAttribute(name)));
+                    const bars = [...document.querySelectorAll('.timeline {svg} .bar')].map(box);
+                    const lanes = [...document.querySelectorAll('.timeline {svg} .lane')].map(box);
+                    const meet = (a, b) => a[0] < b[0] + b[2] && b[0] < a[0] + a[2] && a[1] < b[1] + b[3] && b[1] < a[1] + a[3];
+                    const inside = (a, b) => b[0] <= a[0] && a[0] + a[2] <= b[0] + b[2];
+                    const overlaps = bars.filter((bar, i) => bars.some((other, j) => i < j && meet(bar, other))).length;
+                    return overlaps + bars.filter((bar) => !lanes.some((lane) => inside(bar, lane))).length;
+                }})()"
+            ));
+            assert_eq!(misplaced, 0, "{stores} stores, {svg}");
+        }
+    }
+    assert!(page.problems().is_empty(), "{:?}", page.problems());
+}
+
 #[test]
 fn an_execution_with_store_buffers_can_be_stepped_through() {
     let scratch = compiled_as("a<b>.c", "html_run", BUFFERING);
