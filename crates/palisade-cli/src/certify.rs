@@ -19,10 +19,15 @@ use palisade::program::written::{Count, Program, ProgressKind, Start};
 use palisade::trace::text_hash;
 use palisade::{Diagnostic, Interlocked, Limits, Model, report, threads_of_each};
 use serde_json::json;
+use std::time::Duration;
+
+/// How long checking may take if the user does not say. Certificates come from others, and one that is made for it can keep the
+/// checker busy for days. Proofs that engines write are checked within seconds.
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Runs the command.
 pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
-    let limits = UserLimits::new(common);
+    let limits = limits(common);
     let last_words = output.last_words(&args.certificate, Question::Other("certify"));
     let backstop = Backstop::new(&limits, last_words.clone());
     let limits = limits.per_file(1);
@@ -30,6 +35,11 @@ pub fn run(args: &CertifyArgs, common: &Common, output: &Output) -> Exit {
         output.print(&last_words.say(what));
         Exit::Unknown
     })
+}
+
+/// The limits that the user sets, with a limit on time in any case.
+fn limits(common: &Common) -> UserLimits {
+    UserLimits { timeout: Some(common.timeout.unwrap_or(TIMEOUT)), ..UserLimits::new(common) }
 }
 
 fn judge(args: &CertifyArgs, common: &Common, limits: &Limits, backstop: Backstop, output: &Output) -> Exit {
@@ -283,4 +293,23 @@ fn record(
         Err(error) => record["reason"] = error.to_string().into(),
     }
     record.to_string() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Command, command};
+    use clap::FromArgMatches;
+
+    #[test]
+    fn checking_never_takes_as_long_as_it_likes() {
+        let timeout = |line: &str| {
+            let mut matches = command().try_get_matches_from(line.split(' ')).expect("it is a command line");
+            let palisade = crate::args::Palisade::from_arg_matches_mut(&mut matches).expect("it is one");
+            assert!(matches!(palisade.command, Command::Certify(_)));
+            limits(&palisade.common).timeout
+        };
+        assert_eq!(timeout("palisade certify proof.json"), Some(TIMEOUT));
+        assert_eq!(timeout("palisade certify proof.json --timeout 7"), Some(Duration::from_secs(7)));
+    }
 }

@@ -8,7 +8,7 @@ Examples:
   palisade certify proof.json                             and check it later
   palisade certify proof.json --program moved/lock.pal    the program is elsewhere now
 
-The first word is valid, invalid or unknown.
+The first word is valid, invalid or unknown. Checking ends after five minutes, or after --timeout.
 Exit codes: 0 valid, 1 invalid, 2 usage or input error, 3 unknown: time or memory ran out.";
 
 /// `palisade certify`
