@@ -1,6 +1,7 @@
 //! Searches that are shared by several processes, on one machine or on many.
 //!
-//! *What is absent.* There is no daemon and no master, and no transport of our own: [timely dataflow][timely] moves the data. All processes run the same program on the same
+//! *What is absent.* There is no protocol of our own for termination: [timely dataflow][timely] moves the data and
+//! knows when all of it has arrived. There is no daemon and no master. All processes run the same program on the same
 //! input, and take the same decisions (*SPMD*).
 //!
 //! *How.* A [`Seat`] is a process's place in the group. Three things are done with it:

@@ -3,13 +3,13 @@
 //! *Problem.* The states of a search do not fit into one machine, or one machine takes too long.
 //!
 //! *Source.* Stern and Dill, "Parallelizing the Murφ verifier", CAV 1997: each state has an owner, given by its hash,
-//! and successors are sent to their owners. Termination is simpler here, because all processes work on the same level: a
-//! round is over when everyone has sent its last block, and all blocks before it have arrived.
+//! and successors are sent to their owners. Termination: timely's progress tracking (Murray et al., "Naiad", SOSP 2013)
+//! instead of a protocol of our own.
 //!
 //! *How.* All processes work on the same level. A level is expanded in one or more *batches*, which depend on the hashes
 //! of the states and on nothing else. A batch takes one or more *rounds*, as in `palisade-search`:
 //! 1. Each process expands its states of the batch, and sends the successors to their owners, which insert them and reply
-//!    where the proviso needs it. The last block to each owner says how many there are.
+//!    where the proviso needs it. timely says when all of this has arrived.
 //! 2. Each process sends everyone a [`Summary`]. From here on, all processes know the same.
 //! 3. Each process adds the missing table entries, those of all processes, in the same order. So the tables are the same
 //!    everywhere, and a packed state means the same everywhere. That is why states travel as they are.
@@ -39,7 +39,7 @@
 //! level has more than [`BATCH`] states there or here: batches are chosen differently then, so that table entries are
 //! numbered differently, and the search may decide earlier or later whether to follow chains.
 //!
-//! *Cost.* Per round, each process waits twice for a message from each other one, and three times with persistent sets. On the wire, 8 bytes per successor in addition to its words, and 8 bytes per
+//! *Cost.* Two steps of timely per round. On the wire, 8 bytes per successor in addition to its words, and 8 bytes per
 //! closed partial successor. Successors that this process keeps itself are not sent. In flight at any time: at most the
 //! successors of one batch.
 
@@ -358,7 +358,13 @@ impl<'s> Search<'s> {
             self.seat.step();
             self.seat.check()?;
         }
-        self.seat.settle(&mut self.outgoing, !parted.is_empty(), self.limits)?;
+        for target in 0..processes {
+            if !self.outgoing[target].is_empty() {
+                let block = std::mem::take(&mut self.outgoing[target]);
+                self.seat.send_states(target, block);
+            }
+        }
+        self.seat.settle(self.limits)?;
         for parent in self.seat.closed.borrow_mut().drain(..) {
             parted.get_mut(&(parent >> 16)).expect("replies are about this round").closed += 1;
         }

@@ -3,26 +3,24 @@
 //! There are three, and they stay for all searches and questions:
 //!
 //! ```text
-//! states:    input ──by owner──▶ insert into the share ──by asker──▶ "was known before"
-//! summaries: input ──to everyone──▶ inbox
+//! states:    input ──by owner──▶ insert into the share ──by asker──▶ "was known before" ──▶ probe
+//! summaries: input ──to everyone──▶ inbox ──▶ probe
 //! talk:      input ──to one process──▶ inbox
 //! ```
 //!
-//! The first two work in steps, which timely's times number. A step is over for this process when it has everything that was
-//! sent to it in the step. In the second, that is one message from each process. In the first, each process sends a last block
-//! to each other one, with the number of its blocks. It says whether a reply is wanted, which is one block. timely could say when
-//! a step is over, too, but only after more messages: it waits until everything is known to have been *consumed*.
+//! The first two work in steps: everything sent in a step has been received when timely says that the step is over. In
+//! the first, that includes the replies to what was received. So there is no counting of messages here, and no message
+//! that means "I am done".
 //!
-//! Another process may learn earlier than this one that a step is over, and begin the next. It is never further ahead, because
-//! it needs this process's message for that. Its states are put aside until this process begins that step, too ([`Step`]),
-//! because what they are compared with depends on it.
+//! Another process may learn earlier than this one that a step is over, and begin the next. Its states are put aside until
+//! this process begins that step, too ([`Early`]), because what they are compared with depends on it.
 //!
 //! *The thread.* timely's workers stay on one thread, and so do seats. A search finds the seat of its thread
 //! ([`with_seat`]). Without one, it runs in this process alone.
 
 use crate::agree::{Asked, Leaving};
 use crate::link::{Link, Wire};
-use crate::share::Share;
+use crate::share::{Share, owner};
 use palisade_engine::Limits;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cell::{Cell, RefCell};
@@ -42,12 +40,12 @@ use timely::communication::allocator::zero_copy::initialize::{
 };
 use timely::communication::allocator::{Allocator, ProcessBuilder};
 use timely::container::CapacityContainerBuilder;
-use timely::dataflow::InputHandle;
 use timely::dataflow::channels::Message;
 use timely::dataflow::channels::pact::DistributorPact;
 use timely::dataflow::channels::pushers::exchange::Distributor;
 use timely::dataflow::operators::generic::operator::Operator;
-use timely::dataflow::operators::{Capability, Input};
+use timely::dataflow::operators::{Capability, Input, Probe};
+use timely::dataflow::{InputHandle, ProbeHandle};
 use timely::scheduling::Activator;
 use timely::worker::Worker;
 
@@ -97,39 +95,14 @@ impl std::fmt::Display for Lost {
 pub(crate) struct Block {
     pub target: u32,
     pub source: u32,
-    /// What it says about the other blocks of a step, if it is the last one.
-    pub last: Option<Last>,
     pub words: Vec<u64>,
 }
 
-/// The last of the blocks that a process sends to another one in a step.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Last {
-    /// How many blocks there are. They need not arrive in order.
-    pub count: u32,
-    /// Whether a reply is wanted.
-    pub asks: bool,
-}
-
-/// Blocks per process and step are fewer than this, and so are processes.
-const MAX_COUNT: u32 = 1 << 31;
-
-impl Last {
-    /// In one word, which is 0 for blocks that are not the last one.
-    fn encode(last: Option<Last>) -> u64 {
-        last.map_or(0, |last| u64::from(last.count) << 1 | u64::from(last.asks))
-    }
-
-    fn decode(word: u64) -> Option<Last> {
-        (word > 1).then_some(Last { count: (word >> 1) as u32, asks: word & 1 == 1 })
-    }
-}
-
-/// As bytes: the words go onto the wire as they are in memory, after target and source in one word and [`Last`] in another one.
+/// As bytes: the words go onto the wire as they are in memory, after target and source in one word.
 impl Serialize for Block {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let ends = u64::from(self.target) << 32 | u64::from(self.source);
-        (ends, Last::encode(self.last), Bytes(bytemuck::cast_slice(&self.words))).serialize(serializer)
+        (ends, Bytes(bytemuck::cast_slice(&self.words))).serialize(serializer)
     }
 }
 
@@ -143,11 +116,10 @@ impl Serialize for Bytes<'_> {
 
 impl<'de> Deserialize<'de> for Block {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Block, D::Error> {
-        let (ends, last, bytes): (u64, u64, &'de [u8]) = Deserialize::deserialize(deserializer)?;
+        let (ends, bytes): (u64, &'de [u8]) = Deserialize::deserialize(deserializer)?;
         let words = bytes.chunks_exact(8);
         let words = words.map(|word| u64::from_ne_bytes(word.try_into().expect("a word has eight bytes")));
-        let (target, source) = ((ends >> 32) as u32, ends as u32);
-        Ok(Block { target, source, last: Last::decode(last), words: words.collect() })
+        Ok(Block { target: (ends >> 32) as u32, source: ends as u32, words: words.collect() })
     }
 }
 
@@ -179,26 +151,12 @@ type Port = InputHandle<u64, Builder>;
 /// What has arrived, and in which step.
 type Inbox = Rc<RefCell<VecDeque<(u64, Block)>>>;
 
-/// The step of sending states that this process is in.
+/// The step that this process is in, and how to wake the operator that has put states of later steps aside.
 #[derive(Default)]
-struct Step {
+struct Early {
     /// Its number plus one, or 0 before the first.
     begun: Cell<u64>,
-    /// How many processes have sent everything.
-    complete: Cell<usize>,
-    /// How many have replied.
-    replied: Cell<usize>,
-    /// Wakes the operator that has put states of later steps aside.
     wake: RefCell<Option<Activator>>,
-}
-
-/// What has arrived from a process in a step.
-#[derive(Default)]
-struct Arrived {
-    count: u32,
-    last: Option<Last>,
-    /// Parents whose successors were known before.
-    closed: Vec<u64>,
 }
 
 /// A place that is not taken yet. Unlike a [`Seat`], it can be sent to another thread.
@@ -271,17 +229,20 @@ impl Place {
         let share = Rc::new(RefCell::new(Share::new(1)));
         let closed = Rc::new(RefCell::new(Vec::new()));
         let (summaries, talk) = (Inbox::default(), Inbox::default());
-        let step = Rc::<Step>::default();
+        let probes = [ProbeHandle::new(), ProbeHandle::new()];
+        let early = Rc::<Early>::default();
+        let states_port = states(&mut worker, &share, &closed, &early, &probes[0]);
+        let summaries_port = inbox(&mut worker, "summaries", &summaries, &probes[1]);
+        let talk_port = inbox(&mut worker, "talk", &talk, &ProbeHandle::new());
         Seat {
-            states: states(&mut worker, &share, &closed, &step),
-            summaries: inbox(&mut worker, "summaries", &summaries),
-            talk: inbox(&mut worker, "talk", &talk),
+            states: Channel { port: states_port, probe: probes[0].clone() },
+            summaries: Channel { port: summaries_port, probe: probes[1].clone() },
+            talk: talk_port,
             heard: talk,
             inbox: summaries,
             share,
             closed,
-            step,
-            sent_blocks: vec![0; self.processes],
+            early,
             worker,
             guard,
             streams: self.streams,
@@ -312,75 +273,77 @@ fn states(
     worker: &mut Worker,
     share: &Rc<RefCell<Share>>,
     closed: &Rc<RefCell<Vec<u64>>>,
-    step: &Rc<Step>,
+    early: &Rc<Early>,
+    probe: &ProbeHandle<u64>,
 ) -> Port {
     let mut port = Port::new_with_builder();
     let processes = worker.peers();
-    let own = worker.index() as u32;
-    let (share, closed, here, there) = (share.clone(), closed.clone(), step.clone(), step.clone());
+    let source = worker.index() as u32;
+    let (share, closed, early) = (share.clone(), closed.clone(), early.clone());
     worker.dataflow_named("states", |scope| {
         let arrived = scope.input_from(&mut port);
         let replies = arrived.unary::<Builder, _, _, _>(by_target(), "insert", move |_, info| {
-            *here.wake.borrow_mut() = Some(scope.activator_for(info.address));
-            let mut from: Vec<Arrived> = (0..processes).map(|_| Arrived::default()).collect();
+            *early.wake.borrow_mut() = Some(scope.activator_for(info.address));
+            let mut replies: Vec<Vec<u64>> = vec![Vec::new(); processes];
             let mut aside: Vec<(Capability<u64>, Vec<Block>)> = Vec::new();
             move |input, output| {
                 input.for_each_time(|time, blocks| {
                     let blocks = blocks.flat_map(|blocks| blocks.drain(..)).collect();
                     aside.push((time.retain(output.output_index()), blocks));
                 });
-                for (time, blocks) in aside.extract_if(.., |(time, _)| *time.time() < here.begun.get()) {
+                for (time, blocks) in aside.extract_if(.., |(time, _)| *time.time() < early.begun.get()) {
                     let mut share = share.borrow_mut();
-                    let mut session = output.session(&time);
                     for block in blocks {
-                        let from = &mut from[block.source as usize];
-                        share.insert_all(&block.words, |parent| from.closed.push(parent));
-                        from.count += 1;
-                        from.last = from.last.or(block.last);
-                        let Some(last) = from.last.filter(|last| last.count == from.count) else { continue };
-                        here.complete.update(|complete| complete + 1);
-                        let Arrived { closed: words, .. } = std::mem::take(from);
-                        match last.asks {
-                            true => {
-                                session.give(Block { target: block.source, source: own, last: None, words })
-                            }
-                            false => assert!(words.is_empty(), "who expands states in part asks for replies"),
+                        share.insert_all(&block.words, |parent| {
+                            replies[owner(parent, processes)].push(parent);
+                        });
+                    }
+                    let mut session = output.session(&time);
+                    for (target, words) in (0..).zip(&mut replies) {
+                        if !words.is_empty() {
+                            session.give(Block { target, source, words: std::mem::take(words) });
                         }
                     }
                 }
             }
         });
-        replies.unary::<Builder, _, _, _>(by_target(), "known before", move |_, _| {
+        let ended = replies.unary::<Builder, _, _, _>(by_target(), "known before", move |_, _| {
             move |input, _| {
                 input.for_each_time(|_, blocks| {
                     let mut closed = closed.borrow_mut();
-                    for block in blocks.flatten() {
-                        closed.append(&mut block.words);
-                        there.replied.update(|replied| replied + 1);
-                    }
+                    blocks.flatten().for_each(|block| closed.append(&mut block.words));
                 });
             }
         });
+        ended.probe_with(probe);
     });
     port
 }
 
 /// A dataflow that only delivers.
-fn inbox(worker: &mut Worker, name: &str, inbox: &Inbox) -> Port {
+fn inbox(worker: &mut Worker, name: &str, inbox: &Inbox, probe: &ProbeHandle<u64>) -> Port {
     let mut port = Port::new_with_builder();
     let inbox = inbox.clone();
     worker.dataflow_named(name, |scope| {
-        scope.input_from(&mut port).unary::<Builder, _, _, _>(by_target(), "deliver", move |_, _| {
-            move |input, _| {
-                input.for_each_time(|time, blocks| {
-                    let mut inbox = inbox.borrow_mut();
-                    let blocks = blocks.flat_map(|blocks| blocks.drain(..));
-                    inbox.extend(blocks.map(|block| (*time.time(), block)));
-                });
-            }
-        });
+        let delivered =
+            scope.input_from(&mut port).unary::<Builder, _, _, _>(by_target(), "deliver", move |_, _| {
+                move |input, _| {
+                    input.for_each_time(|time, blocks| {
+                        let mut inbox = inbox.borrow_mut();
+                        let blocks = blocks.flat_map(|blocks| blocks.drain(..));
+                        inbox.extend(blocks.map(|block| (*time.time(), block)));
+                    });
+                }
+            });
+        delivered.probe_with(probe);
     });
     port
+}
+
+/// A dataflow that works in steps.
+struct Channel {
+    port: Port,
+    probe: ProbeHandle<u64>,
 }
 
 /// Why the processes do nothing together any more. All of them know it.
@@ -394,17 +357,15 @@ pub(crate) enum Over {
 
 /// A process's place in the group. It belongs to one thread.
 pub struct Seat {
-    states: Port,
-    summaries: Port,
+    states: Channel,
+    summaries: Channel,
     talk: Port,
     heard: Inbox,
     inbox: Inbox,
     pub(crate) share: Rc<RefCell<Share>>,
     /// The parents whose successors were known before.
     pub(crate) closed: Rc<RefCell<Vec<u64>>>,
-    step: Rc<Step>,
-    /// Blocks of states that this process has sent to each other one in this step.
-    sent_blocks: Vec<u32>,
+    early: Rc<Early>,
     worker: Worker,
     guard: Option<CommsGuard>,
     /// The connections to the other processes.
@@ -458,25 +419,14 @@ impl Seat {
 
     /// Begins the next step of sending states. From now on, what others send in this step is inserted.
     pub(crate) fn begin_step(&mut self) {
-        self.step.begun.set(self.states.time() + 1);
-        self.step.complete.set(0);
-        self.step.replied.set(0);
-        self.sent_blocks.fill(0);
-        self.step.wake.borrow().iter().for_each(Activator::activate);
+        self.early.begun.set(self.states.port.time() + 1);
+        self.early.wake.borrow().iter().for_each(Activator::activate);
     }
 
     /// Sends states to the process that keeps them.
     pub(crate) fn send_states(&mut self, target: usize, words: Vec<u64>) {
-        self.send_block(target, words, None);
-    }
-
-    fn send_block(&mut self, target: usize, words: Vec<u64>, asks: Option<bool>) {
-        self.sent_blocks[target] += 1;
-        let count = self.sent_blocks[target];
-        assert!(count < MAX_COUNT, "a step has fewer blocks");
-        let last = asks.map(|asks| Last { count, asks });
-        self.states.send(Block { last, ..self.block(target, words) });
-        self.states.flush();
+        self.states.port.send(self.block(target, words));
+        self.states.port.flush();
     }
 
     /// Handles what has arrived, without waiting.
@@ -484,32 +434,23 @@ impl Seat {
         self.worker.step();
     }
 
-    /// Sends the rest of the states to the processes that keep them. Waits until everything has arrived that was sent to this
-    /// process in this step, and the replies of all others, if it `asks` for them.
-    pub(crate) fn settle(&mut self, rest: &mut [Vec<u64>], asks: bool, limits: &Limits) -> Result<(), Lost> {
-        for (target, words) in rest.iter_mut().enumerate() {
-            if target != self.index {
-                self.send_block(target, std::mem::take(words), Some(asks));
-            }
-        }
-        let next = self.states.time() + 1;
-        self.states.advance_to(next);
-        let (step, others) = (self.step.clone(), self.processes - 1);
-        let replies = if asks { others } else { 0 };
-        self.wait(limits, move || step.complete.get() < others || step.replied.get() < replies)
+    /// Waits until everything has arrived that was sent to the shares in this step, and all replies to it.
+    pub(crate) fn settle(&mut self, limits: &Limits) -> Result<(), Lost> {
+        let next = self.states.port.time() + 1;
+        self.states.port.advance_to(next);
+        let probe = self.states.probe.clone();
+        self.wait(limits, move || probe.less_than(&next))
     }
 
     /// Sends a message to all processes, and waits for the messages of all. They are in the order of the processes.
     pub(crate) fn exchange(&mut self, words: Vec<u64>, limits: &Limits) -> Result<Vec<Vec<u64>>, Lost> {
         for target in 0..self.processes {
-            self.summaries.send(self.block(target, words.clone()));
+            self.summaries.port.send(self.block(target, words.clone()));
         }
-        let step = *self.summaries.time();
-        let next = step + 1;
-        self.summaries.advance_to(next);
-        let (inbox, processes) = (self.inbox.clone(), self.processes);
-        let of_step = move || inbox.borrow().iter().filter(|(time, _)| *time == step).count();
-        self.wait(limits, move || of_step() < processes)?;
+        let next = self.summaries.port.time() + 1;
+        self.summaries.port.advance_to(next);
+        let probe = self.summaries.probe.clone();
+        self.wait(limits, move || probe.less_than(&next))?;
         let mut inbox = self.inbox.borrow_mut();
         let (now, later): (Vec<_>, Vec<_>) = inbox.drain(..).partition(|(step, _)| *step < next);
         inbox.extend(later);
@@ -536,7 +477,7 @@ impl Seat {
     }
 
     fn block(&self, target: usize, words: Vec<u64>) -> Block {
-        Block { target: target as u32, source: self.index as u32, last: None, words }
+        Block { target: target as u32, source: self.index as u32, words }
     }
 
     fn wait(&mut self, limits: &Limits, is_open: impl Fn() -> bool) -> Result<(), Lost> {
@@ -705,27 +646,18 @@ mod tests {
                     seat.begin_step();
                     seat.send_states(0, vec![part, 5]);
                     seat.exchange(Vec::new(), &limits).expect("the first one takes part");
-                    seat.settle(&mut [vec![part, 6], Vec::new()], true, &limits).expect("it takes part");
+                    seat.settle(&limits).expect("it takes part");
                 }
-                assert!(seat.closed.borrow().is_empty());
-                seat.begin_step();
-                seat.settle(&mut [vec![part, 6], Vec::new()], true, &limits).expect("it takes part");
-                assert_eq!(*seat.closed.borrow(), [3 << 40], "there is a reply");
-                seat.exchange(Vec::new(), &limits).expect("it takes part");
             });
             let mut seat = first.sit_down();
             for step in 0..2 {
                 // What comes before this message on the connection has arrived with it.
                 seat.exchange(Vec::new(), &limits).expect("the second one takes part");
-                assert_eq!(seat.share.borrow().len(), 2 * step, "step {step} has not begun here");
+                assert_eq!(seat.share.borrow().len(), step, "step {step} has not begun here");
                 seat.begin_step();
-                seat.settle(&mut [Vec::new(), Vec::new()], false, &limits).expect("it takes part");
-                assert_eq!(seat.share.borrow().len(), 2);
+                seat.settle(&limits).expect("it takes part");
+                assert_eq!(seat.share.borrow().len(), 1);
             }
-            seat.share.borrow_mut().next_level();
-            seat.begin_step();
-            seat.settle(&mut [Vec::new(), Vec::new()], false, &limits).expect("it takes part");
-            seat.exchange(Vec::new(), &limits).expect("it takes part");
         });
     }
 
