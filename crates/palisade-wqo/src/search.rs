@@ -189,16 +189,16 @@ impl<'s, B: Backward> Search<'s, B> {
 
     /// Runs until the search ends, or until `may_continue` returns false (`None`); it can then be called
     /// again. `may_continue` is called before each expansion.
-    pub fn run(&mut self, may_continue: impl FnMut(&Self) -> bool) -> Option<SearchEnd> {
-        self.run_guessing(may_continue, |_| None)
+    pub fn run(&mut self, mut may_continue: impl FnMut(&Self) -> bool) -> Option<SearchEnd> {
+        self.run_guessing(&mut may_continue, &mut |_| None)
     }
 
     /// The same with guesses that come up during the search: `generalise` may name an element below the one that is about
     /// to be expanded. It takes the place of that element as a guess.
     pub fn run_guessing(
         &mut self,
-        mut may_continue: impl FnMut(&Self) -> bool,
-        mut generalise: impl FnMut(&B::Element) -> Option<B::Element>,
+        may_continue: &mut dyn FnMut(&Self) -> bool,
+        generalise: &mut dyn FnMut(&B::Element) -> Option<B::Element>,
     ) -> Option<SearchEnd> {
         loop {
             if let Some(initial) = self.initial {
@@ -504,6 +504,26 @@ mod tests {
         proptest::collection::vec(0u8..3, 0..=longest)
     }
 
+    /// Runs to the end, and retracts guesses that are wrong.
+    fn retracting(
+        search: &mut Search<'_, Lossy>,
+        bad: &[u8],
+        generalise: &mut dyn FnMut(&Vec<u8>) -> Option<Vec<u8>>,
+    ) -> SearchEnd {
+        loop {
+            match search.run_guessing(&mut |_| true, generalise).expect("the search is not stopped") {
+                SearchEnd::Closed => return SearchEnd::Closed,
+                SearchEnd::Initial(node) => {
+                    let Some(wrong) = search.guess_behind(node) else { return SearchEnd::Initial(node) };
+                    let before = search.guesses();
+                    search.retract(|guess, _| guess == wrong);
+                    assert_eq!(search.guesses() + 1, before, "one guess is wrong");
+                    search.add(bad.to_vec());
+                }
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn differential_backward_finds_what_forward_finds(
@@ -553,18 +573,35 @@ mod tests {
             for guess in guesses.into_iter().filter(|guess| !system.is_initial(guess)) {
                 search.guess(guess);
             }
-            let found = loop {
-                match search.run(|_| true).expect("the search is not stopped") {
-                    SearchEnd::Closed => break SearchEnd::Closed,
-                    SearchEnd::Initial(node) => {
-                        let Some(wrong) = search.guess_behind(node) else { break SearchEnd::Initial(node) };
-                        let before = search.guesses();
-                        search.retract(|guess, _| guess == wrong);
-                        prop_assert_eq!(search.guesses() + 1, before);
-                        search.add(bad.clone());
-                    }
-                }
-            };
+            let found = retracting(&mut search, &bad, &mut |_| None);
+            prop_assert_eq!(found == SearchEnd::Closed, expected == SearchEnd::Closed);
+            if found == SearchEnd::Closed {
+                let elements: Vec<_> = search.minimal_elements().collect();
+                prop_assert!(is_proof(&system, &elements, &bad));
+            }
+        }
+
+        /// The same for guesses that come up during the search: words without one of their letters.
+        #[test]
+        fn differential_guesses_during_the_search(
+            rules in proptest::collection::vec((word(2), word(2)), 0..5),
+            start in word(3),
+            bad in word(3),
+            drops in proptest::collection::vec(0usize..4, 0..12),
+        ) {
+            let system = Lossy { rules, start };
+            let mut exact = Search::new(&system);
+            exact.add(bad.clone());
+            let expected = exact.run(|_| true).expect("the search is not stopped");
+            let mut search = Search::new(&system);
+            search.add(bad.clone());
+            let mut drops = drops.into_iter();
+            let found = retracting(&mut search, &bad, &mut |word: &Vec<u8>| {
+                let place = drops.next().filter(|&place| place < word.len())?;
+                let mut general = word.clone();
+                general.remove(place);
+                Some(general).filter(|general| !system.is_initial(general))
+            });
             prop_assert_eq!(found == SearchEnd::Closed, expected == SearchEnd::Closed);
             if found == SearchEnd::Closed {
                 let elements: Vec<_> = search.minimal_elements().collect();

@@ -104,14 +104,14 @@ impl<'s> Guessing<'s> {
                 Source::Given { per_guess } => per_guess.saturating_mul(*guessed),
                 Source::Visit(_) => u64::MAX,
             };
-            let may_continue = |search: &Search<'_, Setup>| {
+            let mut may_continue = |search: &Search<'_, Setup>| {
                 expanded += 1;
                 if expanded.is_multiple_of(256) {
                     exhausted = check(search.generated(), search.bytes() + bytes).err();
                 }
                 exhausted.is_none() && search.generated() < most.min(for_guesses)
             };
-            let found = search.run_guessing(may_continue, |element| match source {
+            let found = search.run_guessing(&mut may_continue, &mut |element| match source {
                 Source::Given { .. } => None,
                 Source::Visit(visited) => visited.generalise(exact, element),
             });
