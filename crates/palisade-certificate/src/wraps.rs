@@ -6,7 +6,7 @@
 
 use palisade_program::Value;
 use palisade_program::written::{
-    BinaryOp, Block, Domain, Expr, ExprKind, Place, PlaceKind, Program, Rmw, StmtKind, UnaryOp,
+    BinaryOp, Block, Domain, Expr, ExprKind, Place, PlaceKind, Program, Rmw, StmtKind, UnaryOp, find_in_block,
 };
 
 /// Whether every `cas` that may be on this variable expects a number of the domain, as far as can be seen from the text.
@@ -14,7 +14,7 @@ pub(crate) fn expects_within(program: &Program, variable: &str, domain: Domain) 
     let templates = program.templates.iter().map(|template| &template.body);
     let mut bodies = templates.chain(program.procedures.iter().map(|procedure| &procedure.body));
     let search = Search { program, variable, domain };
-    bodies.all(|body| search.block(body))
+    bodies.all(|body| find_in_block(body, &mut |e| search.may_differ(e).then_some(())).is_none())
 }
 
 struct Search<'p> {
@@ -24,59 +24,14 @@ struct Search<'p> {
 }
 
 impl Search<'_> {
-    fn block(&self, block: &Block) -> bool {
-        block.iter().all(|stmt| {
-            let here = match &stmt.kind {
-                StmtKind::Let { init: Some(e), .. }
-                | StmtKind::Eval(e)
-                | StmtKind::Assume(e)
-                | StmtKind::Await(e)
-                | StmtKind::Assert(e, _)
-                | StmtKind::If { condition: e, .. }
-                | StmtKind::While { condition: e, .. }
-                | StmtKind::Return(Some(e)) => self.expr(e),
-                StmtKind::Assign { place, value } => self.place(place) && self.expr(value),
-                StmtKind::Spawn { args, .. } => args.iter().all(|arg| self.expr(arg)),
-                StmtKind::Let { init: None, .. }
-                | StmtKind::Return(None)
-                | StmtKind::Skip
-                | StmtKind::Fence
-                | StmtKind::StoreFence
-                | StmtKind::Loop(_)
-                | StmtKind::Break
-                | StmtKind::Continue
-                | StmtKind::Goto(_)
-                | StmtKind::Choose(_)
-                | StmtKind::Atomic(_)
-                | StmtKind::Block(_) => true,
-            };
-            here && stmt.kind.blocks().into_iter().all(|inner| self.block(inner))
-        })
-    }
-
-    fn place(&self, place: &Place) -> bool {
-        match &place.kind {
-            PlaceKind::Named(_) => true,
-            PlaceKind::Element(_, e) | PlaceKind::Deref(e) => self.expr(e),
-        }
-    }
-
-    fn expr(&self, e: &Expr) -> bool {
-        match &e.kind {
-            ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Any { .. } | ExprKind::Observe(_) => true,
-            ExprKind::Read(place) | ExprKind::AddressOf(place) => self.place(place),
-            ExprKind::Unary(_, a) => self.expr(a),
-            ExprKind::Binary(_, a, b) => self.expr(a) && self.expr(b),
-            ExprKind::Call(_, args) => args.iter().all(|arg| self.expr(arg)),
-            ExprKind::Locked(rmw, place, operands) => {
-                let may_be_on_it = match &place.kind {
-                    PlaceKind::Named(name) | PlaceKind::Element(name, _) => name.as_str() == self.variable,
-                    PlaceKind::Deref(_) => true,
-                };
-                let fits = *rmw != Rmw::Cas || !may_be_on_it || self.is_within(&operands[0]);
-                fits && self.place(place) && operands.iter().all(|operand| self.expr(operand))
-            }
-        }
+    /// Whether an expression is a `cas` that may be on the variable, and may expect another number.
+    fn may_differ(&self, e: &Expr) -> bool {
+        let ExprKind::Locked(Rmw::Cas, place, operands) = &e.kind else { return false };
+        let may_be_on_it = match &place.kind {
+            PlaceKind::Named(name) | PlaceKind::Element(name, _) => name.as_str() == self.variable,
+            PlaceKind::Deref(_) => true,
+        };
+        may_be_on_it && !self.is_within(&operands[0])
     }
 
     /// Whether an expression has values of the domain only.

@@ -9,6 +9,7 @@ mod identities;
 mod plain;
 mod sorts;
 mod stmt;
+mod walk;
 mod words;
 
 pub use check::Check;
@@ -16,6 +17,7 @@ pub use expr::{BinaryOp, Expr, ExprKind, Observation, Place, PlaceKind, ProcessR
 pub use identities::{Identities, OthersLoop, WRITTEN_NUMBER, identity_enum, others_loop};
 pub use sorts::NotNames;
 pub use stmt::{Block, Stmt, StmtKind};
+pub use walk::{find_in_block, find_in_expr};
 
 use crate::Value;
 use palisade_base::{Origin, Span};
