@@ -10,7 +10,7 @@ use super::lifted::Lifted;
 use super::proof;
 use super::setup::Setup;
 use super::tracked::{Attempt, Tracked};
-use super::visited::Visited;
+use super::visited::{NoVisit, Visited};
 use super::witness::{Program, Unfolded};
 use crate::bad::{Bad, bad_combinations};
 use crate::chain::{chain, count};
@@ -312,14 +312,11 @@ impl Turns<'_, '_> {
             let setup = runs.program.setup;
             let most = (FOR_VISITS * share).min(MAX_VISITED) as usize;
             let has_room = |bytes| limits.check(search.bytes() + kept + bytes).is_ok();
-            let visited = limits.within(|| Visited::new(setup, most, &has_room))?;
+            let visited = limits.within(|| Visited::new(setup, bad, most, &has_room))?;
             self.guessing = match visited {
-                Some(visited) if bad.iter().any(|element| !visited.meets(setup, element)) => {
-                    FromVisit::Guessing(Box::new(Guessing::from_visit(setup, bad, visited)))
-                }
-                Some(_) => FromVisit::Not,
-                None if FOR_VISITS * share < MAX_VISITED => FromVisit::NotYet,
-                None => FromVisit::Not,
+                Ok(visited) => FromVisit::Guessing(Box::new(Guessing::from_visit(setup, bad, visited))),
+                Err(NoVisit::TooLarge) if FOR_VISITS * share < MAX_VISITED => FromVisit::NotYet,
+                Err(NoVisit::TooLarge | NoVisit::Useless) => FromVisit::Not,
             };
         }
         let FromVisit::Guessing(attempts) = &mut self.guessing else { return Ok(None) };

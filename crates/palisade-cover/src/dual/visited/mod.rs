@@ -31,7 +31,10 @@ use palisade_base::{Id, limits};
 use palisade_program::running::CellId;
 use palisade_wqo::Backward;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use visit::{HasRoom, Visit};
+
+pub(crate) use visit::NoVisit;
 
 /// Values are added only to sets of cells with at most this many values. Those of larger cells could need more sets than
 /// there are numbers for.
@@ -58,13 +61,18 @@ pub(crate) struct Visited {
 }
 
 impl Visited {
-    /// Visits a program. `None` if it has more configurations than `most`, or starts processes, or has no fixed number
-    /// of them, or if there is no room.
-    pub fn new(setup: &Setup, most: usize, has_room: &HasRoom<'_>) -> Option<Visited> {
+    /// Visits a program, if it has at most so many configurations and there is room. A visit is useless if it cannot keep
+    /// the search from any bad element.
+    pub fn new(
+        setup: &Setup,
+        bad: &[Element],
+        most: usize,
+        has_room: &HasRoom<'_>,
+    ) -> Result<Visited, NoVisit> {
         if setup.spawns() || !setup.exact {
-            return None;
+            return Err(NoVisit::Useless);
         }
-        let visit = Visit::new(setup, most, has_room)?;
+        let visit = Visit::new(setup, bad, most, has_room)?;
         let mut visited = Visited { facts: FxHashMap::default(), count: 0 };
         for number in 0..visit.len() {
             limits::checkpoint();
@@ -89,10 +97,17 @@ impl Visited {
             if visited.facts.len() * visited.count > MAX_BITS
                 || number.is_multiple_of(1024) && !has_room(visit.bytes() + visited.bytes())
             {
-                return None;
+                return Err(NoVisit::TooLarge);
             }
         }
-        Some(visited)
+        let words = visited.words();
+        visited.facts.values_mut().for_each(|bits| bits.resize(words, 0));
+        Ok(visited)
+    }
+
+    /// How many words have the bits of a fact.
+    fn words(&self) -> usize {
+        self.count.div_ceil(64)
     }
 
     /// The memory in use, approximately.
@@ -118,32 +133,26 @@ impl Visited {
 
     /// Whether a configuration that was visited may be in the element. What is pending is looked at without its order, and
     /// among processes of one kind without whose it is.
-    pub fn meets(&self, setup: &Setup, element: &Element) -> bool {
-        let bits = |fact| self.facts.get(&fact).map_or(&[][..], Vec::as_slice);
-        let mut required: Vec<Vec<&[u64]>> = Vec::new();
+    fn meets(&self, setup: &Setup, element: &Element) -> bool {
+        let bits = |fact| self.facts.get(&fact).map(Vec::as_slice);
+        let mut required: Vec<SmallVec<[&[u64]; 4]>> = Vec::new();
         for (index, process) in element.processes.iter().enumerate() {
             let (kind, state) = (process.kind, process.state);
             let earlier = element.processes[..index].iter().filter(|other| other.key() == process.key());
-            required.push(vec![bits(Fact::At { kind, state, others: earlier.count() as u32 })]);
+            required
+                .push(bits(Fact::At { kind, state, others: earlier.count() as u32 }).into_iter().collect());
             for letter in &process.word {
                 let (own, cell) = (letter.is_own(), letter.cell());
                 let values = setup.sets.values(cell, letter.set()).into_iter();
-                let any = values.map(|value| bits(Fact::Pending { kind, own, cell, value }));
+                let any = values.filter_map(|value| bits(Fact::Pending { kind, own, cell, value }));
                 required.push(any.collect());
             }
         }
         for (cell, set) in element.known() {
             let values = setup.sets.values(cell, set).into_iter();
-            required.push(values.map(|value| bits(Fact::Holds { cell, value })).collect());
+            required.push(values.filter_map(|value| bits(Fact::Holds { cell, value })).collect());
         }
-        (0..self.count.div_ceil(64)).any(|word| {
-            let rest = self.count - 64 * word;
-            let all = if rest < 64 { (1 << rest) - 1 } else { u64::MAX };
-            let any = |some: &Vec<&[u64]>| {
-                some.iter().fold(0, |any, bits| any | bits.get(word).copied().unwrap_or(0))
-            };
-            required.iter().try_fold(all, |all, some| Some(all & any(some)).filter(|&all| all != 0)).is_some()
-        })
+        have_common_bit(&required, self.words())
     }
 
     /// An element below this one, as general as possible without a configuration that was visited. `None` if there is
@@ -183,6 +192,28 @@ impl Visited {
         }
         (general != *element).then_some(general)
     }
+}
+
+/// Whether there is a bit that every requirement has in one of its lists, which all have this many words. If nothing is
+/// required, every bit will do.
+fn have_common_bit(required: &[SmallVec<[&[u64]; 4]>], words: usize) -> bool {
+    // Words that fit into a processor's registers are handled together.
+    const CHUNK: usize = 16;
+    (0..words).step_by(CHUNK).any(|start| {
+        let end = words.min(start + CHUNK);
+        let mut all = [u64::MAX; CHUNK];
+        for lists in required {
+            let mut any = [0; CHUNK];
+            for list in lists {
+                any.iter_mut().zip(&list[start..end]).for_each(|(any, bits)| *any |= bits);
+            }
+            all.iter_mut().zip(any).for_each(|(all, any)| *all &= any);
+            if all.iter().fold(0, |any, bits| any | bits) == 0 {
+                return false;
+            }
+        }
+        true
+    })
 }
 
 /// The element with one more value allowed for a cell, in normal form. Stops when `give` returns true.
@@ -255,7 +286,7 @@ mod tests {
         for combination in &combinations {
             setup.bad_elements(combination, &mut |element, _| bad.push(element));
         }
-        let visited = prepare(Visited::new(&setup, 1 << 12, &|_| true)?);
+        let visited = prepare(Visited::new(&setup, &bad, 1 << 12, &|_| true).ok()?);
         let mut guessing = Guessing::from_visit(&setup, &bad, visited);
         let searched = Program { automata: &automata, merged: &merged, setup: &setup, model };
         let mut reachable = false;
@@ -326,7 +357,7 @@ mod tests {
             process Q { let a = x; y = 1; let b = y; assert(a == b); }
             ";
         with_setup(text, Model::Tso, |setup| {
-            let visited = Visited::new(setup, 1000, &|_| true).expect("it is small");
+            let visited = Visited::new(setup, &[], 1000, &|_| true).expect("it is small");
             let pending = |kind, own, cell, value| {
                 let fact = Fact::Pending { kind, own, cell: CellId(cell), value: ValueId(value) };
                 visited.facts.get(&fact).is_some_and(|bits| bits.iter().any(|&bits| bits != 0))
@@ -347,14 +378,24 @@ mod tests {
 
     #[test]
     fn programs_that_are_not_visited() {
+        let why = |setup: &Setup, bad: &[Element], most: usize, room: bool| {
+            Visited::new(setup, bad, most, &|_| room).err()
+        };
         let any = "shared x: 0..1; process P[*] { x = 1; }";
-        with_setup(any, Model::Tso, |setup| assert!(Visited::new(setup, 1000, &|_| true).is_none()));
+        with_setup(any, Model::Tso, |setup| assert_eq!(why(setup, &[], 1000, true), Some(NoVisit::Useless)));
         let three = "shared x: 0..1; process P[3] { x = 1; }";
         with_setup(three, Model::Tso, |setup| {
-            let visited = Visited::new(setup, 1000, &|_| true).expect("it is small");
-            assert!(Visited::new(setup, visited.count, &|_| true).is_some());
-            assert!(Visited::new(setup, visited.count - 1, &|_| true).is_none());
-            assert!(Visited::new(setup, 1000, &|_| false).is_none());
+            let count = Visited::new(setup, &[], 1000, &|_| true).expect("it is small").count;
+            assert_eq!(why(setup, &[], count, true), None);
+            assert_eq!(why(setup, &[], count - 1, true), Some(NoVisit::TooLarge));
+            assert_eq!(why(setup, &[], 1000, false), Some(NoVisit::TooLarge));
+            // Memory can hold either value, but not both.
+            let with = |value| {
+                let mut memory: Memory = vec![SetId::ALL; setup.cells].into();
+                memory[0] = setup.sets.single(CellId(0), ValueId(value));
+                Element::new(memory, Default::default())
+            };
+            assert_eq!(why(setup, &[with(0), with(1)], 1000, true), Some(NoVisit::Useless));
         });
     }
 
@@ -367,7 +408,7 @@ mod tests {
             forbid count(P@cs) >= 2;
             ";
         with_setup(text, Model::Tso, |setup| {
-            let visited = Visited::new(setup, 1000, &|_| true).expect("it is small");
+            let visited = Visited::new(setup, &[], 1000, &|_| true).expect("it is small");
             let at = |state: StateId| super::super::process::Requirement {
                 kind: 0,
                 state,

@@ -13,6 +13,7 @@
 //! the process, since the process's last fence, and these are never taken away before the next one. Messages are taken without
 //! their order, and for every configuration all together, so that others may be covered as well.
 
+use super::super::element::{Element, View};
 use super::super::setup::Setup;
 use crate::facts::writes;
 use crate::values::SetId;
@@ -31,6 +32,15 @@ const MAX_MESSAGE_WORDS: usize = 1 << 23;
 /// Whether there is room for this many bytes.
 pub(super) type HasRoom<'a> = dyn Fn(u64) -> bool + 'a;
 
+/// Why there is no visit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NoVisit {
+    /// There are too many configurations, or there is no room for them.
+    TooLarge,
+    /// It would not help, however large it may be.
+    Useless,
+}
+
 /// The configurations of a visit.
 pub(super) struct Visit<'s> {
     setup: &'s Setup,
@@ -48,6 +58,8 @@ pub(super) struct Visit<'s> {
     /// Configurations whose steps are to be found, because they or their messages are new.
     work: VecDeque<u32>,
     waits: Vec<bool>,
+    /// Bad elements in which there is no configuration so far.
+    unmet: Vec<&'s Element>,
 }
 
 /// The bits of messages: for each process, plain ones and then own ones, by cells and values.
@@ -73,12 +85,17 @@ pub(super) struct Message {
 }
 
 impl<'s> Visit<'s> {
-    /// Visits a program with a fixed number of processes. `None` if there are more configurations than `most`, or no
-    /// room for them.
-    pub fn new(setup: &'s Setup, most: usize, has_room: &HasRoom<'_>) -> Option<Visit<'s>> {
+    /// Visits a program with a fixed number of processes, if there are at most so many configurations, and room for them.
+    /// A visit is useless if there is a configuration in every bad element.
+    pub fn new(
+        setup: &'s Setup,
+        bad: &'s [Element],
+        most: usize,
+        has_room: &HasRoom<'_>,
+    ) -> Result<Visit<'s>, NoVisit> {
         let mut kinds = Vec::new();
         for (kind, of_kind) in setup.kinds.iter().enumerate() {
-            let Population::Fixed(number) = of_kind.population else { return None };
+            let Population::Fixed(number) = of_kind.population else { return Err(NoVisit::Useless) };
             kinds.extend(std::iter::repeat_n(kind as u32, number as usize));
         }
         let is_small = |number: usize| u16::try_from(number).is_ok();
@@ -88,7 +105,7 @@ impl<'s> Visit<'s> {
             || !values.iter().all(|&values| is_small(values))
             || !is_small(kinds.len())
         {
-            return None;
+            return Err(NoVisit::TooLarge);
         }
         let mut all = 0;
         let mut first = IdVec::new();
@@ -107,6 +124,7 @@ impl<'s> Visit<'s> {
             messages: Vec::new(),
             work: VecDeque::new(),
             waits: Vec::new(),
+            unmet: bad.iter().collect(),
         };
         let most = most.min(MAX_MESSAGE_WORDS / words.max(1));
         visit.start(&mut Vec::new(), most)?;
@@ -114,13 +132,13 @@ impl<'s> Visit<'s> {
         while let Some(next) = visit.work.pop_front() {
             limits::checkpoint();
             if done.is_multiple_of(1024) && !has_room(visit.bytes()) {
-                return None;
+                return Err(NoVisit::TooLarge);
             }
             done += 1;
             visit.waits[next as usize] = false;
             visit.expand(next as usize, most)?;
         }
-        Some(visit)
+        Ok(visit)
     }
 
     /// The memory in use, approximately.
@@ -199,11 +217,14 @@ impl<'s> Visit<'s> {
     }
 
     /// Adds all initial configurations that begin like this.
-    fn start(&mut self, begun: &mut Vec<u16>, most: usize) -> Option<()> {
+    fn start(&mut self, begun: &mut Vec<u16>, most: usize) -> Result<(), NoVisit> {
         let setup = self.setup;
         if begun.len() == self.width() {
-            let messages = vec![0; self.layout.words];
-            return self.reach(begun, messages, most);
+            let mut messages = vec![0; self.layout.words];
+            for process in 0..self.kinds.len() {
+                self.layout.see(process, &begun[self.kinds.len()..], &mut messages);
+            }
+            return self.reach(begun, &messages, most);
         }
         let choices: Vec<u16> = match self.kinds.get(begun.len()) {
             Some(&kind) => {
@@ -221,11 +242,11 @@ impl<'s> Visit<'s> {
             begun.pop();
             added?;
         }
-        Some(())
+        Ok(())
     }
 
-    /// The number of a configuration. `None` if it is one too many.
-    fn add(&mut self, configuration: &[u16], most: usize) -> Option<u32> {
+    /// The number of a configuration.
+    fn add(&mut self, configuration: &[u16], most: usize) -> Result<u32, NoVisit> {
         let mut hasher = FxHasher::default();
         configuration.iter().for_each(|&part| hasher.write_u16(part));
         let hash = hasher.finish();
@@ -236,26 +257,20 @@ impl<'s> Visit<'s> {
         };
         let spread = |short: u32| u64::from(short).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         if let Some(&(_, number)) = self.numbers.find(spread(short), same) {
-            return Some(number);
+            return Ok(number);
         }
         let number = self.len();
         if number >= most {
-            return None;
+            return Err(NoVisit::TooLarge);
         }
         self.configurations.extend_from_slice(configuration);
         self.numbers.insert_unique(spread(short), (short, number as u32), |&(short, _)| spread(short));
-        Some(number as u32)
+        Ok(number as u32)
     }
 
-    /// Adds a configuration with these messages, and those that memory may send at any time.
-    fn reach(&mut self, configuration: &[u16], mut messages: Vec<u64>, most: usize) -> Option<()> {
-        let (processes, words) = (self.kinds.len(), self.layout.words);
-        for process in 0..processes {
-            for (cell, &value) in configuration[processes..].iter().enumerate() {
-                let (cell, value) = (CellId::from_index(cell), ValueId(u32::from(value)));
-                set(&mut messages, self.layout.bit(process, false, cell, value));
-            }
-        }
+    /// Adds a configuration with these messages.
+    fn reach(&mut self, configuration: &[u16], messages: &[u64], most: usize) -> Result<(), NoVisit> {
+        let words = self.layout.words;
         let number = self.add(configuration, most)? as usize;
         let is_new = number == self.waits.len();
         if is_new {
@@ -271,44 +286,70 @@ impl<'s> Visit<'s> {
         if more && !std::mem::replace(&mut self.waits[number], true) {
             self.work.push_back(number as u32);
         }
-        Some(())
+        Ok(())
     }
 
     /// Finds the steps of a configuration.
-    fn expand(&mut self, number: usize, most: usize) -> Option<()> {
+    fn expand(&mut self, number: usize, most: usize) -> Result<(), NoVisit> {
         let setup = self.setup;
         let (processes, words) = (self.kinds.len(), self.layout.words);
         let from = self.configuration(number).to_vec();
         let messages = self.messages[number * words..][..words].to_vec();
         let holds = |&(cell, value): &(CellId, ValueId)| u32::from(from[processes + cell.index()]) == value.0;
-        for process in 0..processes {
+        let read_on = |process: usize| self.reads_on(process, StateId(u32::from(from[process])), &messages);
+        let reached: Vec<Vec<StateId>> = (0..processes).map(read_on).collect();
+        self.note_bad(number, &reached)?;
+        let mut after = messages.clone();
+        for (process, reached) in reached.iter().enumerate() {
             let kind = self.kinds[process] as usize;
-            for state in self.reads_on(process, StateId(u32::from(from[process])), &messages) {
+            for &state in reached {
                 for place in 0..self.outgoing[kind][state].len() {
                     let edge = &setup.kinds[kind].single[self.outgoing[kind][state][place]];
                     let fits = match &edge.letter {
                         Letter::Silent | Letter::StoreFence | Letter::Read(..) => false,
                         Letter::Fence | Letter::Write(..) => true,
                         Letter::Locked { guard, .. } => guard.iter().all(holds),
-                        Letter::Spawn(_) => return None,
+                        Letter::Spawn(_) => return Err(NoVisit::Useless),
                     };
                     if fits {
                         limits::checkpoint();
                         let mut to = from.clone();
                         to[process] = edge.target.0 as u16;
-                        let mut messages = messages.clone();
-                        self.layout.lose(process, &edge.letter, &mut messages);
                         for (cell, value) in writes(&edge.letter) {
                             to[processes + cell.index()] = value.0 as u16;
-                            // What memory held until now could still be propagated to the others.
-                            self.layout.send(processes, process, cell, value, &mut messages);
                         }
-                        self.reach(&to, messages, most)?;
+                        after.copy_from_slice(&messages);
+                        self.layout.pass(process, &edge.letter, &to, &mut after);
+                        self.reach(&to, &after, most)?;
                     }
                 }
             }
         }
-        Some(())
+        Ok(())
+    }
+
+    /// Notes the bad elements that a configuration is in, in which processes may have read on to these states.
+    fn note_bad(&mut self, number: usize, reached: &[Vec<StateId>]) -> Result<(), NoVisit> {
+        if self.unmet.is_empty() {
+            return Ok(());
+        }
+        let (setup, kinds) = (self.setup, &self.kinds);
+        let configuration = &self.configurations[number * self.width()..][..self.width()];
+        self.unmet.retain(|bad| {
+            let holds = |(cell, set): (CellId, SetId)| {
+                let value = configuration[kinds.len() + cell.index()];
+                setup.sets.contains(cell, set, ValueId(u32::from(value)))
+            };
+            let are_there = bad.processes.chunk_by(|a, b| a.key() == b.key()).all(|same| {
+                let is_there = |process: &usize| {
+                    kinds[*process] == same[0].kind && reached[*process].contains(&same[0].state)
+                };
+                (0..kinds.len()).filter(is_there).count() >= same.len()
+            });
+            let has_letters = bad.processes.iter().any(|process| !process.word.is_empty());
+            has_letters || !are_there || !bad.known().all(holds)
+        });
+        if self.unmet.is_empty() { Err(NoVisit::Useless) } else { Ok(()) }
     }
 }
 
@@ -329,8 +370,11 @@ impl Layout {
         start + self.first[cell]..start + end
     }
 
-    /// Takes away what a process cannot read any more after its step, and adds what it stores.
-    fn lose(&self, process: usize, letter: &Letter, messages: &mut [u64]) {
+    /// What buffers may hold after a step: the process loses what it cannot read any more, and what it stores is added. `after`
+    /// is the configuration after the step.
+    fn pass(&self, process: usize, letter: &Letter, after: &[u16], messages: &mut [u64]) {
+        let memory = &after[after.len() - self.first.len()..];
+        let processes = after.len() - self.first.len();
         match letter {
             Letter::Write(cell, value) => {
                 // Plain messages of the cell are older than the own one.
@@ -341,14 +385,20 @@ impl Layout {
             Letter::Fence | Letter::Locked { .. } => {
                 clear(messages, self.range(process, false, None));
                 clear(messages, self.range(process, true, None));
+                self.see(process, memory, messages);
             }
             Letter::Silent | Letter::StoreFence | Letter::Spawn(_) | Letter::Read(..) => {}
         }
+        for (cell, value) in writes(letter) {
+            (0..processes).for_each(|process| set(messages, self.bit(process, false, cell, value)));
+        }
     }
 
-    /// Adds a value to what others than its writer may read.
-    fn send(&self, processes: usize, writer: usize, cell: CellId, value: ValueId, messages: &mut [u64]) {
-        let others = (0..processes).filter(|&process| process != writer);
-        others.for_each(|process| set(messages, self.bit(process, false, cell, value)));
+    /// Adds what memory holds to what a process may read.
+    fn see(&self, process: usize, memory: &[u16], messages: &mut [u64]) {
+        for (cell, &value) in memory.iter().enumerate() {
+            let value = ValueId(u32::from(value));
+            set(messages, self.bit(process, false, CellId::from_index(cell), value));
+        }
     }
 }
