@@ -29,6 +29,9 @@ use std::ops::Range;
 /// With more words for the messages of all configurations together than this, nothing is visited.
 const MAX_MESSAGE_WORDS: usize = 1 << 23;
 
+/// A visit may take this many steps for each configuration that it may have, reads included. About half of it is usual.
+const MAX_STEPS_EACH: usize = 64;
+
 /// Whether there is room for this many bytes.
 pub(super) type HasRoom<'a> = dyn Fn(u64) -> bool + 'a;
 
@@ -60,6 +63,8 @@ pub(super) struct Visit<'s> {
     waits: Vec<bool>,
     /// Bad elements in which there is no configuration so far.
     unmet: Vec<&'s Element>,
+    /// Steps that were looked at.
+    steps: usize,
 }
 
 /// The bits of messages: for each process, plain ones and then own ones, by cells and values.
@@ -125,6 +130,7 @@ impl<'s> Visit<'s> {
             work: VecDeque::new(),
             waits: Vec::new(),
             unmet: bad.iter().collect(),
+            steps: 0,
         };
         let most = most.min(MAX_MESSAGE_WORDS / words.max(1));
         visit.start(&mut Vec::new(), most)?;
@@ -137,6 +143,9 @@ impl<'s> Visit<'s> {
             done += 1;
             visit.waits[next as usize] = false;
             visit.expand(next as usize, most)?;
+            if visit.steps > MAX_STEPS_EACH * most {
+                return Err(NoVisit::TooLarge);
+            }
         }
         Ok(visit)
     }
@@ -298,6 +307,7 @@ impl<'s> Visit<'s> {
         let holds = |&(cell, value): &(CellId, ValueId)| u32::from(from[processes + cell.index()]) == value.0;
         let read_on = |process: usize| self.reads_on(process, StateId(u32::from(from[process])), &messages);
         let reached: Vec<Vec<StateId>> = (0..processes).map(read_on).collect();
+        self.steps += reached.iter().map(Vec::len).sum::<usize>();
         self.note_bad(number, &reached)?;
         let mut after = messages.clone();
         for (process, reached) in reached.iter().enumerate() {
@@ -321,6 +331,7 @@ impl<'s> Visit<'s> {
                         after.copy_from_slice(&messages);
                         self.layout.pass(process, &edge.letter, &to, &mut after);
                         self.reach(&to, &after, most)?;
+                        self.steps += 1;
                     }
                 }
             }
