@@ -504,6 +504,18 @@ mod tests {
         proptest::collection::vec(0u8..3, 0..=longest)
     }
 
+    /// The answer is that of a search without guesses, and a closed set proves it.
+    fn check_answer(system: &Lossy, search: &Search<'_, Lossy>, bad: &[u8], found: SearchEnd) {
+        let mut exact = Search::new(system);
+        exact.add(bad.to_vec());
+        let expected = exact.run(|_| true).expect("the search is not stopped");
+        assert_eq!(found == SearchEnd::Closed, expected == SearchEnd::Closed);
+        if found == SearchEnd::Closed {
+            let elements: Vec<_> = search.minimal_elements().collect();
+            assert!(is_proof(system, &elements, bad));
+        }
+    }
+
     /// Runs to the end, and retracts guesses that are wrong.
     fn retracting(
         search: &mut Search<'_, Lossy>,
@@ -565,20 +577,13 @@ mod tests {
             guesses in proptest::collection::vec(word(3), 0..6),
         ) {
             let system = Lossy { rules, start };
-            let mut exact = Search::new(&system);
-            exact.add(bad.clone());
-            let expected = exact.run(|_| true).expect("the search is not stopped");
             let mut search = Search::new(&system);
             search.add(bad.clone());
             for guess in guesses.into_iter().filter(|guess| !system.is_initial(guess)) {
                 search.guess(guess);
             }
             let found = retracting(&mut search, &bad, &mut |_| None);
-            prop_assert_eq!(found == SearchEnd::Closed, expected == SearchEnd::Closed);
-            if found == SearchEnd::Closed {
-                let elements: Vec<_> = search.minimal_elements().collect();
-                prop_assert!(is_proof(&system, &elements, &bad));
-            }
+            check_answer(&system, &search, &bad, found);
         }
 
         /// The same for guesses that come up during the search: words without one of their letters.
@@ -590,9 +595,6 @@ mod tests {
             drops in proptest::collection::vec(0usize..4, 0..12),
         ) {
             let system = Lossy { rules, start };
-            let mut exact = Search::new(&system);
-            exact.add(bad.clone());
-            let expected = exact.run(|_| true).expect("the search is not stopped");
             let mut search = Search::new(&system);
             search.add(bad.clone());
             let mut drops = drops.into_iter();
@@ -602,11 +604,7 @@ mod tests {
                 general.remove(place);
                 Some(general).filter(|general| !system.is_initial(general))
             });
-            prop_assert_eq!(found == SearchEnd::Closed, expected == SearchEnd::Closed);
-            if found == SearchEnd::Closed {
-                let elements: Vec<_> = search.minimal_elements().collect();
-                prop_assert!(is_proof(&system, &elements, &bad));
-            }
+            check_answer(&system, &search, &bad, found);
         }
 
         /// A closed set that was shrunk still proves what it proved.

@@ -16,7 +16,7 @@
 //! ([`Guessing`](super::guessing::Guessing)), and the checker of its proof knows nothing of a visit.
 //!
 //! *Limits.* Messages are visited without their order. Where it matters in which order a thread sees what others have stored,
-//! as in Szymanski's algorithm, bad elements have visited configurations themselves, and nothing is guessed.
+//! as in Szymanski's algorithm, the visit covers configurations in the bad elements themselves, and nothing is guessed.
 //!
 //! *Cost.* The visit, and a test of some ten to fifty elements for each guess, each of which reads as many bits for every
 //! requirement of the element as there are configurations.
@@ -105,7 +105,7 @@ impl Visited {
         Ok(visited)
     }
 
-    /// How many words have the bits of a fact.
+    /// The number of words that hold the bits of a fact.
     fn words(&self) -> usize {
         self.count.div_ceil(64)
     }
@@ -115,7 +115,7 @@ impl Visited {
         (self.facts.len() * self.count / 8) as u64
     }
 
-    /// Says something of the last configuration.
+    /// Sets a fact for the last configuration.
     fn add(&mut self, fact: Fact) {
         let bits = self.facts.entry(fact).or_default();
         let last = self.count - 1;

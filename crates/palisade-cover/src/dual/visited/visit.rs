@@ -9,9 +9,10 @@
 //! have read on as far as these messages allow. Steps that lead to one configuration with different messages are joined, and
 //! what has become possible is visited again, until nothing changes.
 //!
-//! *Guarantee.* All reachable configurations are covered: a message that a buffer holds was a value of its cell, or a store of
-//! the process, since the process's last fence, and these are never taken away before the next one. Messages are taken without
-//! their order, and for every configuration all together, so that others may be covered as well.
+//! *Guarantee.* All reachable configurations are covered. A message in a buffer was a value of its cell, or a store of the
+//! process, since the last fence of the process. Only what a process cannot read any more is taken away: all messages at a fence,
+//! and at a store those on the same cell, which are older than it. Messages have no order here, and those of different runs are
+//! joined, so configurations that no run reaches may be covered as well.
 
 use super::super::element::{Element, View};
 use super::super::setup::Setup;
@@ -40,7 +41,7 @@ pub(super) type HasRoom<'a> = dyn Fn(u64) -> bool + 'a;
 pub(crate) enum NoVisit {
     /// There are too many configurations, or there is no room for them.
     TooLarge,
-    /// It would not help, however large it may be.
+    /// It would not help, whatever its size.
     Useless,
 }
 
@@ -91,7 +92,7 @@ pub(super) struct Message {
 
 impl<'s> Visit<'s> {
     /// Visits a program with a fixed number of processes, if there are at most so many configurations, and room for them.
-    /// A visit is useless if there is a configuration in every bad element.
+    /// A visit is useless if every bad element has a configuration that it covers.
     pub fn new(
         setup: &'s Setup,
         bad: &'s [Element],
